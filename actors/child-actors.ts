@@ -1,4 +1,3 @@
-import { SmallMap } from "../src/model/small-map.ts";
 import type { AnyActorRef } from "./xstate.ts";
 
 /**
@@ -10,15 +9,14 @@ interface Entry {
   left: number;
 }
 
+type NamedActor = readonly [name: string, actor: AnyActorRef];
+
 /** The children that several versions of one collection share. */
 interface Table {
-  readonly entries: SmallMap<string, Entry>;
+  readonly entries: Map<string, Entry>;
   /** The number of the latest version. A change to the latest version extends the table; a change to an older one copies it. */
   newest: number;
 }
-
-/** The shared empty table, which is never written to. */
-const NOBODY: Table = { entries: new SmallMap(), newest: 0 };
 
 /** When the removed children outnumber the present ones by more than this, the table is copied without them. */
 const SLACK = 16;
@@ -26,26 +24,31 @@ const SLACK = 16;
 /**
  * The child actors of a snapshot, by name, in the order in which they were added. It is immutable: a change returns a new
  * version. Versions share a table, and a change to the latest version only adds an entry to it. So adding or removing one
- * of thousands of tasks costs as much as with a few.
+ * of thousands of tasks costs as much as with a few. Most actors have at most one child: then there is no table.
  */
 export class ChildActors {
   readonly size: number;
-  readonly #table: Table;
+  /** The only child. Undefined if there is none, or a table. */
+  readonly #only: NamedActor | undefined;
+  readonly #table: Table | undefined;
   readonly #version: number;
 
-  constructor(table: Table, version: number, size: number) {
+  constructor(size: number, only?: NamedActor, table?: Table, version = 0) {
+    this.size = size;
+    this.#only = only;
     this.#table = table;
     this.#version = version;
-    this.size = size;
   }
 
   get(name: string): AnyActorRef | undefined {
+    if (this.#table === undefined) return this.#only?.[0] === name ? this.#only[1] : undefined;
     const entry = this.#table.entries.get(name);
     return entry !== undefined && this.#has(entry) ? entry.actor : undefined;
   }
 
-  *[Symbol.iterator](): Generator<readonly [name: string, actor: AnyActorRef]> {
-    for (const [name, entry] of this.#table.entries) if (this.#has(entry)) yield [name, entry.actor];
+  *[Symbol.iterator](): Generator<NamedActor> {
+    if (this.#only !== undefined) yield this.#only;
+    for (const [name, entry] of this.#table?.entries ?? []) if (this.#has(entry)) yield [name, entry.actor];
   }
 
   names(most: number): readonly string[] {
@@ -65,42 +68,46 @@ export class ChildActors {
     return some;
   }
 
-  /** A version with these children added. Their names MUST NOT be taken. */
-  with(added: readonly (readonly [name: string, actor: AnyActorRef])[]): ChildActors {
-    if (added.length === 0) return this;
-    const free = added.every(([name]) => !this.#table.entries.has(name));
-    const table = free && this.#isNewest ? this.#table : this.#copy();
+  /** A version with these children added. Their names MUST differ from those of the present children. */
+  with(added: readonly NamedActor[]): ChildActors {
+    const [first] = added;
+    if (first === undefined) return this;
+    if (this.size === 0 && added.length === 1) return new ChildActors(1, first);
+    const newest = this.#newestTable;
+    const isFree = newest !== undefined && added.every(([name]) => !newest.entries.has(name));
+    const table = isFree ? newest : this.#copy();
     const came = ++table.newest;
     for (const [name, actor] of added) table.entries.set(name, { actor, came, left: Infinity });
-    return new ChildActors(table, came, this.size + added.length);
+    return new ChildActors(this.size + added.length, undefined, table, came);
   }
 
   /** A version without this child; the same version if it has no such child. */
   without(name: string): ChildActors {
-    const there = this.#table.entries.get(name);
-    if (there === undefined || !this.#has(there)) return this;
+    if (this.get(name) === undefined) return this;
     if (this.size === 1) return NO_CHILD_ACTORS;
-    const crowded = this.#table.entries.size > 2 * this.size + SLACK;
-    const table = this.#isNewest && !crowded ? this.#table : this.#copy();
+    const newest = this.#newestTable;
+    const isCrowded = newest !== undefined && newest.entries.size > 2 * this.size + SLACK;
+    const table = newest === undefined || isCrowded ? this.#copy() : newest;
     const version = ++table.newest;
     const entry = table.entries.get(name);
     if (entry !== undefined) entry.left = version;
-    return new ChildActors(table, version, this.size - 1);
+    return new ChildActors(this.size - 1, undefined, table, version);
   }
 
   #has({ came, left }: Entry): boolean {
     return came <= this.#version && this.#version < left;
   }
 
-  get #isNewest(): boolean {
-    return this.#table.newest === this.#version && this.#table !== NOBODY;
+  /** The table, if this is its latest version. */
+  get #newestTable(): Table | undefined {
+    return this.#table?.newest === this.#version ? this.#table : undefined;
   }
 
   #copy(): Table {
-    const entries = new SmallMap<string, Entry>();
+    const entries = new Map<string, Entry>();
     for (const [name, actor] of this) entries.set(name, { actor, came: 0, left: Infinity });
     return { entries, newest: 0 };
   }
 }
 
-export const NO_CHILD_ACTORS = new ChildActors(NOBODY, 0, 0);
+export const NO_CHILD_ACTORS = new ChildActors(0);

@@ -14,7 +14,7 @@ export interface SlotRequest {
 export interface ConcurrencyLimits {
   readonly all: number;
   readonly perTenant: number;
-  /** By graph name; a graph that is not named has no limit of its own. */
+  /** The limit of each graph, by the name of the graph. A graph that is missing here has no limit of its own. */
   readonly perGraph: { readonly [graph: string]: number };
 }
 
@@ -117,7 +117,10 @@ export class ConcurrencyLimiter {
     if (hadMemory || claim !== undefined) this.#serveWaiting();
   }
 
-  /** The position of a waiting run among those of its tenant, from 1; undefined when it does not wait for a slot. */
+  /**
+   * The position of a run among its tenant's runs that wait for a slot, from 1; undefined when it does not wait for a
+   * slot.
+   */
   position(run: string): number | undefined {
     const own = this.#waiting.get(run);
     if (own === undefined) return undefined;
@@ -132,9 +135,9 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the first run of
-   * a thread's queue waits for a slot, so the position counts the runs before that one, and those before `run` in the
-   * queue.
+   * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the first run
+   * of a thread's queue waits for a slot. So the position counts the runs before that first run, and then the runs
+   * before `run` in the queue.
    */
   positionIn(queue: readonly string[], run: string): number | undefined {
     const place = queue.indexOf(run);

@@ -4,7 +4,7 @@ import { Registry } from "./registry.ts";
 export type { SystemLimits, ThreadSystem } from "./thread-system.ts";
 export { defaultSystemLimits as defaultLimits } from "./thread-system.ts";
 
-/** Creates the actor system of one server. Two of them may live in one process. */
+/** Creates the actor system of one server. Several systems may exist in one process. */
 export function createSystem(deps: SystemDeps): ThreadSystem {
   return new Registry(deps);
 }

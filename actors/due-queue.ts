@@ -27,14 +27,14 @@ export interface DueSource {
   start(key: ThreadKey, entry: Timer): Promise<boolean>;
 }
 
-/** The number of entries that are read from the storage at a time, in addition to those that are skipped. */
+/** The number of entries that are read from the storage at a time. Entries that are skipped are read in addition. */
 const ENTRIES_PER_READ = 64;
 /**
  * If more entries of one tenant are due than may be started, this many entries are read, to find entries of other
  * tenants. Reading this many takes about 1 ms; starting {@link MAX_STARTING_PER_TENANT} entries takes 10 ms.
  */
 const MAX_ENTRIES_PER_READ = 1_024;
-/** Entries that are being started at the same time. */
+/** The most entries that are being started at the same time. */
 const MAX_STARTING = 128;
 /**
  * The most entries of one tenant that are being started at the same time, so that entries of other tenants can start
@@ -62,8 +62,9 @@ const PERMANENT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Starts delayed runs, or sends the events of machine timers, when they are due. Only the storage lists them all; this
- * class sets one timer, for the earliest entry. Its time does not follow changes of the wall clock ({@link SteadyTime}).
+ * Starts delayed runs, or sends the events of machine timers, when they are due. Only the storage lists all entries;
+ * this class sets one timer, for the earliest entry. A change of the wall clock does not change when this timer fires
+ * ({@link SteadyTime}).
  */
 export class DueQueue {
   readonly #deps: Deps;
@@ -139,9 +140,9 @@ export class DueQueue {
   }
 
   async #startPage(): Promise<void> {
-    // A copy, because starts change the set. If an entry of this copy is found again now, its thread has stored its
-    // latest changes, and still nothing has removed the entry. So it fails if its thread does not list it this time
-    // either.
+    // A copy, because starts change the set. It has the entries that their threads did not list when they were last
+    // started. These threads have stored their latest changes since. If the storage still has such an entry, and its
+    // thread still does not list it, the start of the entry counts as failed.
     const unlisted = new Set(this.#unlisted);
     const skipped = this.#failed.size + this.#starting.size;
     // The clock is read only once. Otherwise an entry that becomes due between two reads would be neither started nor
@@ -161,7 +162,7 @@ export class DueQueue {
     else this.schedule(next.due);
   }
 
-  /** Starts those of the entries that are due, up to the limits of entries that are being started. */
+  /** Starts the entries that are due, up to the limits of entries that are being started. */
   #startDueOf(found: readonly KeyedTimer[], now: number, unlisted: ReadonlySet<string>): void {
     for (const entry of found) {
       if (entry.due > now) break;

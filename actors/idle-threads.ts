@@ -160,7 +160,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     return this.#bytes > this.#limits.maxIdleBytes;
   }
 
-  /** Sets the timer. Cancels the one that is set, if during a sweep a thread went to the end of the list. */
+  /** Sets the timer. Cancels an earlier one: `update` sets one when a sweep puts a thread at the end of the list. */
   #sweepAfter(ms: number): void {
     this.#timer?.();
     this.#timer = this.#scheduler.after(ms, () => this.#sweep());

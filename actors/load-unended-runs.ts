@@ -9,7 +9,7 @@ import type { LiveThread } from "./thread/live-thread.ts";
  */
 export function loadUnendedRuns(liveThread: LiveThread, queued: (run: RunRecord) => void): Eventually<void> {
   const { active, queue, delayed } = liveThread.record;
-  // Most threads have no unended runs.
+  // Most threads have no unended runs, so nothing has to be read.
   if (active === null && queue.length === 0 && delayed === null) return undefined;
   const waiting = new Set(delayed?.map(({ run }) => run));
   return load([active ?? [], queue, ...waiting].flat(), 0);

@@ -5,7 +5,7 @@ import type { RestoredEnd } from "./thread-system.ts";
 import { threadUnavailable, type LiveThread } from "./thread/live-thread.ts";
 import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";
 
-/** The part of an append that ends a run. */
+/** The part of an append that stores the end of a run, or, after a rollback, deletes the run. */
 export function lostRunEndChange(
   { run, end }: RunWithLostEnd,
   now: number,

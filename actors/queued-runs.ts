@@ -7,7 +7,7 @@ interface QueueLimits {
   readonly maxQueuedBytesPerTenant: number;
 }
 
-/** A queued run: one that has not started. */
+/** A run that has not started. */
 interface QueuedRun {
   readonly tenant: string;
   /** The bytes that the input of the run takes in memory. */

@@ -432,7 +432,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const waking = this.#waking.get(name);
     if (waking !== undefined) {
       if (start === undefined) return waking;
-      // Another request is loading the thread already, perhaps without `start`. Then it fails if the thread does not exist.
+      // Another request is loading the thread already, perhaps without `start`. If so, that load fails if the thread
+      // does not exist.
       return waking.catch((cause: unknown) => {
         if (cause instanceof ServiceError && cause.code === "thread.not_found") return this.#wake(key, start);
         throw cause;

@@ -27,8 +27,8 @@ export class RunEndCallbacks {
   }
 
   /**
-   * Waits for the end of a run that may have ended already. `read` reads its record, to find that out. The callback is added before the read:
-   * otherwise an end that is stored during the read would be missed.
+   * Waits for the end of a run that may have ended already. `read` reads the run's record, which shows whether it has.
+   * The callback is added before the read: otherwise an end that is stored during the read would be missed.
    */
   async waitUnlessEnded(run: string, read: () => Eventually<RunRecord | undefined>): Promise<RunEnd> {
     const { promise: ended, ...waiter } = withResolvers<RunEnd>();
@@ -38,7 +38,8 @@ export class RunEndCallbacks {
     try {
       const record = await read();
       if (record !== undefined && !isTerminal(record.status)) return await ended;
-      // Prefers the end if it was reported during the read: it includes the state, which may already be deleted.
+      // If the end was reported during the read, it is preferred: it includes the final state, which may already be
+      // deleted from the storage.
       return await Promise.race([ended, { run: record }]);
     } finally {
       this.#remove(run, waiter);

@@ -43,8 +43,8 @@ export class RunMemoryBudget {
   }
 
   /**
-   * `serveWaiting` starts the waiting runs that {@link admits} now allows. It calls {@link waited} if some still wait
-   * for memory.
+   * Registers `serveWaiting`, which starts the waiting runs that {@link admits} now allows. It calls {@link waited} if
+   * some runs still wait for memory.
    */
   onSpace(serveWaiting: () => void): void {
     this.#serveWaiting = serveWaiting;
@@ -95,7 +95,7 @@ export class RunMemoryBudget {
     return true;
   }
 
-  /** Called when a run waits for memory. */
+  /** Starts the timer after which one more run may begin. Called when a run waits for memory. */
   waited(): void {
     this.#timer ??= this.#scheduler.after(ONE_MORE_INTERVAL_MS, this.#admitOneMore);
   }

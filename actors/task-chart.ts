@@ -9,7 +9,7 @@ import type {
   TaskOutput,
 } from "./messages.ts";
 import {
-  childrenOf,
+  actorChildren,
   type ChartActorLogic,
   type ChartSnapshot,
   type Spawn,
@@ -92,6 +92,8 @@ export function taskChart(
 ): Statechart<TaskInput, TaskActorEvent> {
   return {
     config: taskChartConfig,
+    // None of its actions changes the context.
+    change: (context) => context,
     guards: {
       isTask: ({ event }) => "output" in event && "task" in event.output,
     },
@@ -112,13 +114,13 @@ export function taskChart(
     effects: {
       execute: ({ context, self }) => effects.execute(context, self),
       cancelChildren: ({ self }) => {
-        for (const child of childrenOf(self)) child.send({ type: "CANCEL", action: "interrupt" });
+        for (const child of actorChildren(self)) child.send({ type: "CANCEL", action: "interrupt" });
       },
     },
     stops: {
       dropTask: ({ event }) =>
         "output" in event && "task" in event.output ? [taskActor(event.output.task)] : [],
-      stopChildren: ({ self }) => childrenOf(self).map(({ id }) => id),
+      stopChildren: ({ self }) => actorChildren(self).map(({ id }) => id),
     },
   };
 }

@@ -159,7 +159,7 @@ export class ThreadAdministration implements ThreadOperations {
     const liveThread = await this.#liveThread(key);
     if (isInUse(liveThread)) return false;
     const { epoch, seq } = liveThread.record;
-    // The live thread caches its latest checkpoint, which is about to change.
+    // Removes the live thread first, because it caches the latest checkpoint, which is about to change.
     await this.#keeper.withoutActor(liveThread, () => this.#deps.journal.prune(key, { epoch, seq }));
     return true;
   }

@@ -59,7 +59,10 @@ export class ThreadReloads {
     this.#threads = threads;
   }
 
-  /** Called when a thread has failed and is no longer live. `hasRuns`: the thread has runs, so it has to be loaded again. */
+  /**
+   * Logs that a thread has failed, and schedules a reload if it has runs (`hasRuns`). Called when the thread is no
+   * longer live.
+   */
   threadFailed(key: ThreadKey, cause: unknown, hasRuns: boolean): void {
     const { logger, scheduler } = this.#deps;
     const name = threadMapKey(key);
@@ -73,7 +76,7 @@ export class ThreadReloads {
     if (!hasRuns || this.#threads.isStopping()) return;
     if (isOutage && !this.#failed.has(name)) {
       this.#failed.add(name);
-      // Logged in a later turn of the event loop, because many threads fail together.
+      // The failures are logged in a later turn of the event loop, because many threads fail together.
       if (this.#everFailed.size === 0) scheduler.soon(() => this.#logFailed());
       this.#everFailed.add(name);
     }
@@ -89,7 +92,7 @@ export class ThreadReloads {
     const known = this.#reloads.get(name);
     const reload = known ?? { key, failures: 0, at, isLoaded: false, isScheduled: false };
     reload.at = at;
-    // Counts only reloads of this class. Requests may load the thread too.
+    // Counts only reloads that this class has made, because requests may load the thread too.
     if (reload.isLoaded) reload.failures++;
     reload.isLoaded = false;
     this.#reloads.delete(name);
@@ -126,7 +129,7 @@ export class ThreadReloads {
       // oxlint-disable-next-line no-await-in-loop -- loading thousands at once would hold up all other work
       if (await this.#load(reload)) this.#loaded(reload);
       else {
-        // Counted only once, even if the thread failed again while it was being loaded.
+        // The failure is counted only once, even if the thread failed again while it was being loaded.
         if (reload.isLoaded) reload.failures++;
         reload.isLoaded = false;
         this.#schedule(reload);
@@ -141,7 +144,7 @@ export class ThreadReloads {
   async #load(reload: Reload): Promise<boolean> {
     const { key } = reload;
     if (this.#threads.isLive(key)) return true;
-    // Set before the load, because the thread may fail again before the promise resolves.
+    // `isLoaded` is set before the load, because the thread may fail again before the promise resolves.
     reload.isLoaded = true;
     try {
       await this.#threads.wake(key);

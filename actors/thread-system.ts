@@ -59,9 +59,9 @@ export type AdmitTimerRun = (key: ThreadKey, timer: Timer) => Promise<boolean>;
 export interface UpdateDraft {
   /** The checkpoint to start from; null: the latest one. */
   readonly from: string | null;
-  /** The namespace: `""` for the root graph, or that of the subgraph whose state to change. */
+  /** The namespace of the graph whose state to change: `""` for the root graph, or the namespace of a subgraph. */
   readonly ns: string;
-  /** For each superstep, at least one, its writes. All supersteps are stored, or none. */
+  /** The writes of each superstep; there is at least one superstep. All supersteps are stored, or none. */
   readonly supersteps: readonly (readonly StateWrite[])[];
 }
 
@@ -172,8 +172,8 @@ export interface ThreadSystem {
   /** Like {@link settled}, but also gives the final state of the run, if it is known. */
   ended(key: ThreadKey, run: string): Promise<RunEnd>;
   /**
-   * Cancels a run. Resolves when the request is stored, or at once when the run has ended. `reason` is stored with
-   * it.
+   * Cancels a run. Resolves when the request is stored, or at once when the run has ended. `reason` is stored with the
+   * request.
    * @throws ServiceError `run.not_found`
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void>;
@@ -189,8 +189,9 @@ export interface ThreadSystem {
    */
   forget(key: ThreadKey, run: string): Promise<void>;
   /**
-   * Keeps the thread, if it is temporary, until the returned function is called. For a request that is about to read the run, but has to read
-   * other data before. After that call, the thread is deleted as if the run had just ended.
+   * Keeps the thread, if it is temporary, until the returned function is called. For a request that is going to read
+   * the run, but has to read other data first. When the returned function is called, the thread is deleted as if the
+   * run had just ended.
    */
   keepTemporary(key: ThreadKey): () => void;
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
@@ -246,11 +247,14 @@ export interface SystemLimits {
   /** Milliseconds that a thread is idle before it is removed from memory. */
   readonly idle: number;
   /**
-   * The largest number of idle threads in memory. Loading one takes some 20 us; thousands of them would make every
-   * garbage collection slower.
+   * The largest number of idle threads in memory. Loading a thread takes some 20 us; thousands of idle threads would
+   * make every garbage collection slower.
    */
   readonly maxIdle: number;
-  /** The most bytes of idle threads' states in memory. Above it, the threads that have been idle longest are removed. One state may exceed it. */
+  /**
+   * The most bytes of idle threads' states in memory. Above this limit, the threads that have been idle longest are
+   * removed. One state may exceed it.
+   */
   readonly maxIdleBytes: number;
   /** A state or an input of this many bytes or more counts as large. */
   readonly largeState: number;

@@ -72,7 +72,8 @@ export function createApp(options: AppOptions = {}): Promise<App> {
 }
 
 /**
- * Like {@link createApp}, for one of several processes that share a port: each has one shard, over its own data, and answers for all.
+ * Like {@link createApp}, for one of several processes that share a port. Each process has the data of one shard, and
+ * takes requests for all shards.
  */
 export function createShardApp(options: AppOptions, place: ShardPlace): Promise<App> {
   return keepAliveDuring(openWithSdkLogger(options, place));
@@ -88,7 +89,7 @@ async function openWithSdkLogger(options: AppOptions, place?: ShardPlace): Promi
   }
 }
 
-/** `onClose` is called when the app has closed. */
+/** Opens the app. `onClose` is called when the app has closed. */
 async function open(options: AppOptions, onClose: () => void, place: ShardPlace | undefined): Promise<App> {
   checkOptions(options, KNOWN_OPTIONS, "createApp");
   const {
@@ -173,7 +174,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       langGraphs: () => served,
     });
     opened.add(() => host.close());
-    // The server is stopping, and serves no more requests.
+    // True when the server is stopping and serves no more requests.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
     const { lifetime, interval = DEFAULT_THREAD_EXPIRY_INTERVAL } = {
@@ -186,7 +187,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       (count) => random.bytes(count),
     );
     const ids = createShardIds(anyId, place?.count ?? storages.length, place?.number);
-    // Loaded only where there are several processes: it brings the library of WebSockets along.
+    // This module is loaded only if there are several processes, because it loads the library of WebSockets too.
     const process =
       place &&
       new (await import("./app/shard-process.ts")).ShardProcess({

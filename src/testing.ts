@@ -1,5 +1,6 @@
 /**
- * Contracts of the ports that an adapter for a cluster's engine implements. Each is a list of checks for any test runner:
+ * Contracts of the ports that an adapter for a cluster's database implements. Each is a list of checks for any test
+ * runner:
  *
  *     for (const { title, run } of shardLogContract) test(title, async () => run(await makeHarness()));
  */

@@ -12,6 +12,8 @@ const MEASURED = [
   "test/model/releasing-map.test.ts",
 ];
 
+const BROWSER = "test/browser/*.test.ts";
+
 /**
  * Files that run first, in processes of their own: a shared process ends when such a file is next, and another one has
  * to load everything again. Then those that take longest: if they came last, all others would wait for them.
@@ -102,11 +104,13 @@ export default defineConfig({
                 ...shared,
                 name: "together",
                 include: ["test/**/*.test.ts"],
-                exclude: [...MEASURED, "**/node_modules/**"],
+                exclude: [...MEASURED, BROWSER, "**/node_modules/**"],
                 isolate: false,
               },
             },
             { test: { ...shared, name: "measured", include: MEASURED, isolate: true } },
+            // `npm run test:browser`: a third of the time of all tests, and it needs Chromium.
+            { test: { ...shared, name: "browser", include: [BROWSER], isolate: false } },
           ],
   },
 });

@@ -12,7 +12,7 @@ import type {
 } from "../../src/ports/inspector.ts";
 import type { RunActorOutput, TaskKind } from "../messages.ts";
 
-/** The path of a node: the names of the subgraph nodes that lead to it, and its own. */
+/** The path of a node: the names of the subgraph nodes that lead to the node, and the node's own name. */
 type Way = readonly string[];
 
 /** The final status of the graph's actor, by the status of the run. */

@@ -1,4 +1,4 @@
-import { childrenOf } from "../statechart-interpreter.ts";
+import { actorChildren } from "../statechart-interpreter.ts";
 import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import type { Inspector, InspectScope, InspectedActor, InspectedEvent } from "../../src/ports/inspector.ts";
@@ -51,7 +51,7 @@ export class InspectionHook {
 
   #showAll(actor: AnyActorRef): void {
     this.#catchUp(actor);
-    for (const child of childrenOf(actor)) {
+    for (const child of actorChildren(actor)) {
       if (!isActive(child)) continue;
       this.#parents.set(child, actor);
       this.#showAll(child);
@@ -167,7 +167,7 @@ export class InspectionHook {
 
   /** The tasks of this graph that are already running, with their paths. They are announced together with the graph. */
   *#runningBelow(actor: AnyActorRef): Generator<readonly [string, readonly string[]]> {
-    for (const child of childrenOf(actor)) {
+    for (const child of actorChildren(actor)) {
       if (!isActive(child)) continue;
       const { context } = child.getSnapshot() as { readonly context: Partial<TaskInput> };
       if (context.task !== undefined) yield [context.task, this.#wayTo(child)];
@@ -175,7 +175,7 @@ export class InspectionHook {
     }
   }
 
-  /** The path to a task's node: the names of the nodes above it, and its own. */
+  /** The path to a task's node: the names of the nodes above it, and the node's own name. */
   #wayTo(actor: AnyActorRef): readonly string[] {
     const { context } = actor.getSnapshot() as { readonly context?: Partial<TaskInput> };
     const parent = this.#parents.get(actor);
@@ -197,7 +197,7 @@ export class InspectionHook {
 
 /** The run actor that sent `RUN.CLOSING`. It calls its parent's `send` directly, so XState does not know the sender. */
 function sayer({ type }: { readonly type: string }, actor: AnyActorRef): AnyActorRef | undefined {
-  return type === "RUN.CLOSING" ? childrenOf(actor)[0] : undefined;
+  return type === "RUN.CLOSING" ? actorChildren(actor)[0] : undefined;
 }
 
 function statusOf(actor: AnyActorRef): string {

@@ -1,5 +1,5 @@
 import { ChildActors } from "../child-actors.ts";
-import { childrenOf } from "../statechart-interpreter.ts";
+import { actorChildren } from "../statechart-interpreter.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { InspectedEvent, InspectedState, InspectedStateValue } from "../../src/ports/inspector.ts";
@@ -24,7 +24,7 @@ export function shownState(actor: AnyActorRef, thread: string): InspectedState {
     status,
     value,
     context: contextOf(context, thread),
-    children: childrenOf(actor, MAX_ENTRIES).map(({ id }) => id),
+    children: actorChildren(actor, MAX_ENTRIES).map(({ id }) => id),
     tags: [],
     ...(output !== undefined && { output: output as JsonObject }),
   };

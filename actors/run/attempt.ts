@@ -58,8 +58,8 @@ export class Attempt {
   #usage: UsageTotals | null = null;
   #flushing = false;
   /**
-   * The task writes at the checkpoints from which this run continues and that earlier runs made, by checkpoint id, as
-   * they were before this run. An entry is removed when the run's record contains these writes.
+   * The task writes that this run may change at checkpoints of earlier runs, as they were before this run, by
+   * checkpoint id. An entry is removed when the run's record contains these writes.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   /** Resolves when no write of the attempt is in flight. */
@@ -184,7 +184,7 @@ export class Attempt {
 
   // --- the memory that the states of its graphs take ---
 
-  /** Called when a graph has read the state from which it starts. */
+  /** Counts the memory of the state from which a graph starts. Called when the graph has read the state. */
   stateRead(graph: GraphExecution): void {
     const { stateSize, record } = this.liveThread;
     const isCounted = graph.head === null || (graph === this.root && graph.head.id === record.checkpoint);
@@ -192,7 +192,7 @@ export class Attempt {
     this.#countState();
   }
 
-  /** Called when a step of a graph has changed its state. */
+  /** Counts the memory of a changed state. Called when a step of a graph has changed its state. */
   stateChanged(checkpoints: readonly NewCheckpoint[]): void {
     const { stateSize } = this.liveThread;
     for (const { changes } of checkpoints) stateSize.grow(memorySizeOf(changes, Infinity));
@@ -201,8 +201,8 @@ export class Attempt {
   }
 
   /**
-   * Called when the pending writes of a task change. Only adds up their size: the state is measured with the next step,
-   * because a step may have thousands of tasks.
+   * Adds the size of changed pending writes to the estimate. Called when the pending writes of a task change. The whole
+   * state is measured with the next step, because a step may have thousands of tasks.
    */
   writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
     const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
@@ -255,8 +255,8 @@ export class Attempt {
   }
 
   /**
-   * Parks the run: the server continues it when it starts again. With `isCutOff`, the server ends it then instead, because
-   * its client asked for the run to end with the connection. Resolves when the change is stored.
+   * Parks the run: when the server starts again, it continues the run. With `isCutOff`, it ends the run instead,
+   * because the client asked for the run to end with the connection. Resolves when the change is stored.
    */
   park(isCutOff: boolean): Promise<void> {
     // If the run is not active any more, its end is being stored. After that, nothing may be written about the run.
@@ -334,9 +334,9 @@ export class Attempt {
 
   /** Takes all pending writes (with `eventsAlone`: only their facts), and the log's next chunk, which includes these facts. */
   takePending(eventsAlone: boolean) {
-    const { emissions, ...rest } = this.pending.takeAll(eventsAlone);
+    const { checkpoints, writes, emissions, taken } = this.pending.takeAll(eventsAlone);
     for (const { fact } of emissions) this.#countUsage(fact, NO_EVENT);
-    return { ...rest, events: this.sink.take(emissions) };
+    return { checkpoints, writes, taken, events: this.sink.take(emissions) };
   }
 
   #countUsage(fact: Fact, event: number): void {

@@ -241,7 +241,7 @@ export class GraphExecution {
         // The execution may have ended while the step was stored.
         if (this.alive && this.#commits <= this.#maxCommitsInFlight) this.actor?.send({ type: "COMMITTED" });
       },
-      // The live thread has failed; recovery continues the run.
+      // If the write failed, the live thread has failed with it. Recovery continues the run.
       () => undefined,
     );
   }

@@ -3,8 +3,8 @@ import type { EngineStep } from "../../src/ports/engine.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 
 /**
- * Makes the step that keeps the partial messages of a stopped run; null if there is nothing to keep, or the graph cannot
- * keep it. The pending writes of the tasks move to the new checkpoint, so that a later run can resume from there.
+ * Makes the step that keeps the partial messages of a stopped run; null if there are none, or the graph cannot keep
+ * them. The pending writes of the tasks move to the new checkpoint, so that a later run can resume from there.
  */
 export function partialStep(graph: GraphExecution): EngineStep | null {
   try {

@@ -13,8 +13,8 @@ export class PendingCommit {
   #checkpoints: NewCheckpoint[] = [];
   readonly #writes = new SmallMap<string, TaskWrites>();
   /**
-   * Ids of checkpoints that were merged into later ones. They are never stored, nor are task writes that belong to
-   * them.
+   * Ids of checkpoints that were merged into later checkpoints. Neither they nor the task writes that belong to them
+   * are ever stored.
    */
   #joined: Set<string> | undefined;
 
@@ -38,8 +38,8 @@ export class PendingCommit {
   }
 
   /**
-   * Adds the checkpoints of a step. They replace the pending task writes of the step before; with `closed`, also those of
-   * its subgraphs.
+   * Adds the checkpoints of a step. The pending task writes of the step before are dropped; with `closed`, also those
+   * of the graph's subgraphs.
    */
   addCheckpoints(ns: string, checkpoints: readonly NewCheckpoint[], closed: boolean): void {
     if (checkpoints.length === 0) return;

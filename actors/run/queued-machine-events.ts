@@ -36,7 +36,7 @@ export class QueuedMachineEvents implements MachineMailbox {
     return () => void this.#watching.delete(arrived);
   }
 
-  /** The queue has changed, and that is stored. */
+  /** Notifies the watchers. Called when a change of the queue is stored. */
   changed(): void {
     for (const arrived of this.#watching) arrived();
   }

@@ -5,8 +5,8 @@ const DEFAULT: Backoff = { initial: 500, factor: 2, max: 128_000, jitter: true }
 
 /**
  * Milliseconds until a failed attempt of a task is repeated; null: it is not repeated. `chance`: a random number from 0
- * to 1. An aborted attempt is not repeated, because the abort was intended; nor is one whose answer was refused,
- * because the client has to answer again.
+ * to 1. An aborted attempt is not repeated, because the abort was intended. An attempt whose answer was refused is not
+ * repeated either, because the client has to answer again.
  */
 export function taskRetryDelay(call: NodeCall, outcome: TaskOutcome, chance: number): number | null {
   if (outcome.kind !== "failed" || outcome.refused !== undefined || outcome.final) return null;

@@ -44,7 +44,7 @@ function taskOutput(event: unknown): TaskOutput | undefined {
   return (event as { output?: TaskOutput }).output;
 }
 
-/** The number of tasks that have not ended, without the one whose end this event reports. */
+/** The number of tasks that have not ended, not counting the task whose end this event reports. */
 function othersThan(event: unknown, waiting: ChildActors): number {
   return waiting.size - (waiting.get(taskOutput(event)?.task ?? "") === undefined ? 0 : 1);
 }
@@ -176,6 +176,16 @@ export function runChart(
   return {
     config: runChartConfig,
     delays: { grace },
+    change: (context, change) => ({
+      thread: context.thread,
+      run: context.run,
+      within: context.within,
+      stop: change.stop === undefined ? context.stop : change.stop,
+      waiting: change.waiting ?? context.waiting,
+      planned: change.planned ?? context.planned,
+      status: change.status ?? context.status,
+      rest: change.rest ?? context.rest,
+    }),
     guards: {
       isStopped: ({ context }) => context.stop !== null,
       isOver: ({ context, event }) =>

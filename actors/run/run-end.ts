@@ -83,11 +83,11 @@ function settle(attempt: Attempt, stop: StopReason | null): void {
   const verdict = verdictOf(attempt, stop);
   if (attempt.root.isLoaded || attempt.run.kwargs.webhook === null)
     return conclude(attempt, verdict, attempt.root.values);
-  // The attempt never read the state, but its webhook needs it.
+  // The attempt never read the state, but the run's webhook needs it.
   void stateAt(attempt.liveThread).then((values) => conclude(attempt, verdict, values));
 }
 
-/** The thread's state; null if it cannot be read, because that must not keep a run from ending. */
+/** The thread's state; null if it cannot be read: a failed read must not keep a run from ending. */
 async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
   try {
     return (await liveThread.position()).values;
@@ -151,13 +151,16 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
         liveThread.owner.runEnded(liveThread, id, endOf(attempt, verdict, run), sink.isRead);
         notifyTaken(liveThread, ended, attempt.root.values);
       },
-      // The live thread has failed; recovery continues the run.
+      // If the write failed, the live thread has failed with it. Recovery continues the run.
       () => undefined,
     );
   removeTakenRuns(liveThread, ended);
 }
 
-/** Logs the error of a run, unless it is the error of a node, which was already logged with its stack. A refused answer is the client's error. */
+/**
+ * Logs the error of a run, unless it is the error of a node, which was already logged with its stack. A refused answer
+ * is only logged as information, because it is the client's error.
+ */
 function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: RunRecord): void {
   if (attempt.isLogged({ error, message })) return;
   const { graph_id: graph, run_id, status } = run;
@@ -173,8 +176,8 @@ function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: Run
 }
 
 /**
- * The latest checkpoint as it is stored: when several steps were stored as one, its parent is the checkpoint before the
- * first of them.
+ * The latest checkpoint with the parent that is stored for it. When several steps were stored as one, the parent
+ * is the checkpoint before the first of these steps.
  */
 function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoint[]): CheckpointHead | null {
   const stored = checkpoints.findLast(({ id }) => id === head?.id);
@@ -186,7 +189,7 @@ function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoi
 function rollBack(attempt: Attempt): void {
   const { liveThread, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
-  // The run's last events go to current readers only; they are not stored any more.
+  // The run's last events are shown to current readers, but no longer stored.
   const unstored = sink.take();
   const store = async (writes: readonly TaskWrites[]) => {
     const base =

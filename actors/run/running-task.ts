@@ -30,7 +30,7 @@ export class RunningTask implements NodeIo {
   /** True when the task ended because an answer was refused. */
   refused = false;
   readonly #graph: GraphExecution;
-  /** Created on the first read of the signal: most nodes never read it. */
+  /** Made when the node first reads the signal, because most nodes never read the signal. */
   #controller: AbortController | null = null;
   #isOver = false;
 

@@ -17,7 +17,8 @@ export class TaskRunner {
   readonly #graph: GraphExecution;
   readonly #running = new SmallMap<string, RunningTask>();
   /**
-   * For tasks of graphs that another task's node function calls: the id of that other task, by the id of the inner one.
+   * For a task of a graph that another task's node function calls: the id of that other task, by the id of the called
+   * graph's task.
    */
   #parents: Map<string, string> | undefined;
   /** Ids of tasks whose node functions have ended but whose outcome the engine has not settled yet. */

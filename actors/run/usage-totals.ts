@@ -14,7 +14,7 @@ interface MessageUsage {
  * of older messages stay in the totals of their model.
  */
 const MAX_MESSAGES = 1_000;
-/** The number of models with totals of their own. The tokens of further models are added to the last one. */
+/** The number of models with totals of their own. The tokens of further models are added to the totals of the last of these models. */
 const MAX_MODELS = 100;
 
 /** True for facts that may report tokens of a message. */
@@ -66,7 +66,7 @@ export class UsageTotals {
     }
   }
 
-  /** True once after tokens were added. */
+  /** True if tokens were added since the last call. */
   takeChange(): boolean {
     const hasChanged = this.#hasChanged;
     this.#hasChanged = false;

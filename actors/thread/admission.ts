@@ -62,8 +62,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   );
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
-  // Checked last: a request with an error of its own, which an idle thread would refuse too, gets that error and not a
-  // conflict.
+  // Conflicts are checked last: a request with an error of its own, which an idle thread would refuse too, gets that
+  // error and not a conflict.
   const strategy = effectiveStrategy(decision, draft);
   if (!isKnown && due === null && run.kwargs.event !== true) refuseConflictingResume(liveThread, run, ahead);
 
@@ -113,7 +113,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
 }
 
 /**
- * The strategy by which the thread's statechart admits a run: one that has to wait is queued, no matter which strategy it has.
+ * The strategy with which the thread's statechart admits a run. A run that has to wait is queued, whatever strategy it
+ * has.
  * @throws ServiceError `run.conflict` when the run is refused
  */
 function effectiveStrategy(
@@ -132,9 +133,9 @@ function effectiveStrategy(
 }
 
 /**
- * The runs that will have run before a new run, given the decision: the one in progress, then the waiting ones. A run
- * that the new one interrupts is included, because the interrupt that it answered stays answered; a run that it rolls
- * back is not.
+ * The runs that a new run follows, given the decision: the run in progress, then the waiting runs. If the new run
+ * interrupts the run in progress, that run is included, because the interrupts that it has answered stay answered. If
+ * the new run rolls it back, it is not included.
  */
 function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): readonly RunRecord[] {
   const isAlone = decision.kind === "supersede";

@@ -75,7 +75,7 @@ export async function storeDelayedRun(
   });
   if (out !== null) {
     for (const gone of withdrawnIds(out)) removeWaitingRun(liveThread, gone);
-    // The actor learns of them in reverse order, so that none of them becomes the next run.
+    // The actor is notified of these runs in reverse order, so that none of them becomes the next run.
     for (const run of waiting.toReversed()) actor?.send({ type: "RUN.WITHDRAWN", run });
   }
   if (decision.kind === "supersede") {
@@ -94,8 +94,8 @@ export async function storeDelayedRun(
 }
 
 /**
- * Handles a delayed run that is due: it starts, or waits behind all queued runs. Resolves with false when the thread does
- * not list it.
+ * Handles a delayed run that is due: it starts, or waits behind all queued runs. Resolves with false when the thread
+ * does not list the run.
  */
 export async function startDelayedRun(liveThread: LiveThread, id: string): Promise<boolean> {
   const { actor } = liveThread;

@@ -69,7 +69,7 @@ export class LiveThread {
   readonly key: ThreadKey;
   readonly deps: SystemDeps;
   readonly owner: LiveThreadOwner;
-  /** The record as it is when every write in flight is stored. */
+  /** The record as it will be when every write in flight is stored. */
   record: ThreadRecord;
   /** The runs that have not ended, without the delayed ones. */
   readonly runs = new SmallMap<string, RunRecord>();
@@ -178,7 +178,7 @@ export class LiveThread {
     this.#ids.saw(checkpoint);
   }
 
-  /** The position from which the next run starts. It was cached after the last run, or is read. */
+  /** The position from which the next run starts. It is cached after each run; if it is not cached, it is read. */
   position(): Eventually<Position> {
     if (this.#cachedPosition !== null) return this.#cachedPosition;
     const id = this.record.checkpoint;

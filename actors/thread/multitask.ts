@@ -12,13 +12,13 @@ export type ThreadSituation =
 export type MultitaskDecision =
   /** The run starts now. */
   | { readonly kind: "start" }
-  /** The run is refused; the one in progress goes on. */
+  /** The run is refused; the run in progress goes on. */
   | { readonly kind: "refuse" }
   /** The run waits behind all others. */
   | { readonly kind: "queue" }
   /**
-   * The run starts next. Every waiting run is ended by `action`; with `active`, so is the one in progress. A run that has
-   * already ended by itself keeps its end.
+   * The run starts next. Every waiting run is ended by `action`; with `active`, the run in progress is too. A run that
+   * has already ended by itself keeps its end.
    */
   | { readonly kind: "supersede"; readonly action: CancelAction; readonly active: boolean };
 

@@ -4,9 +4,9 @@ import { answersById, isResume } from "../../src/graph/interrupts.ts";
 import type { LiveThread } from "./live-thread.ts";
 
 /**
- * Refuses a run that answers an interrupt for which another run, in progress or waiting, already has an answer. `ahead`:
- * the runs before it, in order. An answer without an interrupt id may be for an interrupt that one of these runs will
- * raise. So it is accepted now, and checked when the run starts.
+ * Refuses a run that answers an interrupt for which another run, in progress or waiting, already has an answer.
+ * `ahead`: the runs before this run, in order. An answer without an interrupt id may be for an interrupt that one of
+ * these runs will raise. So such an answer is accepted now, and checked when the run starts.
  * @throws ServiceError `resume.conflict`, `resume.invalid`
  */
 export function refuseConflictingResume(
@@ -36,8 +36,8 @@ const conflict = (id: string | undefined) =>
   );
 
 /**
- * The interrupts that these runs do not answer; null: after one of these runs none of the interrupts waits any more,
- * because it starts with a new input or from another checkpoint.
+ * The interrupts that these runs do not answer. Null if one of these runs starts with a new input or from another
+ * checkpoint: after that run, none of the interrupts waits any more.
  */
 function unanswered(openIds: ReadonlySet<string>, ahead: readonly RunRecord[]): Set<string> | null {
   const left = new Set(openIds);

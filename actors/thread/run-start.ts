@@ -80,7 +80,7 @@ export function storeStart(
 /**
  * Begins a run whose start is stored: its first event is published at once, and its nodes start in a later turn of the
  * event loop. So a request that arrives in between, such as a cancellation, reaches the statechart first. `starts`: the
- * queue in which the run waits to begin; by default, that of all runs.
+ * queue in which the run waits to begin; by default, the queue of all runs.
  */
 export function beginAttempt(
   liveThread: LiveThread,
@@ -113,7 +113,7 @@ export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
   graph: run.graph_id,
   bytes: {
     state: liveThread.record.state_bytes ?? 0,
-    // A queued run's input was measured when it was queued.
+    // The input of a queued run is not measured again: it was measured when the run was queued.
     input: liveThread.owner.queuedInputBytes(run.run_id) ?? inputBytes(run),
   },
 });

@@ -25,7 +25,7 @@ export function withdrawRuns(
   return { runs: out, forget: [], ...webhookDeliveries(out) };
 }
 
-/** The `cancel_reason` of runs that this one supersedes. */
+/** The `cancel_reason` of the runs that a new run supersedes. */
 export const supersededBy = ({ run_id }: RunRecord): string => `superseded by run ${run_id}`;
 
 /** Ends the waiting runs that a new run supersedes by its strategy; null: there are none. */

@@ -198,6 +198,13 @@ export function threadChart(
   return {
     config: threadChartConfig,
     actors: { run },
+    change: (context, change) => ({
+      thread: context.thread,
+      active: change.active === undefined ? context.active : change.active,
+      queue: change.queue ?? context.queue,
+      rest: change.rest ?? context.rest,
+      stop: change.stop === undefined ? context.stop : change.stop,
+    }),
     guards: {
       hasActive: ({ context }) => context.active !== null,
       hasNext: ({ context }) => context.queue.length > 0,

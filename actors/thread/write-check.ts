@@ -22,21 +22,34 @@ export function findInconsistency(
         : `run ${run_id} is ${status}, and its thread does not list it`;
     }
   }
-  // Most appends do not change the lists of runs.
+  // Most appends do not change the lists of runs, so there is nothing more to check.
   if (before.active === after.active && before.queue === after.queue && before.delayed === after.delayed) {
     return undefined;
   }
-  const [earlier, later] = [new Set(listed(before)), new Set(listed(after))];
+  // Most of the others begin or end the run in progress, and keep the queue. Then no sets are made.
+  const keepsQueue = before.queue === after.queue && before.delayed === after.delayed;
+  const [earlier, later] = keepsQueue ? [activeOf(before), activeOf(after)] : [listed(before), listed(after)];
+  const wasListed = keepsQueue ? (id: string) => listsRun(before, id) : membership(earlier);
+  const isListed = keepsQueue ? (id: string) => listsRun(after, id) : membership(later);
   for (const id of earlier) {
-    if (later.has(id) || forget.includes(id) || runs.some(({ run_id }) => run_id === id)) continue;
+    if (isListed(id) || forget.includes(id) || runs.some(({ run_id }) => run_id === id)) continue;
     return `run ${id} is removed from its thread without an end`;
   }
   for (const id of later) {
-    if (earlier.has(id) || runs.some(({ run_id, order }) => run_id === id && order >= before.next_run))
+    if (wasListed(id) || runs.some(({ run_id, order }) => run_id === id && order >= before.next_run))
       continue;
     return `run ${id} is added to its thread, and is neither new nor in progress`;
   }
   return undefined;
+}
+
+function activeOf({ active }: ThreadRecord): readonly string[] {
+  return active === null ? [] : [active];
+}
+
+function membership(ids: readonly string[]): (id: string) => boolean {
+  const all = new Set(ids);
+  return (id) => all.has(id);
 }
 
 function listed({ active, queue, delayed }: ThreadRecord): readonly string[] {

@@ -43,13 +43,13 @@ export interface AccessOptions {
 
 /** What is decided from a request's headers: its tenant, the headers of its response, and whether it is refused. */
 export interface AccessDecision {
-  /** The tenant of the request's key or token; undefined when it has no valid one. */
+  /** The tenant of the request's key or token; undefined when the request has neither a valid key nor a valid token. */
   readonly tenant: string | undefined;
   /** The user for whom the WebSocket's token was issued; absent for all other requests. */
   readonly user?: AuthUser;
   /** Headers to send with every response. */
   readonly headers: Headers;
-  /** Set when the request is refused, whichever route it is for. */
+  /** The error of a refused request; absent when the request may go on. A refusal applies to every route. */
   readonly refusal?: ServiceError;
 }
 
@@ -79,7 +79,7 @@ export class AccessControl {
   readonly #mount: string;
   readonly #disabled: ReadonlySet<RouteGroup> | undefined;
 
-  /** @throws ServiceError `config.invalid` */
+  /** @throws ServiceError `config.invalid` for an invalid option, or if other machines could use the server without credentials or `insecure` */
   constructor(options: AccessOptions, deps: { readonly clock: Clock; readonly random: Random }) {
     const { cors = {}, disabled = [], bound = "127.0.0.1", auth } = options;
     this.#keys = new ApiKeys(options.keys ?? []);
@@ -109,7 +109,7 @@ export class AccessControl {
     return !this.#isOpen;
   }
 
-  /** Whether requests without a key may come from users. */
+  /** Whether requests without a key are authenticated as users. */
   get hasUsers(): boolean {
     return this.#auth !== undefined;
   }
@@ -140,7 +140,7 @@ export class AccessControl {
     return group !== undefined && this.#disabled.has(group) ? undefined : path;
   }
 
-  /** Identifies the client of a request by its key. A request without one may come from a user: see {@link authenticate}. */
+  /** Identifies the client of a request by its key. A request without a key may come from a user: see {@link authenticate}. */
   check(request: HttpRequest): AccessDecision {
     const origin = request.header("origin");
     if (this.#isOpen) {
@@ -155,7 +155,7 @@ export class AccessControl {
   }
 
   /**
-   * Finds the user of a request without a key. Reads the request synchronously; afterwards, it may no longer be readable.
+   * Finds the user of a request without a key. Reads the request before the first `await`, because the transport may discard it afterwards.
    * @throws ServiceError as {@link Authenticator.authenticate} does
    */
   async authenticate(request: HttpRequest): Promise<AuthUser> {
@@ -194,7 +194,7 @@ export class AccessControl {
     return headers === NO_HEADERS ? headers : { ...headers, ...this.#cors.preflight(request) };
   }
 
-  /** @throws ServiceError `server.busy` */
+  /** @throws ServiceError `server.busy` when too many tokens of users are valid */
   token(holder: TokenHolder): SocketToken {
     return this.#tokens.issue(holder);
   }
@@ -212,7 +212,7 @@ export class AccessControl {
   #mayRead(origin: string, request: HttpRequest): boolean {
     if (this.#allowsEveryOrigin || this.#origins.isListed(origin)) return true;
     if (isSameOrigin(origin, request.header("host") ?? "")) return true;
-    // If credentials are needed and there is a list of origins, only the list counts.
+    // Pages of servers on this machine are allowed only if the server needs no credentials.
     return this.#isOpen && isLocalOrigin(origin);
   }
 

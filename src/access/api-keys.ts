@@ -45,7 +45,7 @@ export class ApiKeys {
   }
 }
 
-/** Splits a list of keys separated by commas. @throws ServiceError `config.invalid` when it has no key */
+/** Splits a list of keys separated by commas. @throws ServiceError `config.invalid` when the list contains no key */
 export function parseKeyList(text: string): readonly string[] {
   const entries = text.split(",").map((entry) => entry.trim());
   const found = entries.filter((entry) => entry !== "");

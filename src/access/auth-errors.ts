@@ -19,9 +19,9 @@ const FRAMING: ReadonlySet<string> = new Set([
 const CODES: { readonly [status: number]: ErrorCode } = { 401: "auth.required", 403: "auth.forbidden" };
 
 /**
- * Converts what the project's code has thrown to an error. An `HTTPException` of `@langchain/langgraph-sdk/auth`, recognised by its shape,
- * is a refusal: the response has its status, message and headers. Anything else is a failure: its message is only logged. `what` names the
- * code that was called.
+ * Converts what the project's code has thrown to a `ServiceError`. An `HTTPException` of `@langchain/langgraph-sdk/auth`, recognised by its
+ * shape, is a refusal: the response has its status, message and headers. Anything else is a failure: its message is only logged. `what` names
+ * the code that was called.
  */
 export function authErrorOf(thrown: unknown, what: string): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
@@ -46,7 +46,7 @@ function refusalOf(thrown: unknown): RefusalResponse | undefined {
   return { status: status as number, headers: headersOf(headers) };
 }
 
-/** The headers of a refusal, given as an object or as `new Headers` takes them. Headers that HTTP cannot send are left out. */
+/** Reads the headers of a refusal, which are an object, `Headers` or a list of pairs. Headers that HTTP cannot send are left out. */
 function headersOf(given: unknown): RefusalResponse["headers"] {
   const entries: readonly (readonly [unknown, unknown])[] =
     given instanceof Headers || Array.isArray(given)

@@ -27,7 +27,10 @@ export function compileAuthFilter(filter: unknown): Permission {
 class FilterCompiler {
   #count = 0;
 
-  /** @param equal collects the members, with their values, that every matching resource has */
+  /**
+   * Compiles a filter whose conditions must all be met.
+   * @param equal an object that gets the members, with their values, that every matching resource has
+   */
   all(filter: unknown, level: number, equal?: Record<string, Scalar>): Test {
     if (typeof filter !== "object" || filter === null || Array.isArray(filter))
       throw new TypeError(`a filter must be an object, not ${kindOf(filter)}`);
@@ -108,7 +111,7 @@ class FilterCompiler {
   }
 }
 
-/** Most objects of classes, such as maps, dates and errors, have no members of their own: as a filter, they would match everything. */
+/** Refuses instances of classes. Many of them, such as maps and dates, have no own members: as a filter, they would match everything. */
 function assertPlain(value: object, what: string): void {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === null || prototype === Object.prototype) return;

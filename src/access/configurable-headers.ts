@@ -10,7 +10,7 @@ import { readHeaderValues } from "./http-config.ts";
 export interface HeaderPatterns {
   /** Default: `x-*` and `user-agent`. */
   readonly includes?: readonly string[];
-  /** These win over `includes`. */
+  /** A header that matches one of these is left out, even if it matches `includes`. */
   readonly excludes?: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export function readHeaderPatterns(
   return { ...(includes && { includes }), ...(excludes && { excludes }) };
 }
 
-/** Creates the function that selects headers. Without patterns, it selects none. */
+/** Creates a selector for these patterns. Without patterns, the selector selects no headers. */
 export function createHeaderSelector(patterns: HeaderPatterns | undefined): HeaderSelector {
   if (patterns === undefined) return () => undefined;
   const includes = (patterns.includes ?? DEFAULT_INCLUDES).map((pattern) => pattern.toLowerCase());

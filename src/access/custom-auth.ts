@@ -66,7 +66,7 @@ export class CustomAuth implements Auth {
   readonly #scheduler: Scheduler;
   #authenticating = 0;
 
-  /** @throws ServiceError `config.invalid` when `auth` has not the shape of {@link AuthHandlers} */
+  /** @throws ServiceError `config.invalid` when `auth` does not have the shape of {@link AuthHandlers} */
   constructor(auth: AuthHandlers, scheduler: Scheduler) {
     const fault = whyNotAuth(auth);
     if (fault !== undefined) throw new ServiceError("config.invalid", `auth ${fault}`);
@@ -104,7 +104,7 @@ export class CustomAuth implements Auth {
     }
   }
 
-  /** The most specific handler. Handlers are registered for an event, for a resource, for an action on all resources, or for everything. */
+  /** The most specific handler: the one for the event, else for its resource, else for its action on all resources, else for everything. */
   #handlerOf(event: AuthEvent, resource: string, action: string) {
     const { callbacks } = this.#handlers["~handlerCache"];
     if (callbacks === undefined) return undefined;
@@ -137,7 +137,7 @@ export class CustomAuth implements Auth {
   }
 }
 
-/** The user in the result of `authenticate`, which is an identity, or an object that has one. */
+/** Reads the user from the result of `authenticate`: either an identity (a text), or an object with an `identity`. */
 function userOf(answer: unknown): AuthUser {
   if (typeof answer === "string" && answer !== "") return newUser({}, answer, []);
   if (typeof answer === "object" && answer !== null) {

@@ -22,8 +22,8 @@ const META: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Parts of a thread that belong to its runs. Events of a machine and commands of the thread protocol start runs; streams show the events of
- * runs, and a socket at the path of a stream takes commands too.
+ * The parts of a path below `/threads/ID/` whose routes belong to the group `runs`. Events of a machine and commands of the thread protocol
+ * start runs. A stream shows the events of runs, and a WebSocket at its path accepts commands too.
  */
 const RUNS: ReadonlySet<string | undefined> = new Set(["runs", "events", "commands", "stream"]);
 

@@ -6,7 +6,7 @@ import { AccessControl, type AccessDecision, type AccessOptions } from "./access
 
 type ReadClient = (request: Pick<HttpRequest, "header">) => KnownClient | undefined;
 
-/** The access control for requests that another process of this server has let in: it takes the client that this process names. */
+/** Access control for requests that another process of this server forwards. That process has checked access and names the client. */
 export class ForwardedAccessControl extends AccessControl {
   readonly #clientOf: ReadClient;
 

@@ -48,7 +48,7 @@ const authRequired = (message: string, cause?: unknown) =>
 
 /**
  * Authenticates users by the access tokens of an identity provider (OpenID Connect). Each user reaches only resources of their own. The
- * library is loaded here, because most servers do not need it.
+ * library `jose` is loaded only here, because most servers do not need it.
  * @throws ServiceError `config.invalid` when the key set cannot be used
  */
 export async function createJwtAuth(options: JwtOptions, deps: JwtDeps): Promise<Auth> {
@@ -112,7 +112,7 @@ class JwtAuthenticator implements Authenticator {
     }
   }
 
-  /** Creates the error for a refused token. Only the log says which check failed, because that would help someone who guesses tokens. */
+  /** Creates the error for a refused token. The failed check is named only in the log: it would help someone who guesses tokens. */
   #refusal(message: string, cause: Error): ServiceError {
     this.#deps.logger.debug("a token was refused", { why: cause.message });
     return authRequired(message, cause);

@@ -21,7 +21,7 @@ export class OwnerRules implements Authorizer {
     const { metadata } = value;
     const isWritten = event === "assistants:create" || event === "assistants:update";
     if (isWritten && isObject(metadata)) value["metadata"] = withoutCreator(metadata);
-    // Whatever the user makes or changes gets this owner: the filter's members are written into its metadata.
+    // The members of this filter are also written into the metadata of what the user creates or changes, so the user owns it.
     const owned = { owner: identity };
     const isShared = event === "assistants:read" || event === "assistants:search";
     return compileAuthFilter(isShared ? { $or: [owned, { created_by: "system" }] } : owned);
@@ -35,8 +35,8 @@ function withoutCreator(metadata: JsonObject): JsonObject {
 }
 
 /**
- * Puts the user's own label in front of a namespace. A namespace that begins with the label stays as it is: search results contain it
- * already.
+ * Puts the user's own label in front of a namespace. A namespace that already begins with the label, such as one from a search result,
+ * stays as it is.
  */
 function ownNamespace(identity: string, namespace: unknown): readonly unknown[] {
   const given: readonly unknown[] = Array.isArray(namespace) ? namespace : [];

@@ -39,8 +39,8 @@ export function webHeadersOf(
 
 /**
  * The request that the project's `authenticate` gets: method, URL and headers. It has no body, because the body is not read before
- * authentication. `isTrusted` is false for a request of a page of another origin; it then lacks what a browser adds by itself: cookies and
- * stored passwords. Undefined when it cannot be represented as a `Request`.
+ * authentication. If `isTrusted` is false, because a page of another origin sent the request, it lacks what a browser adds by itself:
+ * cookies and stored passwords. Undefined when the request cannot be represented as a `Request`.
  */
 export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {
   const url = requestUrlOf(request);

@@ -40,12 +40,12 @@ export function builtPages(): Pages {
   };
 }
 
-/** The path of a file: next to this module if that is built, else in the build's output directory. */
+/** The path of a file: next to this module if this module is itself built, else in the build's output directory. */
 function filePathOf(name: string): string | undefined {
   return (
     [`dashboard/${name}`, `../dist/src/dashboard/${name}`]
       .map((path) => fileURLToPath(sourceUrl(path)))
-      // The first directory may also hold the sources. A page counts as built when its script is there.
+      // The first directory may hold the sources instead of built files. Only built files have `inspector.js` beside them.
       .find((path) => existsSync(path) && existsSync(path.replace(/[^/\\]+$/, "inspector.js")))
   );
 }

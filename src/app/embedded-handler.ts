@@ -16,14 +16,14 @@ const HANDLER_OPTIONS: Readonly<Record<keyof HandlerOptions, true>> = { prefix: 
 /** An app as a part of another server, which its owner opens and closes. */
 export interface Handler {
   /**
-   * The listener of a `node:http` server, or a middleware of Express and the like, which may have read the body as JSON. A path outside the
-   * prefix goes to `next`, or is answered 404 where there is none.
+   * The listener of a `node:http` server, or a middleware of Express and the like, which may have read the body as JSON. For a path outside
+   * the prefix, `next` is called; without `next`, the response is a 404.
    */
   readonly listener: NodeListener;
   /** Answers a web request, for Hono and other servers that use `Request`. A path outside the prefix is answered 404. */
   fetch(request: Request): Promise<Response>;
   /**
-   * The listener of the server's `upgrade` event. Returns false if the path is outside the prefix; then the caller has to answer the
+   * The listener of the server's `upgrade` event. Returns false if the path is outside the prefix; then the caller has to respond on the
    * socket.
    */
   readonly upgrade: NodeUpgradeListener;
@@ -39,7 +39,7 @@ const NOT_LOCAL = JSON.stringify({
 
 /**
  * Makes an app part of a server that listens already. The app itself need not listen: `createApp({ transport: "none" })`. `app.close()` ends
- * its runs, streams and sockets, and leaves the server to its owner; after it, requests are answered 503.
+ * its runs, streams and sockets, but does not close the server. Later requests get a 503.
  * @throws ServiceError `config.invalid` for an invalid prefix or an unknown option
  */
 export function createHandler(
@@ -69,7 +69,7 @@ export function createHandler(
   const node = createNodeHandler(served, { maxBody, bodyMemory, scheduler });
   add(node);
 
-  /** The reason why connections to this local address are not served. */
+  /** The response that refuses connections to this local address; undefined when they are served. */
   const refusalFor = (
     localAddress: string | undefined,
   ): readonly [status: number, body: string] | undefined => {

@@ -20,7 +20,7 @@ export interface EngineSetup {
   readonly registry: GraphRegistry;
   /** Worker threads for node functions; 0: they run in this thread. */
   readonly workers: number;
-  /** The configuration file that names the graphs. Only its graphs can be loaded again, in another thread. */
+  /** The configuration file that names the graphs. Worker threads can load only the graphs of this file. */
   readonly config: Config | undefined;
   /** Names of the graphs that were loaded from the file; graphs given in another way are not included. */
   readonly loaded: readonly string[];
@@ -29,7 +29,7 @@ export interface EngineSetup {
   readonly langGraphs: LangGraphs;
 }
 
-/** Makes the engine for both kinds of graphs, and the host that runs their node functions. Throws as {@link openHost} does. */
+/** Makes the engine for Heddle's own graphs and LangGraph.js graphs, and the host that runs their nodes. Throws as {@link openHost} does. */
 export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engine; host: Host }> {
   const own = await openHost(hosting);
   const types = new TypesReader({

@@ -40,18 +40,18 @@ export interface FrontDeps {
   readonly service: ServerService;
   /** The service restricted to what a user may do; absent when the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
-  /** What the metrics show of the shards. */
+  /** The figures of all shards, for the metrics. */
   readonly totals: Pick<MetricsDeps, "system" | "storage" | "outbox" | "hub">;
   /** Checks that the storage takes writes. @throws ServiceError `storage.unavailable` */
   readonly checkStorage: () => Promise<ReadyDetails>;
   readonly access: AccessControl;
-  /** Connects this process with those that have the other shards; absent: it has all. */
+  /** Connects this process with the processes of the other shards; absent when this process has all shards. */
   readonly process?: ProcessLinks;
   readonly httpApp: HttpAppHandler | undefined;
   readonly langGraphVersion: HttpDeps["about"]["langGraphVersion"];
   /** Bytes: the largest request body. */
   readonly maxBody: number;
-  /** Options and configuration file; options win. */
+  /** The options of the app. Each overrides the same setting of `config`. */
   readonly options: AppOptions;
   readonly config: Config | undefined;
   readonly newId: () => string;
@@ -60,15 +60,15 @@ export interface FrontDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** For what concerns clients: it logs nothing once the server has stopped. */
+  /** The logger for requests of clients. It logs nothing once the server has stopped. */
   readonly servingLogger: Logger;
 }
 
-/** How a process serves together with others. */
+/** What connects this process with the other processes of the server. */
 export interface ProcessLinks extends Pick<ShardProcess, "forwarding" | "metrics"> {
-  /** The access control for what other processes forward. */
+  /** The access control for requests that other processes forward. */
   readonly access: AccessControl;
-  /** Serves other processes. */
+  /** Opens the server that other processes send requests and calls to. */
   listen(
     handlers: Handlers,
     metrics: CalledParts["metrics"],
@@ -76,15 +76,15 @@ export interface ProcessLinks extends Pick<ShardProcess, "forwarding" | "metrics
   ): Promise<PeerServer>;
 }
 
-/** What clients reach: transport, routes, sockets, pages and metrics. It has no state of threads. */
+/** The part of a server that clients reach: transport, routes, sockets, pages and metrics. It has no state of threads. */
 export interface Front {
   readonly transport: App["transport"];
   readonly address: Transport["address"];
   readonly fetch: App["fetch"];
   readonly handlerDeps: HandlerDeps;
-  /** Begins the history of the metrics. */
+  /** Starts recording the history of the metrics. */
   start(): void;
-  /** Accepts no new connections, and is not ready any more. */
+  /** Accepts no new connections. From now on, readiness checks fail. */
   startDraining(): void;
   /** Ends the requests of embedded handlers and of {@link fetch}. */
   endRequests(): void;
@@ -164,7 +164,7 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
     request: createRequestHandler({ ...requests, ...forwarding, ...(httpApp !== undefined && { httpApp }) }),
     upgrade: createUpgrade({ ...shared, ...forwarding, sockets, inspect: watch }),
   };
-  // What is forwarded is counted where clients are connected.
+  // Forwarded requests are not counted here: the process that the client is connected to counts them.
   const uncounted = {
     access: links?.access ?? access,
     traffic: new Traffic(),
@@ -176,7 +176,7 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
       upgrade: createUpgrade({ ...shared, ...uncounted, inspect: watch }),
     },
     metrics,
-    // A call may be larger than the request that it is made for.
+    // A call between processes may be larger than the client's request that causes it.
     { maxBody: 2 * maxBody, bodyMemory: bodies.memory, scheduler },
   );
   const descriptors = maxFileDescriptors();

@@ -39,7 +39,7 @@ export interface MetricsDeps {
   readonly sockets: Pick<OpenSocketCounter, "open">;
   readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcessMetrics;
-  /** Absent: this process is the whole server. */
+  /** Adds the metrics of the server's other processes; absent when there are none. */
   readonly shared?: SharedMetrics;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -48,7 +48,7 @@ export interface MetricsDeps {
 
 export interface Metrics extends Pick<Exposition, "render" | "snapshot"> {
   history(): MetricsHistoryRecord;
-  /** Begins the history. */
+  /** Starts recording the history. */
   start(): void;
   close(): void;
 }
@@ -89,7 +89,10 @@ const readingsOfStorage = ({ storage, outbox, clock }: MetricsDeps): StorageRead
   webhooks: cachedFor(WEBHOOK_CACHE_MS, clock, () => outbox.count(MAX_WEBHOOKS)),
 });
 
-/** Reads the figures of the history. Those from the storage are as they were at the last call, so that a slow storage holds up no entry. */
+/**
+ * Creates the function that reads the figures of each entry of the history. Figures from the storage are those that the previous call asked
+ * for, so that no entry waits for a slow storage.
+ */
 function historyReader(deps: MetricsDeps, stored: StorageReadings): () => HistoryReading {
   const { system, sockets, feeds, traffic, process } = deps;
   let fromStorage: HistoryReading = {};
@@ -182,7 +185,7 @@ function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
   ];
 }
 
-/** The members of `ActorMetrics` that are one number. */
+/** The members of `ActorMetrics` that are single numbers. */
 type Figure = "withdrawn" | "running" | "queued" | "waiting" | "stateBytes" | "woken" | "passivated";
 
 const ENDED = "one that pauses for an answer is a success, one that was taken back is rolled_back";

@@ -7,8 +7,8 @@ const FURTHER_PORTS = 100;
 const LAST_PORT = 65_535;
 
 /**
- * An opener that takes the next port while one is taken. It fails like `open` when none of 100 further ports is free,
- * and when a port cannot be used for another reason.
+ * Makes an opener that tries the next port as long as the port is taken. The opener fails like `open` when none of 100 further ports is
+ * free, or when a port cannot be used for another reason.
  */
 export function withNextPort(open: TransportOpener): TransportOpener {
   return (handlers, options) => tryPorts(options.port, (port) => open(handlers, { ...options, port }));

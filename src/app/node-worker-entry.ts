@@ -28,7 +28,7 @@ try {
   registry.replace(graphs);
   logUncaughtErrors(bodies.logger);
   process.on("exit", (code) => {
-    // The stack contains the caller of process.exit. Posted at once: this thread has no later turn.
+    // The stack contains the caller of process.exit. The message is posted directly, not in a later batch, because the thread ends now.
     const { stack } = new Error("process.exit was called");
     const message = "process.exit in a graph ended its worker thread";
     parent.post([{ t: "log", level: "error", message, fields: { code, stack } }]);

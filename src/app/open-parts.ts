@@ -1,4 +1,4 @@
-/** Closes parts in the reverse order of their opening. If closing one fails, the rest is closed all the same. */
+/** Closes parts in the reverse order of their opening. If one fails to close, the others are closed anyway. */
 export class OpenParts {
   readonly #closers: (() => unknown)[] = [];
 

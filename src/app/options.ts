@@ -27,21 +27,21 @@ import type { ThreadTtlConfig } from "../config/thread-ttl.ts";
 import type { WebhookConfig } from "../config/webhooks.ts";
 
 export interface AppOptions {
-  /** The graphs to serve, by name: of Heddle's own, or of LangGraph.js. They replace those of the same names in the configuration file. */
+  /** The graphs to serve, by name: Heddle's own or LangGraph.js graphs. They replace graphs of the same names in the configuration file. */
   readonly graphs?: { readonly [name: string]: InlineGraph };
   /** LangGraph.js graphs to serve, by name, as they were loaded. */
   readonly langGraphs?: ReadonlyMap<string, HostedGraph>;
   /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
   readonly config?: string | Config;
-  /** The data directory, or a storage by its options. Absent: memory, which is lost at the end. */
+  /** The data directory, or the options of a storage. Absent: data is kept in memory only, and lost when the app ends. */
   readonly data?: string | StorageOptions;
-  /** An open storage, instead of `data`; or several, for a shard over each. They are closed with the server. */
+  /** An open storage, instead of `data`. With several, the server has one shard for each. They are closed with the server. */
   readonly storage?: Storage | readonly Storage[];
   /** The address to listen on. Default: loopback. Another one needs `keys` or `insecure`. */
   readonly host?: string;
   /** Default 0: any free port. */
   readonly port?: number;
-  /** Take the next free port if `port` is taken? At most 100 further ones are tried. Default: false. */
+  /** Whether to take the next free port if `port` is taken. At most 100 further ports are tried. Default: false. */
   readonly takeNextPort?: boolean;
   /**
    * Default: uWebSockets.js if it has a binary for this platform, else Node's own servers. `none`: the app does not listen; requests come
@@ -51,8 +51,8 @@ export interface AppOptions {
   /** Bytes: the largest request body; default 16 MiB. */
   readonly maxBody?: number;
   /**
-   * The project's own HTTP application, before Heddle's routes: a function of web requests, or an object with a method `fetch`. Replaces the
-   * file's `http.app`.
+   * The project's own HTTP application, which gets each request before Heddle's routes do: a function that takes a web `Request`, or an
+   * object with a method `fetch`. Replaces the file's `http.app`.
    */
   readonly httpApp?: HttpApp;
   /**
@@ -61,8 +61,8 @@ export interface AppOptions {
    */
   readonly keys?: readonly string[];
   /**
-   * An `Auth` of `@langchain/langgraph-sdk/auth`: requests without a key come from users, whom it authenticates, and whom its handlers let do
-   * what they may. Replaces the file's `auth`.
+   * An `Auth` of `@langchain/langgraph-sdk/auth`. It authenticates the users of requests without a key, and its handlers decide what each user
+   * may do. Replaces the file's `auth`.
    */
   readonly auth?: AuthHandlers;
   /** Allows listening on other addresses than loopback without a key. */
@@ -81,7 +81,7 @@ export interface AppOptions {
   readonly tokenSecret?: string;
   /** The level at which answered requests are logged; default `debug`. */
   readonly requestLog?: LogLevel;
-  /** When streamed events are sent to readers: when the operating system has them (default), or at once. */
+  /** When streamed events are sent to readers: once they are written to the operating system (`os`, default), or at once (`memory`). */
   readonly sync?: StreamSync;
   /** Milliseconds that the events of an ended run are kept; default 24 h. */
   readonly streamsTtl?: number;
@@ -95,7 +95,7 @@ export interface AppOptions {
    * `nodes.workers`.
    */
   readonly workers?: number;
-  /** Webhook settings. Each key overrides the one in the configuration file's section `webhooks`. Templates are not filled in. */
+  /** Webhook settings. Each key overrides the one in the configuration file's section `webhooks`. `${{ env.NAME }}` is not replaced here. */
   readonly webhooks?: WebhookConfig;
   /** Store settings. Each key overrides the one in the configuration file's section `store`. */
   readonly store?: StoreOptions;
@@ -182,13 +182,13 @@ export interface HandlerDeps {
   readonly openBody: () => IncomingBody;
   readonly scheduler: Scheduler;
   readonly webRequests: PendingWebRequests;
-  /** Whether clients of every machine could use the server without credentials, although `insecure` is not set. */
+  /** Whether only clients on this machine are served, because neither credentials nor `insecure` are set. */
   readonly isOnlyForLoopback: boolean;
   /** Registers a handler, to be drained and closed together with the app. */
   add(part: Pick<Transport, "startDraining"> & { close(): void }): void;
 }
 
-/** A running server. Several may live in one process. */
+/** A running server. One process can run several. */
 export interface App {
   readonly address: Transport["address"];
   /** The URL for clients, without a slash at its end; empty when the app does not listen. */
@@ -209,7 +209,7 @@ export interface App {
   ): void;
   /**
    * Stops the server and its handlers: it accepts no new connections and runs, and gives running supersteps `ms` (default 5 s) to end. Unfinished runs
-   * resume at the next start on the same data. A second call waits for the same end.
+   * resume at the next start on the same data. A second call waits for the first.
    */
   close(ms?: number): Promise<void>;
 }

@@ -25,7 +25,7 @@ import { type Service, type ServerService, withoutCronsOfDeleted } from "../serv
 import { createNodePeers } from "../transport/node-peers.ts";
 import { openPeerServer, type PeerServer } from "../transport/node-peer-server.ts";
 
-/** The place of a process among those that serve together. */
+/** The position of a process among the processes of one server. */
 export interface ShardPlace {
   /** The number of its shard. */
   readonly number: number;
@@ -43,12 +43,12 @@ interface Deps {
   readonly scheduler: Scheduler;
 }
 
-/** Connects a process that has one shard with those that have the others. */
+/** Connects the process of one shard with the processes of the other shards. */
 export class ShardProcess {
   readonly forwarding: Forwarding;
   readonly #deps: Deps;
   readonly #peers;
-  /** The parts of all other processes, by the numbers of their shards, without permission checks. */
+  /** Clients of all other processes, by shard number. Calls through them are made without the permissions of a user. */
   readonly #others: ReadonlyMap<number, CalledParts>;
 
   constructor(deps: Deps) {
@@ -92,7 +92,7 @@ export class ShardProcess {
     });
   }
 
-  /** The service with the lists of all shards. */
+  /** The service whose lists have the entries of all shards. */
   service(own: ServerService): ServerService {
     const { number } = this.#deps.place;
     const service = new ProcessService(own, this.#others, number);
@@ -108,18 +108,18 @@ export class ShardProcess {
     };
   }
 
-  /** Like {@link service}, for a user: other processes restrict their parts themselves. */
+  /** Like {@link service}, but restricted to what the user may do. Each other process restricts its own entries. */
   serviceOf(own: Service, user: AuthUser): Service {
     const others: ReadonlyMap<number, ListingService> = this.#othersFor({ tenant: DEFAULT_TENANT, user });
     return new ProcessService(own, others, this.#deps.place.number);
   }
 
-  /** The access control for what other processes forward. */
+  /** The access control for requests that other processes forward. */
   access(options: AccessOptions): AccessControl {
     return new ForwardedAccessControl(options, this.#deps, clientOfForwarded);
   }
 
-  /** How the metrics of all processes are put together. */
+  /** The number of this shard, and the function that reads the metrics of all other processes. */
   get metrics(): SharedMetrics {
     const others = async (): Promise<readonly unknown[]> => {
       const asked = Array.from(this.#others.values(), ({ metrics }) => metrics.snapshot());
@@ -130,9 +130,9 @@ export class ShardProcess {
   }
 
   /**
-   * Serves the other processes.
-   * @param handlers for requests that are forwarded
-   * @param partsOf what a client may use whose request made another process call
+   * Opens the server that other processes send forwarded requests and calls to.
+   * @param handlers for forwarded requests
+   * @param partsOf returns the functions that another process may call for a request of this client
    */
   listen(
     handlers: Handlers,

@@ -14,7 +14,7 @@ export interface ShardTotals extends Pick<MetricsDeps, "outbox" | "hub"> {
 
 export function createShardTotals(shards: readonly Shard[]): ShardTotals {
   const [only] = shards;
-  // The usual case: figures are read directly.
+  // In the usual case of one shard, nothing has to be added up.
   if (shards.length === 1 && only !== undefined)
     return { system: only.system, storage: only.storage, outbox: only.storage.outbox, hub: only.hub };
   const storages = shards.map(({ storage }) => storage);
@@ -60,7 +60,7 @@ export async function checkStorages(storages: readonly Storage[]): Promise<Ready
   };
 }
 
-/** The sums of the members, which are numbers. The list is not empty. */
+/** Adds up objects whose members are numbers, member by member. The list is not empty. */
 function sumsOf<T extends { readonly [Name in keyof T]: number }>(all: readonly T[]): T {
   const names = Object.keys(all[0] as T) as (keyof T)[];
   return Object.fromEntries(
@@ -68,7 +68,7 @@ function sumsOf<T extends { readonly [Name in keyof T]: number }>(all: readonly 
   ) as T;
 }
 
-/** Undefined if one is unknown. */
+/** The sum of the values; undefined if one of them is undefined. */
 function knownSum(all: readonly (number | undefined)[]): number | undefined {
   return all.reduce<number | undefined>(
     (sum, one) => (sum === undefined || one === undefined ? undefined : sum + one),

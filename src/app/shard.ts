@@ -55,7 +55,7 @@ export interface ShardSettings {
 }
 
 export interface ShardDeps extends ShardSettings {
-  /** The shard's own storage. Whoever opened it closes it, after the shard. */
+  /** The shard's own storage. Its opener must close it, after the shard is closed. */
   readonly storage: Storage;
   /** The store that nodes use. */
   readonly store: Store;
@@ -65,7 +65,7 @@ export interface ShardDeps extends ShardSettings {
   readonly authorizer: Authorizer | undefined;
   /** Makes ids that fall into this shard. */
   readonly newId: () => string;
-  /** The assistants, if others than the shard's own are to be used. */
+  /** Gets the shard's own assistants, and returns those to use instead. Absent: the shard uses its own. */
   readonly assistants?: ((own: Assistants) => Assistants) | undefined;
   readonly boot: string;
   readonly httpClient: HttpClient;
@@ -76,7 +76,7 @@ export interface ShardDeps extends ShardSettings {
   readonly scheduler: Scheduler;
   readonly failpoints: Failpoints;
   readonly logger: Logger;
-  /** For what concerns clients: it logs nothing once the server has stopped. */
+  /** The logger for requests of clients. It logs nothing once the server has stopped. */
   readonly servingLogger: Logger;
 }
 
@@ -90,7 +90,7 @@ export interface Shard {
   recover(): Promise<void>;
   /** Starts the background work: crons, webhooks, expiry, repair. `self`: the server's own URL, for webhooks that are paths. */
   start(self: URL): void;
-  /** Accepts no further run, and gives what is in progress `ms` to end. Streams stay open. */
+  /** Accepts no further runs, and gives running supersteps `ms` milliseconds to end. Streams stay open. */
   drain(ms: number): Promise<void>;
   /** Ends all streams. */
   endStreams(): void;

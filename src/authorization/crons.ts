@@ -22,7 +22,7 @@ const changes = { payload: isObject, schedule: isText, metadata: isObject };
 
 const searchChecks = { assistant_id: isText, thread_id: isText, metadata: isObject };
 
-/** Restricts crons to what one user may do. At each slot, the rules decide again whether the run may start. */
+/** Restricts crons to what one user may do. Each time a cron is due, the rules decide again whether its run may start. */
 export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Crons {
   async function readable(id: string): Promise<Permits | undefined> {
     return permitsOf(await rules.decide("crons:read", { cron_id: id }));

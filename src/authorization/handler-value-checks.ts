@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 
-/** Checks of values that a handler may have changed: they can have any type. */
+/** Checks of values that a handler may have changed, so that they can have any type. */
 
 type Check<T> = (value: unknown) => value is T;
 export type Checks = { readonly [name: string]: Check<unknown> };
@@ -25,7 +25,7 @@ export function checkedMembers<C extends Checks>(value: AuthValue, checks: C): C
   return given as Checked<C>;
 }
 
-/** A request without the members that handlers may change, so that a member that a handler removes stays removed. */
+/** Removes the members that handlers may change. They are added again as the handler left them, so a member that it removed stays removed. */
 export function withoutMembers<T extends object, C extends object>(request: T, keys: C): Omit<T, keyof C> {
   return Object.fromEntries(Object.entries(request).filter(([name]) => !Object.hasOwn(keys, name))) as Omit<
     T,
@@ -44,7 +44,7 @@ export const isNumber = (value: unknown): value is number =>
 export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Accepts any value except undefined: its type is checked where it is used. */
+/** Accepts any value except undefined. The code that uses the value checks its type. */
 export const isAnything = (value: unknown): value is unknown => value !== undefined;
 
 /** Accepts one of these strings. */

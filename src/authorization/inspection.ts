@@ -68,7 +68,7 @@ export function authorizedInspection({ inspection, assistants, tenant, rules }: 
 
     actors: async (key, run) => inspection.actors(await rules.threadKey(key, "threads:read"), run),
 
-    // Feeds call `watch` of the server's own inspection, with the result of `scopeOf`.
+    // Never called: feeds call `watch` of the server's own inspection, with the result of `scopeOf`.
     watch: () => {
       throw new TypeError("a user watches in a scope that was decided on");
     },

@@ -66,7 +66,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       metadata: { run_ids: ids, status: "pending" },
     });
 
-  /** `beside`: an id in whose shard the run must be stored; used if the run has no thread. */
+  /** Asks the rules about a request to start a run. `beside`: an id; a run without a thread is stored in the shard of that id. */
   async function decided(
     thread: string | undefined,
     asked: RunRequest,
@@ -134,7 +134,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
 
     async startBatch(tenant, asked) {
       const all: DecidedRun[] = [];
-      // One shard starts all of them, or none.
+      // All runs get ids of the same shard, which starts either all of them or none.
       for (const one of asked) all.push(await decided(undefined, one, all[0]?.by.run_id));
       return runs.startBatch(
         tenant,

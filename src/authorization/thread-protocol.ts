@@ -4,7 +4,7 @@ import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /**
  * Restricts the thread-centric protocol to what one user may do. `protocol` must already start its runs with the user's permissions. For
- * everything else, the permissions are in the keys that it gets here.
+ * everything else, this function adds the permissions to the thread keys that `protocol` gets.
  */
 export function authorizedProtocol(protocol: ThreadProtocol, rules: UserAuthorizer): ThreadProtocol {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");

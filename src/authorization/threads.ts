@@ -61,7 +61,7 @@ export function authorizedThreads(threads: Threads, rules: UserAuthorizer): Thre
 
     async copy(key) {
       const from = await readable(key);
-      // Read first, so that copying a forbidden thread takes as long as copying one that does not exist.
+      // The thread is read before the next decision, so that copying a forbidden thread takes as long as copying one that does not exist.
       const record = await threads.record(from);
       const value = { thread_id: undefined, metadata: structuredClone(record.metadata) };
       await rules.decide("threads:create", value);

@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import { ServiceError } from "../model/errors.ts";
 
 export interface ContainerOptions {
-  /** The path of the configuration file; default: the one in this directory. */
+  /** The path of the configuration file; default: the one in the current directory. */
   readonly config?: string | undefined;
   /** Whether to write a compose file too. */
   readonly compose: boolean;

@@ -105,7 +105,7 @@ export class DevServer {
     this.#watcher.add(file);
   }
 
-  /** `hasParts`: also load project code other than graphs. */
+  /** Loads the graphs and, if `hasParts` is true, also the other code of the project. */
   async #load(config: Config, hasParts: boolean): Promise<{ graphs: LoadedGraphs; parts: LoadedParts }> {
     const options = {
       random: this.#random,
@@ -152,7 +152,7 @@ export class DevServer {
     this.#timer = systemScheduler.after(QUIET_MS, () => void this.#reloadWhenFree());
   }
 
-  /** Reloads the project. Reloads never overlap: changes made during one cause another one afterwards. */
+  /** Reloads the project. Reloads never overlap: a change during a reload causes another reload afterwards. */
   async #reloadWhenFree(): Promise<void> {
     if (this.#working) {
       this.#isReloadDue = true;
@@ -187,7 +187,7 @@ export class DevServer {
   async #reload(): Promise<void> {
     const { logger, setEnv } = this.#options;
     const hasNewParts = this.#hasNewParts;
-    // Reset before the load, because another change may arrive during it.
+    // The flag is reset before the load, because another change may arrive during the load.
     this.#hasNewParts = false;
     let isRestart = true;
     let config: Config;

@@ -39,7 +39,7 @@ export function initProject(directory: string): readonly string[] {
  */
 export function installedFrom(own: string): string | undefined {
   const modules = dirname(own);
-  // A clone of the repository, linked by npm.
+  // In this case, the package is a clone of the repository that npm has linked.
   if (basename(modules) !== "node_modules") return resolve(own);
   try {
     // npm's record of the installed packages.

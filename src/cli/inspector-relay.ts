@@ -70,7 +70,7 @@ export async function openInspectorRelay({
   };
 }
 
-/** Refuses foreign pages, and pages whose name was made to resolve to this machine (DNS rebinding). */
+/** False for requests of foreign pages, also if the name of the page was made to resolve to this machine (DNS rebinding). */
 function isOurs({ headers }: IncomingMessage): boolean {
   const { host = "", origin } = headers;
   const name = host.replace(/:\d*$/, "").replaceAll(/^\[|\]$/g, "");

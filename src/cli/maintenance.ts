@@ -95,7 +95,7 @@ async function endUnendedRuns(data: string): Promise<void> {
   }
 }
 
-/** Accepts the losses that were found, and prints them. */
+/** Marks the damage that checks have found as accepted, so that the rest of the data is served again. Prints what was accepted. */
 export async function accept(
   data: string,
   say: (line: string) => void,

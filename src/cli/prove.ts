@@ -10,7 +10,7 @@ type Asked = Extract<Invocation, { command: "prove" }>;
 const EXIT_CODES = { proved: 0, refuted: 1, undecided: 2 } as const;
 
 /**
- * Decides a claim about a machine, prints the result, and draws the machine where that was asked for.
+ * Decides a claim about a machine, prints the result, and draws the machine if the command names a file for the drawing.
  * @returns the exit code
  * @throws ServiceError `config.invalid` when the machine cannot be loaded, or the claim is not understood
  */

@@ -54,7 +54,7 @@ export async function serve(options: Serving): Promise<void> {
     line: (_, { work, ...figures }) => logger.info(work, figures),
   });
   for (const warning of warningsOfVariables(process.env)) logger.warn(warning);
-  // Set before any file is loaded, because graphs read it at their top level.
+  // The logger is registered before any file is loaded, because graph files may ask for it while they are loaded.
   registerSdkLogger(logger);
   let running: () => Running | undefined = () => undefined;
   const onStop = task && ((stop: (signal: NodeJS.Signals) => void) => onStopOfParent(() => stop("SIGTERM")));
@@ -153,14 +153,14 @@ export async function serve(options: Serving): Promise<void> {
   try {
     await open();
   } catch (cause) {
-    // The command itself prints the error and ends.
+    // The process ends because of this error, not because of a graph.
     leave();
     if (task !== undefined) return reportToParent({ failure: messageOf(cause) }, () => process.exit(1));
     throw cause;
   }
 }
 
-/** Refuses a configuration without graphs: unlike a program, a command has no other source of graphs. */
+/** Refuses a configuration without graphs: unlike a program that calls `createApp`, a command has no other source of graphs. */
 function withGraphs(config: Config): Config {
   if (Object.keys(config.graphs).length > 0) return config;
   throw new ServiceError(
@@ -179,7 +179,7 @@ function messageOf(cause: unknown): string {
   return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
 }
 
-/** What is told about a server that listens. */
+/** The data of a listening server that is announced. */
 type Listening = Pick<App, "address" | "url" | "transport">;
 
 const urlOf = (app: Listening, mount: string | undefined, config: Config): string =>

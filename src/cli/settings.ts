@@ -275,7 +275,7 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
     case "dev":
     case "start":
       try {
-        // Checked now, so that mistakes are reported at once. Checked again after the file's variables have been read.
+        // Settings are checked now, so that mistakes are reported at once. They are checked again when the file's variables have been read.
         settingsOf(flags, env, data);
       } catch (cause) {
         return refused((cause as Error).message);

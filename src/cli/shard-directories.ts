@@ -7,14 +7,14 @@ const countFile = (data: string): string => join(data, "shards", "count");
 /** The data directory of a shard. */
 export const shardDirectory = (data: string, shard: number): string => join(data, "shards", String(shard));
 
-/** Into how many shards a data directory is divided; undefined if it is not. */
+/** The number of shards into which a data directory is divided; undefined if it is not divided. */
 function storedShardCount(data: string): number | undefined {
   return existsSync(countFile(data)) ? Number(readFileSync(countFile(data), "utf8")) : undefined;
 }
 
 /**
- * Divides a new data directory into `count` shards, for good: what is stored in a shard is found by the number of all of them. Without `count`,
- * the data is that of one process.
+ * Divides a new data directory into `count` shards. The number can never change, because the shard of a record is computed from it. Without
+ * `count`, the directory is not divided: one process serves it.
  * @throws ServiceError `config.invalid` if the directory has data that is divided otherwise
  */
 export function prepareShards(data: string, count: number | undefined): void {

@@ -11,22 +11,22 @@ import type { Logger } from "../ports/logger.ts";
 /** The environment variable that tells a process which shard it serves. It is removed before any code of the project runs. */
 const TASK_VARIABLE = "HEDDLE_SHARD_PROCESS";
 
-/** Milliseconds after which a process is started again that ended early; doubled each time. */
+/** Milliseconds before a process that has ended is started again. Doubled each time that it ends early. */
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
-/** Milliseconds after which an end is no longer an early one. */
+/** A process that ends within this many milliseconds of its start has ended early. */
 const SETTLED_MS = 10_000;
 
-/** What the process of a shard is told by its parent. */
+/** What the parent process tells the process of a shard. */
 export interface ShardTask extends ShardPlace {
   readonly port: number;
   readonly tokenSecret: string;
 }
 
-/** What the process of a shard tells its parent. */
+/** What the process of a shard tells its parent: where it serves, or why it failed to start. */
 type Report = Pick<App, "address" | "url" | "transport"> | { readonly failure: string };
 
-/** The task of this process, if it is that of a shard. Later calls know of none. */
+/** Takes the task of this process out of the environment. Undefined if this process was not started for a shard, and at later calls. */
 export function takeShardTask(env: NodeJS.ProcessEnv): ShardTask | undefined {
   const text = env[TASK_VARIABLE];
   delete env[TASK_VARIABLE];
@@ -38,14 +38,14 @@ export function reportToParent(report: Report, then?: () => void): void {
   process.send?.(report, undefined, undefined, () => then?.());
 }
 
-/** Calls `stop` when the parent asks for it, or is gone. Signals are the parent's business. */
+/** Calls `stop` when the parent asks for it or has ended. Signals are ignored, because the parent handles them. */
 export function onStopOfParent(stop: () => void): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   process.on("message", (message) => message === "stop" && stop());
   process.on("disconnect", stop);
 }
 
-/** The processes of a server, each with a shard. */
+/** Starts and restarts the processes of a server, one for each shard. */
 export class ShardProcesses {
   readonly #task: Omit<ShardTask, "number" | "sockets">;
   readonly #logger: Logger;
@@ -59,7 +59,7 @@ export class ShardProcesses {
     process.once("exit", () => rmSync(this.#sockets, { recursive: true, force: true }));
   }
 
-  /** Starts all. @throws ServiceError if one fails; then none is left */
+  /** Starts all processes. @throws ServiceError if one fails to start; then the others are stopped */
   async start(): Promise<Pick<App, "address" | "url" | "transport">> {
     try {
       const numbers = Array.from({ length: this.#task.count }, (_, number) => number);
@@ -72,7 +72,7 @@ export class ShardProcesses {
     }
   }
 
-  /** Starts the process of a shard, and from when it serves, starts it again whenever it ends. */
+  /** Starts the process of a shard and waits until it serves. From then on, starts it again whenever it ends. */
   async #startKept(number: number, pause: number): Promise<Exclude<Report, { failure: string }>> {
     const started = await this.#start(number);
     this.#keep(number, pause);
@@ -126,7 +126,7 @@ export class ShardProcesses {
     });
   }
 
-  /** Lets all end, and waits for it. */
+  /** Asks all processes to stop, and waits until they have ended. */
   async close(): Promise<void> {
     this.#isStopping = true;
     const ended = [...this.#children.values()].map(

@@ -4,12 +4,12 @@ import type { KnownClient } from "../ports/peers.ts";
 import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 
 /**
- * Names the client of a forwarded request. It is read only by the server on the Unix socket, which no other user of the machine can reach: what
- * a client sends under this name is dropped.
+ * The header that names the client of a forwarded request. Only the server on the Unix socket reads it, and no other user of the machine can
+ * reach that socket. If a client sends a header of this name, it is dropped.
  */
 const CLIENT_HEADER = "x-heddle-client";
 
-/** Headers of one connection, and those that are set anew. */
+/** Headers that are not forwarded: they belong to one connection, or each process sets them itself. */
 const OF_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -24,7 +24,7 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
   CLIENT_HEADER,
 ]);
 
-/** The headers of a request or a response without those of its connection. */
+/** The headers of a request or a response that are forwarded. */
 export function endToEndHeaders(headers: Iterable<readonly [string, string | readonly string[]]>): {
   [name: string]: string | readonly string[];
 } {

@@ -26,11 +26,11 @@ export interface ForwardingDeps {
   readonly scheduler: Scheduler;
 }
 
-/** Going away: clients connect again. */
+/** The WebSocket close code for "going away", after which clients connect again. */
 const GOING_AWAY = 1001;
-/** Longer responses are passed on piece by piece. */
+/** Responses up to this size are collected and sent as a whole. Longer ones are passed on piece by piece. */
 const MAX_WHOLE_BYTES = 256 * 1024;
-/** The connection broke. */
+/** The WebSocket close code of a broken connection. */
 const LOST = 1006;
 
 const isSendable = (code: number): boolean => code >= 1000 && (code <= 1003 || code >= 1007);
@@ -54,7 +54,8 @@ export function createForwarding(deps: ForwardingDeps): Forwarding {
       const isRead = request.method === "GET" || request.method === "HEAD";
       const send = async (): Promise<void> => {
         const body = isRead ? {} : { body: await request.body(more.client.tenant) };
-        // It is not parsed here. Held until the response, it would keep other large bodies waiting, even those that this response needs.
+        // The body is not parsed here, so the memory that is reserved for it is released now. If it were held until the response, other large
+        // bodies would wait for it, even a body that this response needs.
         request.bodyRead?.();
         const isRepeatable = isRead || isKeyed || more.startsRun;
         await new Exchange(reply, more).run(deps, shard, { ...asked, ...body }, isRepeatable);
@@ -96,9 +97,9 @@ async function join(
     peer.onMessage((message) => void socket.send(message));
     peer.onClose((code, reason) => {
       left--;
-      // Without one of them a feed of all is not whole any more: the client connects again, and gets it from the process that is started next.
+      // A feed of all shards is incomplete without one of the processes. The client connects again, and then also reaches the restarted process.
       if (code === LOST) socket.close(GOING_AWAY, "");
-      // An abnormal end has a code that may not be sent.
+      // The code of an abnormal end may not be sent.
       else if (left === 0) socket.close(isSendable(code) ? code : GOING_AWAY, reason);
     });
   }
@@ -108,14 +109,14 @@ async function join(
   for (const message of early) send(message);
 }
 
-/** The response to a request that another process answers. */
+/** Sends one request to another process, and passes its response on to the client. */
 class Exchange {
   readonly #reply: Reply;
   readonly #more: ForwardedRequest;
   readonly #gone = new AbortController();
   #stream: ByteStream | undefined;
   #resume: (() => void) | undefined;
-  /** The client has got nothing but white space: the response may still become another one. */
+  /** Whether the client has received nothing but white space so far. If so, the request can still be sent again for another response. */
   #isBlank = true;
 
   constructor(reply: Reply, more: ForwardedRequest) {
@@ -146,7 +147,7 @@ class Exchange {
     }
   }
 
-  /** Passes a response on. @throws PeerLost when it breaks off */
+  /** Passes a response on to the client. @throws PeerLost when the response breaks off */
   #pass(response: PeerResponse): Promise<void> {
     const { status } = response;
     const headers = { ...endToEndHeaders(Object.entries(response.headers)), ...this.#more.client.headers };

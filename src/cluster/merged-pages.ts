@@ -35,7 +35,7 @@ export async function* mergeSorted<T>(
 }
 
 /**
- * How many of the first `offset` entries of the merged lists come from each list: the offsets at which the page begins in them. It reads
+ * Returns the offset at which the page begins in each list: how many of the first `offset` entries of the merged lists come from it. Reads
  * these entries, some hundred at a time.
  */
 export async function offsetsInLists<T>(

@@ -3,11 +3,11 @@ import type { Clock } from "../ports/clock.ts";
 import { PeerLost } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** Milliseconds that a request waits for a process that has ended and is started again. */
+/** The most milliseconds that a request waits until a process that has ended is started again. */
 export const PATIENCE_MS = 10_000;
 const RETRY_PAUSE_MS = 50;
 
-/** Says when to ask again a process that does not answer, and when to give up. */
+/** Decides when to ask an unreachable process again, and when to give up. */
 export class Patience {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
@@ -18,14 +18,14 @@ export class Patience {
     this.#scheduler = scheduler;
   }
 
-  /** The process has answered. */
+  /** Resets the waiting time. To be called when the process has answered. */
   renew(): void {
     this.#since = undefined;
   }
 
   /**
    * Waits before the next attempt. `repeatable`: whether the request may be carried out twice.
-   * @throws ServiceError `storage.unavailable` when there is to be none; any cause that is no {@link PeerLost}
+   * @throws ServiceError `storage.unavailable` when there may be no further attempt; `cause` itself if it is no {@link PeerLost}
    */
   async wait(cause: unknown, repeatable: boolean): Promise<void> {
     if (!(cause instanceof PeerLost)) throw cause;

@@ -11,17 +11,17 @@ import { clientHeaders, clientOfForwarded } from "./forwarded-headers.ts";
 import { askPatiently } from "./patience.ts";
 import type { ListingService } from "./process-service.ts";
 
-/** The path of calls. No route has it. */
+/** The HTTP path of calls between processes. No public route has this path. */
 const CALL_PATH = "/heddle/call";
 
-/** What one process offers another one. */
+/** The functions of a process that other processes may call. */
 export interface CalledParts extends ListingService {
   readonly assistants: Pick<Assistants, "get" | "resolve">;
   readonly items: StoreItems;
   readonly metrics: { snapshot(): Promise<unknown> };
 }
 
-/** The functions that may be called: those that concern no single thread, and those whose thread is named in the body of a request. */
+/** The functions that may be called. They concern no single thread, or a thread that only the body of a client's request names. */
 const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledParts[Part] & string)[] } = {
   threads: ["create", "search", "count", "prune", "removeOf"],
   runs: ["search", "cancelEverywhere", "cancelSome"],
@@ -53,10 +53,10 @@ interface PlainServiceError {
 
 type Outcome = { readonly value: unknown } | { readonly error: PlainServiceError };
 
-/** Whether a request is a call; then {@link serveCall} serves it. */
+/** Whether a request is a call of another process. {@link serveCall} serves such requests. */
 export const isProcessCall = ({ path }: HttpRequest): boolean => path === CALL_PATH;
 
-/** Serves a call of another process. `partsOf`: what the client may use whose request made the other process call. */
+/** Serves a call of another process. `partsOf` returns what may be called for a request of this client. */
 export function serveCall(
   request: HttpRequest,
   reply: Reply,
@@ -88,7 +88,7 @@ export function serveCall(
     );
 }
 
-/** A result without asynchronous lists: they are read to their ends, also those that are members. */
+/** Replaces asynchronous lists by arrays of their entries. Such a list may be the result itself or one of its members. */
 async function collected(result: unknown): Promise<unknown> {
   if (typeof result !== "object" || result === null) return result;
   if (Symbol.asyncIterator in result) {
@@ -110,7 +110,7 @@ export interface CallDeps {
   readonly scheduler: Scheduler;
 }
 
-/** The parts of another process, as a client may use them. Only what {@link CALLABLE} names can be called. */
+/** The functions of another process, restricted to what a client may do. Only those in {@link CALLABLE} can be called. */
 export function createRemoteParts(deps: CallDeps, shard: number, client: KnownClient): CalledParts {
   const partOf = (part: PartName): object =>
     Object.fromEntries(
@@ -134,7 +134,7 @@ export function createRemoteParts(deps: CallDeps, shard: number, client: KnownCl
   };
 }
 
-/** A list that a call promises. */
+/** Makes an asynchronous list of a call that resolves with an array. */
 async function* listOf<T>(called: unknown): AsyncGenerator<T> {
   yield* (await called) as readonly T[];
 }
@@ -155,7 +155,7 @@ function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call
     const { code, message, fields, response: refusal } = outcome.error;
     throw new ServiceError(code, message, { fields, ...(refusal && { response: refusal }) });
   };
-  // Metrics are asked for in short intervals; those of the processes that serve must not wait.
+  // A call for metrics is not repeated: the metrics of the other processes must not wait for one that does not answer.
   if (call.part === "metrics") return ask();
   return askPatiently(deps, !ONCE.has(`${call.part}.${call.name}`), ask);
 }
@@ -171,7 +171,7 @@ function readAllBytes(response: PeerResponse): Promise<Buffer> {
   });
 }
 
-/** Assistants that the home shard keeps, in another process. `own` knows the default assistants, as every process does. */
+/** The assistants, for a process without the home shard. `home` reads them in the process that stores them; `own` does everything else. */
 export function remoteAssistants(own: Assistants, home: CalledParts["assistants"]): Assistants {
   const permitted =
     (name: "get" | "resolve"): Assistants["get"] =>

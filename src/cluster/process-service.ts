@@ -4,18 +4,18 @@ import { shardedRuns } from "./sharded-runs.ts";
 import { shardedThreads } from "./sharded-threads.ts";
 import { ShardRouter } from "./shard-router.ts";
 
-/** The parts of the service that have lists of all shards. */
+/** The parts of the service whose lists contain entries of all shards. */
 export type ListingService = Pick<Service, "threads" | "runs" | "crons" | "webhooks" | "inspection">;
 
 /**
- * The service of a process that has one of several shards. Lists, counts and bulk calls are those of all shards; everything else is of its own
- * shard, since a request for another one is forwarded.
+ * The service of a process that has one of several shards. Lists, counts and bulk calls cover all shards. Everything else concerns only the
+ * process's own shard, because requests for other shards are forwarded.
  */
 export class ProcessService implements Service {
   readonly #own: Service;
   readonly #router: ShardRouter<ListingService>;
 
-  /** @param others for each other shard, by its number, its service in another process */
+  /** @param others the services of the other shards, each in another process, by shard number */
   constructor(own: Service, others: ReadonlyMap<number, ListingService>, number: number) {
     this.#own = own;
     const shards = Array.from({ length: others.size + 1 }, (_, shard) => others.get(shard) ?? own);
@@ -65,7 +65,7 @@ export class ProcessService implements Service {
       ...shardedInspection(this.#router),
       machines: () => inspection.machines(),
       machine: (id) => inspection.machine(id),
-      // Those of other shards are connected to where they are.
+      // Only this shard is watched here. The client's socket is also connected to the other processes, which watch their own shards.
       watch: (scope, inspector) => inspection.watch(scope, inspector),
       scopeOf: (scope) => inspection.scopeOf(scope),
     };

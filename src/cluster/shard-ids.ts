@@ -3,13 +3,13 @@ import { shardOf } from "../model/shard-of.ts";
 import { ShardRouter } from "./shard-router.ts";
 
 export interface ShardIds {
-  /** For each shard, what makes ids that fall into it. */
+  /** For each shard, the function that makes ids that belong to it. */
   readonly ofShards: readonly (() => string)[];
-  /** Makes an id in the shard of `beside`; without it, in any shard, or in the process's own one. */
+  /** Makes an id that belongs to the shard of `beside`. Without `beside`: to the process's own shard if it has one, else to any shard. */
   newId(beside?: string): string;
 }
 
-/** Makes ids for `count` shards: what gets one is found by it alone. @param own the number of this process's shard, if there are several */
+/** Makes ids for `count` shards. An id alone says in which shard its record is. @param own the number of this process's shard, if it has one */
 export function createShardIds(
   newId: ReturnType<typeof monotonicIds>,
   count: number,

@@ -1,7 +1,7 @@
 import { shardOf } from "../model/shard-of.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
-/** The names of the functions that take the key of a thread first. */
+/** The names of the functions whose first parameter is the key of a thread. */
 type ByThread<Part> = {
   [Name in keyof Part]: Part[Name] extends (key: ThreadKey, ...rest: never[]) => unknown ? Name : never;
 }[keyof Part];
@@ -41,12 +41,15 @@ export class ShardRouter<Shard> {
     return groups;
   }
 
-  /** Asks one shard after the other, where a name does not say the shard. @param isMissing whether an error means that the shard has it not */
+  /**
+   * Asks one shard after the other, because the name does not tell the shard. Resolves with the first answer.
+   * @param isMissing whether an error only means that the asked shard does not have the record
+   */
   async find<T>(ask: (shard: Shard) => Promise<T>, isMissing: (cause: unknown) => boolean): Promise<T> {
     let missing: unknown;
     for (const shard of this.all) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- the next shard is asked only when this one has it not
+        // oxlint-disable-next-line no-await-in-loop -- the next shard is asked only when this one does not have the record
         return await ask(shard);
       } catch (cause) {
         if (!isMissing(cause)) throw cause;
@@ -62,7 +65,7 @@ export class ShardRouter<Shard> {
     return this.all[this.#last] as Shard;
   }
 
-  /** These functions of a part of the service, each called in the shard of its thread. */
+  /** Creates these functions of a part of the service. Each calls the shard of the thread in its first argument. */
   byThread<Part, Name extends ByThread<Part>>(
     partOf: (shard: Shard) => Part,
     names: readonly Name[],

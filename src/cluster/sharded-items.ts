@@ -4,8 +4,8 @@ import { ascending, mergeSorted } from "./merged-pages.ts";
 import { ShardRouter } from "./shard-router.ts";
 
 /**
- * The store's items over all shards, each in the shard of the first label of its namespace. Changes in several shards are not atomic
- * together: those of each shard are.
+ * The store's items over all shards. The first label of an item's namespace determines its shard. Changes in one shard are atomic; changes in
+ * several shards are not atomic together.
  */
 export function shardedItems(shards: readonly StoreItems[]): StoreItems {
   const router = new ShardRouter(shards);
@@ -50,7 +50,8 @@ export function shardedItems(shards: readonly StoreItems[]): StoreItems {
         await Promise.all(Array.from(parts, ([items, part]) => items.change(tenant, part, write)));
         return;
       }
-      // The fence is checked in the shard of its thread. Without changes that stores nothing, so the writes follow in the same turn.
+      // The fence is checked in the shard of its thread. If the changes are in other shards too, a call without changes checks the fence. Such
+      // a call waits for no write, so the changes follow in the same turn of the event loop.
       const guard = router.of(fence.thread.thread);
       const fenced = { ...write, fence };
       if (parts.size !== 1 || !parts.has(guard)) await guard.change(tenant, [], fenced);

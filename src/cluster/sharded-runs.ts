@@ -5,7 +5,7 @@ import { ascending } from "./merged-pages.ts";
 import type { ShardRouter } from "./shard-router.ts";
 
 export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
-  /** The shard of a run without a thread: that of the id that it gets, else that of its idempotency key. */
+  /** The shard of a run without a thread: that of its id if the id is known, else that of its idempotency key, else the next shard. */
   const shardFor = (id: string | undefined, key?: string): Pick<Service, "runs"> => {
     const name = id ?? key;
     return name === undefined ? router.next() : router.of(name);
@@ -36,7 +36,7 @@ export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
     startAlone: (tenant, request, temporary, options = {}) =>
       shardFor(options.by?.run_id, options.again?.key).runs.startAlone(tenant, request, temporary, options),
 
-    // One shard takes all of them, since it starts all or none.
+    // One shard starts the whole batch, because either all of its runs start or none.
     startBatch: (tenant, requests, by) => shardFor(by?.[0]?.run_id).runs.startBatch(tenant, requests, by),
 
     async search(tenant, query) {
@@ -46,7 +46,7 @@ export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
       const pages = await Promise.all(router.all.map(({ runs }) => runs.search(tenant, query)));
       const sign = sort_order === "asc" ? 1 : -1;
       const compare = (a: string, b: string): number => sign * ascending(a, b);
-      // A shard may have more runs after its page, which may end before the limit.
+      // A shard may have more runs than its page. They may come before runs of other shards, so the result must end where that page ends.
       const ends = pages.flatMap(({ next }) => (next === undefined ? [] : [next])).sort(compare);
       const [end] = ends;
       const found: { readonly run: JsonObject; readonly cursor: string }[] = [];

@@ -9,8 +9,8 @@ import { shardedRuns } from "./sharded-runs.ts";
 import { shardedStates, shardedThreads } from "./sharded-threads.ts";
 
 /**
- * The service over several shards: a thread and all that belongs to it is in one shard; lists and counts are those of all shards, merged.
- * Assistants are in the home shard, which every shard asks for them. All shards have one store.
+ * The service over several shards. A thread and all that belongs to it is in one shard. Lists and counts of all shards are merged. Assistants
+ * are stored in the home shard, and all shards share one store.
  */
 export function createShardedService(shards: readonly ServerService[]): ServerService {
   const router = new ShardRouter(shards);

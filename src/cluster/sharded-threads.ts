@@ -26,7 +26,7 @@ export function shardedThreads(router: ShardRouter<Pick<Service, "threads">>): T
       const compare = shownThreadOrder(sort_by, sort_order);
       const { extract: _, ...plain } = query;
       const skipped = router.all.map(({ threads }) => async (from: number, count: number) => {
-        // Their states are not read.
+        // Only the ids are needed, so the states of these threads are not read.
         const page = { ...plain, select: ["thread_id"], offset: from, limit: count };
         return (await threads.search(tenant, page)).threads;
       });
@@ -63,7 +63,7 @@ export function shardedStates(router: ShardRouter<Pick<Service, "states">>): Thr
   );
 }
 
-/** The order of threads as the API shows them: that of their records, see `threadSortKey`. */
+/** Compares threads in the form that the API shows. The order is that of their records, see `threadSortKey`. */
 function shownThreadOrder(sort_by: ThreadOrder, sort_order: "asc" | "desc"): Compare<JsonObject> {
   const sign = sort_order === "asc" ? 1 : -1;
   const fields = sort_by === "status" ? ["status", "created_at", "thread_id"] : [sort_by, "thread_id"];

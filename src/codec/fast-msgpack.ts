@@ -34,7 +34,7 @@ export class PlainPacker {
   #to = 0;
   readonly #maxBytes: number;
 
-  /** `maxBytes`: the largest encoded value. */
+  /** `maxBytes`: the largest size of an encoded value. */
   constructor(maxBytes = MAX_ENCODED_BYTES) {
     this.#maxBytes = maxBytes;
   }

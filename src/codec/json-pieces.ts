@@ -100,7 +100,7 @@ function* textPieces(text: string): Generator<string> {
   yield '"';
 }
 
-/** Cuts a text into slices that can be encoded alone. */
+/** Cuts a text into slices, each of which can be encoded by itself. */
 export function* slicesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length;) {
     let end = at + PIECE_LENGTH;

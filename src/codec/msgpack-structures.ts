@@ -83,7 +83,7 @@ if (MSGPACK_STRUCTURES.length > MAX_STRUCTURES)
 
 type Numbers = ReadonlyMap<string, ReadonlyMap<number, readonly number[]>>;
 
-/** The numbers of the structures, by their first name and then by how many names they have. */
+/** The numbers of the structures, by the first name in a structure and then by its number of names. */
 const NUMBERS: Numbers = numbered();
 
 function numbered(): Numbers {

@@ -23,7 +23,7 @@ addExtension({
 });
 addExtension({ type: UUID_TYPE, unpack: readUuid });
 
-/** Does not use records, an extension of msgpackr, because they would have to be stored with their definitions. */
+/** An encoder without records. Records, an extension of msgpackr, would have to be stored with their definitions. */
 const packr = new Packr({ useRecords: false });
 /** Encodes plain JSON data: nearly all values. */
 const plainPacker = new PlainPacker();
@@ -77,7 +77,7 @@ export function packValue(value: unknown, head: number): Buffer {
   return bytes;
 }
 
-/** Encodes what processes of one server say to each other, which may contain maps and typed arrays too. */
+/** Encodes calls between the processes of one server. Unlike stored values, they may contain maps and typed arrays. */
 const callPackr = new Packr({ structuredClone: true });
 
 export const packCall = (value: unknown): Uint8Array => callPackr.pack(value);

@@ -23,7 +23,7 @@ export interface AuthConfig<File> {
 }
 
 interface Read<File> {
-  /** Reads `"./file.ts:export"`. */
+  /** Parses a reference such as `"./file.ts:export"`. `at` is the key that contains it, for errors. */
   readonly module: (text: string, at: string) => File;
   /** Returns the absolute path of a data file. */
   readonly data: (text: string) => string;

@@ -46,7 +46,7 @@ export interface Config {
   readonly access?: HttpConfig;
   /** Which request headers runs find in `configurable`. */
   readonly configurableHeaders?: HeaderPatterns;
-  /** The section `webhooks`, checked, with its templates filled in. */
+  /** The section `webhooks`, checked. Each `${{ env.NAME }}` in its headers is replaced by the variable's value. */
   readonly webhooks?: JsonObject;
   readonly runs?: RunLimits;
   /** Worker threads in which nodes run. */
@@ -192,7 +192,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   };
 }
 
-/** The key with which the official server encrypts checkpoints. */
+/** The variable that holds the key with which the official server encrypts checkpoints. */
 const ENCRYPTION_VARIABLE = "LANGGRAPH_AES_KEY";
 const SCHEMA_TIMEOUT_VARIABLE = "LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS";
 
@@ -370,7 +370,7 @@ export function parseModuleExport(entryPath: string, base: string, refuse: Refus
   return { file: resolve(base, path), name };
 }
 
-/** Starter templates ship `.env.example` in place of `.env`: where there is one, the error says how to copy it. */
+/** A hint to copy `.env.example` if `.env` is missing: starter templates contain only the example. Empty if there is no example. */
 function templateHint(base: string, name: string): string {
   const template = `${name}.example`;
   return existsSync(resolve(base, template)) ? ` (cp ${template} ${name})` : "";

@@ -33,7 +33,7 @@ type Env = { readonly [name: string]: string | undefined };
 
 const PREFIX = "LG_WEBHOOK_";
 
-/** Replaces templates by the values of variables. @throws ServiceError `config.invalid` */
+/** Replaces each `${{ env.NAME }}` in the headers by the variable's value. @throws ServiceError `config.invalid` */
 export function fillTemplates(config: JsonObject, env: Env): JsonObject {
   const { env_prefix: prefix = PREFIX, headers } = config;
   if (!isText(prefix)) refuse("webhooks.env_prefix must be a text that is not empty");
@@ -94,7 +94,7 @@ function whole(value: unknown, at: string, least: number, most: number): number 
   return refuse(`${at} must be a whole number from ${least} to ${most}`);
 }
 
-/** Headers that frame or identify the request. A configured value would break it or impersonate Heddle. */
+/** Headers that frame or identify the request. A configured value would break the request or impersonate Heddle. */
 const OURS = /^(host|content-length|content-type|transfer-encoding|connection|expect|upgrade|x-webhook-.*)$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Tabs, and Latin-1 without control characters: what a header can carry. */

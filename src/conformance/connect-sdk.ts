@@ -36,7 +36,7 @@ export async function loadSdk(
   }
 }
 
-/** @param url without a slash at its end */
+/** @param url the server's URL, without a slash at its end */
 export function connect(sdk: Sdk, url: string, key?: string): RecordedConnection {
   const recorded = new RecordedFetch(url);
   const client = new sdk.Client({

@@ -9,7 +9,7 @@ export interface RecordedRequest {
   status?: number;
 }
 
-/** Records the latest request of a check for its report, and can stop its requests. */
+/** Records the latest request of a check for the report, and can abort the requests of the check. */
 export class RecordedFetch {
   latest: RecordedRequest | undefined;
   readonly #stop = new AbortController();

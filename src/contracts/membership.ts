@@ -3,16 +3,16 @@ import type { ClusterNode, ClusterView, Membership, ShardLease } from "../ports/
 import type { ShardLog } from "../ports/shard-log.ts";
 import { defineContract } from "./contract.ts";
 
-/** Memberships under test, of a new cluster with at least three shards: 0, 1 and 2. */
+/** The membership of a new cluster with at least three shards: 0, 1 and 2. It is tested as two nodes see it. */
 export interface MembershipHarness {
   readonly membership: Membership;
-  /** The same as another node has it. */
+  /** The membership of the same cluster, as another node sees it. */
   readonly other: Membership;
   /** The log of the same cluster. */
   readonly log: ShardLog;
   /** The length of a lease in milliseconds. */
   readonly leaseMs: number;
-  /** Lets time pass for the clock of the engine, at least this long and less than a tenth of a lease longer. */
+  /** Lets `ms` milliseconds pass on the clock that measures leases. Up to a tenth of a lease more may pass, but not less than `ms`. */
   pass(ms: number): Promise<void>;
 }
 

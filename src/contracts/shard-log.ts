@@ -5,9 +5,9 @@ import { defineContract } from "./contract.ts";
 /** A log under test, with at least three empty shards: 0, 1 and 2. */
 export interface ShardLogHarness {
   readonly log: ShardLog;
-  /** The same log as another node has it. */
+  /** The same log, as another node accesses it. */
   readonly other: ShardLog;
-  /** Gives a shard a new epoch, and returns it. Called before the first append to a shard. */
+  /** Gives a shard a new epoch, and returns the epoch. Called before the first append to a shard. */
   newEpoch(shard: number): Promise<number>;
 }
 

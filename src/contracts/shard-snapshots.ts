@@ -2,10 +2,10 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { defineContract } from "./contract.ts";
 
-/** Snapshots under test, of a new cluster with at least two shards: 0 and 1. */
+/** The snapshots of a new cluster with at least two shards: 0 and 1. They are tested as two nodes access them. */
 export interface ShardSnapshotsHarness {
   readonly snapshots: ShardSnapshots;
-  /** The same as another node has them. */
+  /** The snapshots of the same cluster, as another node accesses them. */
   readonly other: ShardSnapshots;
 }
 
@@ -22,7 +22,7 @@ async function read(snapshots: ShardSnapshots, snapshot: ShardSnapshot | undefin
   return found;
 }
 
-/** A snapshot that is being put: it has stored its first part, and waits. */
+/** Starts to store a snapshot. Resolves when its first part is stored; the second part follows when `finish` is called. */
 async function begun(
   snapshots: ShardSnapshots,
   seq: number,

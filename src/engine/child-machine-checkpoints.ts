@@ -17,7 +17,7 @@ export interface ChildMachineStep {
 
 interface Parts {
   readonly definition: GraphDefinition;
-  /** The checkpoint of the machine above all from which the step ran. */
+  /** The checkpoint of the root machine from which the step ran. */
   readonly head: CheckpointHead;
   readonly run: string;
   readonly metadata: JsonObject;
@@ -26,7 +26,7 @@ interface Parts {
 
 /**
  * The checkpoints of child machines after a step, each in a namespace of its own, and the facts that show them. They are for readers: a run
- * continues from the snapshots that the machine above all has.
+ * continues from the snapshots in the root machine's checkpoint.
  */
 export function childMachineCheckpoints(
   changed: readonly ChangedChildMachine[],

@@ -301,9 +301,9 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
 
 /**
  * Runs the step of a named checkpoint again, on a new branch. The branch begins with a copy of the checkpoint, whose
- * parent is the original. Because of this copy, the thread's latest checkpoint is still its newest one, and the pending
+ * parent is the original. Because of this copy, the thread continues from its newest checkpoint, as always, and the pending
  * writes of tasks and their subgraphs stay with the old branch.
- * @param within checkpoints of subgraphs from which these continue, instead of starting anew
+ * @param within checkpoints from which subgraphs continue, instead of starting anew
  */
 function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]): EngineStep {
   const { head } = superstep;

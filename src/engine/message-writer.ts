@@ -135,7 +135,7 @@ class StreamedMessage implements MessageDraft {
 
   #end(): Message {
     const response_metadata: JsonObject = { ...this.#response };
-    // Usage and metadata are only in the last piece, because clients add up the counts, and concatenate the texts, of all pieces.
+    // Usage and metadata are sent only with the last piece: clients add up the counts and concatenate the texts of all pieces.
     const chunk: Record<string, unknown> = {};
     if (this.#usage !== null) chunk["usage_metadata"] = this.#usage;
     if (Object.keys(response_metadata).length > 0) chunk["response_metadata"] = response_metadata;

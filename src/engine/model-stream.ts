@@ -73,7 +73,7 @@ export async function writeModelStream(
   }
 }
 
-/** Closes the iterator without waiting for that, because the `return` of a generator that hangs never resolves. */
+/** Closes the iterator, and does not wait until it is closed: the `return` of a generator that hangs never resolves. */
 function release(iterator: AsyncIterator<unknown> | Iterator<unknown>): void {
   try {
     Promise.resolve(iterator.return?.()).catch(() => undefined);

@@ -10,7 +10,7 @@ import { SuperstepState } from "./superstep-state.ts";
 import { validateRun } from "./run-validation.ts";
 import { computeUpdatedState } from "./state-update.ts";
 
-/** Heddle's own engine: runs graphs made by `graph()` in supersteps. It is pure; executions share no state. */
+/** Heddle's own engine: runs graphs made by `graph()` in supersteps. It has no side effects, and executions share no state. */
 export function nativeEngine(registry: GraphRegistry): Engine {
   return {
     has: (graph) => registry.has(graph),

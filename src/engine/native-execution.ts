@@ -162,6 +162,10 @@ export class NativeExecution implements Execution {
     );
   }
 
+  abandon(): void {
+    this.#superstep.definition.machine?.runEnded(this.#superstep.run.run_id);
+  }
+
   enter(id: string): Subgraph {
     const task = this.#task(id);
     const superstep = this.#superstep;

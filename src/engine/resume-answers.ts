@@ -75,7 +75,7 @@ export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet
   return tasks;
 }
 
-/** The answers without those to interrupts that are still open, or open again. */
+/** Removes the answers to interrupts that are still open, or open again. `waiting`: the open interrupts. */
 export function withoutOpenAnswers(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
   const inward = readSubgraphAnswers(resumes);
   const ids = new Set(waiting.map(({ id }) => id));

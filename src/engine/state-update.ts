@@ -176,7 +176,7 @@ function inputUpdate({ definition, position, first, site }: PreparedUpdate): Upd
   const { at, values } = first;
   if ((first.command ?? null) !== null)
     throw invalidField(`${at}command`, `must be null where as_node is "${AS_NODE_INPUT}"`);
-  // Validates the input now, so that the run does not fail when it applies it.
+  // Validates the input now, so that the next run does not fail when it applies the input.
   readInput(definition, values, site.checkpoint, `${at}values`);
   const kept = isObject(values) ? storedInput(definition, values) : {};
   return {

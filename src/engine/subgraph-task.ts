@@ -27,8 +27,8 @@ export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): 
 }
 
 /**
- * The input of a subgraph: those keys of the task's input that the subgraph's state has, and that its `input`, if it has one,
- * names.
+ * The input of a subgraph. It has the keys of the task's input that the subgraph's state has too. If the subgraph declares an `input`, only
+ * the keys named there are included.
  * @throws ServiceError `state.invalid`
  */
 export function subgraphInput(
@@ -81,7 +81,7 @@ function openInterrupts({ pendingWrites, head }: SuperstepState): readonly Inter
   });
 }
 
-/** The update that a subgraph returns: those keys that its nodes have written, that its `output` names, and that the parent has too. */
+/** The update that a subgraph returns: the keys that its nodes have written and the parent has too, limited to its `output` if it has one. */
 function returnedUpdate({ state, writtenKeys, graphPosition, definition }: SuperstepState): JsonObject {
   const shown = definition.output;
   const update: Record<string, unknown> = {};

@@ -65,13 +65,13 @@ export class SuperstepState {
   readonly tries = new SmallMap<string, number>();
   /** Writes to keys that are never stored, by task id. */
   readonly untrackedWrites = new SmallMap<string, JsonObject>();
-  /** The state with the update of one task applied, if an edge of the task has needed it. Then the update need not be applied again. */
+  /** The state with the update of one task applied, if an edge of the task needed it. Committing the step then reuses this state. */
   precomputed: { readonly task: string; readonly applied: StateChange } | undefined;
   /** The ids of tasks whose subgraph is paused at one of its own breakpoints. */
   readonly pausedTasks = new SmallMap<string, true>();
   /** True if this run continues a step of an earlier run, and runs all its unfinished tasks, including the paused ones. */
   rerunAll = false;
-  /** In a subgraph: the keys that its nodes have written, which it returns; null in the root graph. */
+  /** The keys that the nodes of a subgraph have written. The subgraph returns them to its parent. Null in the root graph. */
   readonly writtenKeys: Set<string> | null;
   /** The changes since the latest checkpoint. The next checkpoint stores them. */
   #pending: StateChange["changes"] = NO_CHANGES;
@@ -343,8 +343,9 @@ export function engineDataOfMachine(
   values: JsonObject,
   positions: readonly ChildPosition[],
 ): JsonObject {
-  if (machine === undefined) return {};
+  if (machine === undefined) return EMPTY_OBJECT;
   const timers = machine.timers(values);
+  if (timers.length === 0 && positions.length === 0) return EMPTY_OBJECT;
   const living = positions.length === 0 ? [] : machine.children(values);
   const children = positions.filter(({ start }) => living.includes(start));
   return { ...(timers.length > 0 && { timers }), ...(children.length > 0 && { children }) };

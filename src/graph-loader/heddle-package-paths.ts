@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 /** File extension of the running program: `.ts` in the sources, `.js` in the build. */
 const EXTENSION = extname(fileURLToPath(import.meta.url));
 
-/** The `src` folder, or that of the build: in both it is the parent of this file's folder. */
+/** The folder `src`, or `dist/src` in the build. In both cases, it is the parent of this file's folder. */
 const SRC = new URL("../", import.meta.url);
 
 /** The root of the package; the build is in its folder `dist/src`. */

@@ -22,7 +22,7 @@ const LOAD_TIMEOUT = 30_000;
 export interface LoadOptions {
   readonly random: Random;
   readonly scheduler: Scheduler;
-  /** Load files again even if they were loaded before. */
+  /** Whether to load files again even if they were loaded before. */
   readonly fresh?: boolean;
   /** Called with the path of each loaded file of the user's project, soon after it is loaded. */
   readonly onFile?: (path: string) => void;

@@ -5,7 +5,7 @@ import { loadModule } from "./load-export.ts";
 import { exportNamed, exportNames, type LoadOptions } from "./load-graphs.ts";
 
 /**
- * Loads a machine from `FILE` or `FILE:name`. Without a name it is the only machine that the file exports.
+ * Loads a machine from `FILE` or `FILE:name`. Without a name, the file must export exactly one machine.
  * @throws ServiceError `config.invalid`
  */
 export async function loadMachineFile(

@@ -21,7 +21,7 @@ export async function nodeModuleLoader(files: readonly string[]): Promise<Module
 
 export interface TypescriptOptions {
   readonly random: Random;
-  /** Load the user's files again, even if they were loaded before. */
+  /** Whether to load the user's files again even if they were loaded before. */
   readonly fresh?: boolean;
   readonly onFile?: (path: string) => void;
   /** Called with each problem that does not stop the files from loading. */
@@ -49,7 +49,7 @@ export async function typescriptModuleLoader(
   try {
     withVariable("TSX_TSCONFIG_PATH", found, () => cjs.register({ namespace }));
   } catch (cause) {
-    // A tsconfig often extends a development package, which is missing in an image.
+    // A tsconfig often extends one from a development package, which is missing in a container image.
     onWarning?.(`${found} is not used, since it cannot be read: ${(cause as Error).message}`);
     tsconfig = false;
     cjs.register({ namespace });
@@ -91,7 +91,7 @@ function findAbove(directory: string, name: string): string | undefined {
   return above === directory ? undefined : findAbove(above, name);
 }
 
-/** Sets an environment variable during `work`: the CommonJS part of tsx reads this setting only from there. */
+/** Sets an environment variable during `work`. The CommonJS part of tsx reads the path of the tsconfig only from the environment. */
 function withVariable(name: string, value: string | undefined, work: () => void): void {
   const before = process.env[name];
   if (value === undefined || before !== undefined) return work();

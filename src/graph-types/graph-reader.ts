@@ -126,7 +126,7 @@ export class GraphReader {
 
   // --- where nodes are added ---
 
-  /** The nodes with subgraphs of the graph that an expression or a declaration makes. */
+  /** Finds the nodes with subgraphs. `at`: the expression or declaration that makes the graph. */
   *#subgraphs(at: ts.Node): Generator<Subgraph> {
     const seen = new Set<ts.Node>();
     for (const call of this.#addNodeCalls(at, seen)) {

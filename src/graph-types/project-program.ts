@@ -20,8 +20,8 @@ export class NoCompilerError extends Error {
 }
 
 /**
- * The compiler that the file's project has installed, never one of Heddle.
- * @throws NoCompilerError
+ * The TypeScript compiler that the file's project has installed, never Heddle's own.
+ * @throws NoCompilerError when the project has no compiler that can be called
  */
 export function compilerFor(file: string): Compiler {
   const require = createRequire(file);
@@ -72,7 +72,7 @@ export class ProgramReader {
 
 export type Hashes = { readonly [path: string]: string };
 
-/** A hash of a text file; the compiler drops its byte order mark. */
+/** A hash of a file's text, without a byte order mark, because the compiler's text has none either. */
 export const hashOf = (text: string): string =>
   createHash("sha1")
     .update(text.replace(/^\uFEFF/, ""))
@@ -109,7 +109,7 @@ function optionsFor(
   };
 }
 
-/** Whether the project's module format uses the old resolution by default. */
+/** Whether TypeScript resolves modules in one of the old ways by default, because of the project's module format. */
 function hasOldResolutionByDefault(ts: Compiler, { module }: ts.CompilerOptions): boolean {
   return module === undefined || module < ts.ModuleKind.Node16;
 }

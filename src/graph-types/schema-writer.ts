@@ -69,7 +69,7 @@ export class SchemaWriter {
 
   /**
    * The document for an object with these properties.
-   * @throws RangeError as above
+   * @throws RangeError for an object with more parts than a schema may have
    */
   documentOf(properties: Iterable<readonly [name: ts.Symbol, type: ts.Type]>): JsonObject {
     return this.#document({ type: "object", properties: this.#properties(properties, true) });

@@ -11,7 +11,7 @@ import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts"
 export const READ_TYPES_TIMEOUT = 30_000;
 /** Milliseconds that the thread waits for another graph, which it reads faster because the declarations of packages are already parsed. */
 const IDLE_MS = 10_000;
-/** Milliseconds before a retry of a graph whose files are unknown: their changes cannot be seen. */
+/** Milliseconds before the types of a graph are read again if its files are unknown. Changes of unknown files cannot be noticed. */
 const RETRY_PAUSE_MS = 60_000;
 
 export interface TypesReaderDeps {

@@ -2,7 +2,7 @@ import { GraphReader } from "./graph-reader.ts";
 import { compilerFor, NoCompilerError, ProgramReader } from "./project-program.ts";
 import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts";
 
-/** The types worker: answers each graph with the files of its types and then its schemas, or with the reason for having none. */
+/** Reads types in the worker thread. For each graph, it sends the hashes of its files, then its schemas or the reason why there are none. */
 export class GraphTypesWorker {
   readonly #programs = new ProgramReader();
   readonly #post: (message: GraphTypesMessage) => void;

@@ -33,11 +33,11 @@ export type EdgeRule =
 export interface ChangedChildMachine {
   /** The number of the child, unique on its branch of the thread. */
   readonly start: number;
-  /** The number of the child machine above it; null for children of the machine above all. */
+  /** The number of the child machine above it; null for children of the root machine. */
   readonly parent: number | null;
   readonly name: string;
   readonly values: JsonObject;
-  /** The names of the nodes that are at work for it, or wait for an event. Empty if it has ended. */
+  /** The names of the nodes that run the child's actors or wait for an event. Empty if the child has ended. */
   readonly next: readonly string[];
 }
 
@@ -66,16 +66,29 @@ export interface MachineParts {
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
   /** The queued runs whose events the machine has processed in a step, read from the update of its node. */
   takenRuns(update: JsonObject | null): readonly string[];
-  /** The child machines that have changed, by the update of a node. Those above others come first. */
+  /** The child machines that have changed, read from the update of a node. A machine comes before its own children. */
   changedChildren(update: JsonObject | null): readonly ChangedChildMachine[];
   /** The numbers of the child machines in a state. */
   children(values: JsonObject): readonly number[];
+  /**
+   * The machines that it may start as children, and those below them, by their path of names (`name|name`). Machines may start each other in a
+   * circle: one that is within itself is listed, and nothing below it.
+   */
+  childMachines(): ReadonlyMap<string, DescribedGraph>;
   /**
    * The number of steps that an event of a queued run takes. They are added to the limit of steps of the run in
    * progress, because its machine also processes the events of other runs.
    */
   readonly stepsOfEvent: number;
+  /** Stops what still works for a run: its execution is over. */
+  runEnded(run: string): void;
 }
+
+/** The parts of a graph, or of a child machine, that its schemas describe. */
+export type DescribedGraph = Pick<
+  GraphDefinition,
+  "name" | "rules" | "required" | "context" | "input" | "output" | "outputSchemas"
+> & { readonly machine?: Pick<MachineParts, "inputKey" | "firstContext"> };
 
 /** A validated graph definition: immutable data. */
 export interface GraphDefinition {

@@ -71,7 +71,10 @@ function expand(drawn: GraphDrawing, name: string): { drawing: GraphDrawing; end
   };
 }
 
-/** The first node (with `target`: the only one that is no edge's target) or the last one (with `source`). Ignores the node `without`. */
+/**
+ * Finds the first node of a drawing (with `target`: the only node that is no edge's target) or the last one (with `source`). Ignores the node
+ * `without` and its edges. Undefined if no node or several nodes qualify.
+ */
 function singleEnd(
   { nodes, edges }: GraphDrawing,
   side: "source" | "target",

@@ -9,7 +9,7 @@ interface Edition {
 
 /**
  * The graphs that a server serves, by name. A name may get a new definition while runs are in progress. A run that started with
- * the earlier definition finds it by its edition, until it is garbage-collected.
+ * the earlier definition finds it by its edition, until that definition is garbage-collected.
  */
 export class GraphRegistry {
   #graphs = new Map<string, Edition>();
@@ -65,7 +65,10 @@ export class GraphRegistry {
     throw new ServiceError("graph.not_found", `There is no graph "${name}"; the graphs are: ${known}`);
   }
 
-  /** The definition with this edition, or the current one if that was garbage-collected. @throws ServiceError `graph.not_found` */
+  /**
+   * The definition with this edition, or the name's current definition if the former was garbage-collected.
+   * @throws ServiceError `graph.not_found`
+   */
   at(name: string, edition: number): GraphDefinition {
     const now = this.#graphs.get(name);
     if (now?.edition === edition) return now.definition;

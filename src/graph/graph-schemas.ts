@@ -1,15 +1,15 @@
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type GraphDefinition, subgraphOf } from "./definition.ts";
+import { type DescribedGraph, type GraphDefinition, subgraphOf } from "./definition.ts";
 import { JSON_SCHEMA_DIALECT, jsonSchemaOf, embedSchema, type SchemaSide } from "./json-schema.ts";
 import type { Schema } from "./standard-schema.ts";
 
 /**
  * The JSON Schemas of a graph's input, output, state and context. A key that cannot be described may have any value. No input key is required,
- * because the thread may already have a value for it. In the output, the keys are required that the graph requires. For a machine, the schemas have
- * the keys and values of the context with which it begins, unless these depend on its input.
+ * because the thread may already have a value for it. In the output schema, the keys that the graph requires are required. For a machine, the
+ * schemas have the keys and values of the context with which it begins, unless these depend on its input.
  */
-export function definitionSchemas(definition: GraphDefinition, graph_id: string): GraphSchemas {
+export function definitionSchemas(definition: DescribedGraph, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name, machine } = definition;
   const title = name ?? graph_id;
   // Only the TypeScript compiler knows the types of a machine's context, so the keys and values of its first context are used.
@@ -56,9 +56,9 @@ export function definitionSchemas(definition: GraphDefinition, graph_id: string)
 /** Escapes a key for a JSON pointer in a URI fragment. */
 const escapePointer = (key: string) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
 
-/** The subgraphs of a graph at all levels, by their path of node names (`node|node`). */
-export function subgraphsByPath(definition: GraphDefinition): ReadonlyMap<string, GraphDefinition> {
-  const found = new Map<string, GraphDefinition>();
+/** The subgraphs of a graph, or the child machines of a machine, at all levels, by their path of node names (`node|node`). */
+export function subgraphsByPath(definition: GraphDefinition): ReadonlyMap<string, DescribedGraph> {
+  const found = new Map<string, DescribedGraph>(definition.machine?.childMachines());
   for (const node of definition.nodes.values()) {
     const inner = subgraphOf(node);
     if (inner === null) continue;

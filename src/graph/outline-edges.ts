@@ -13,7 +13,7 @@ export interface OutlineEdge {
 /** The guard of a conditional edge. */
 export const CONDITIONAL = "chosen";
 
-/** A possible edge of a function that declares no targets. One is drawn to each node to which no other edge leads. */
+/** A possible edge of a node whose function declares no targets. Such edges are drawn to all nodes to which no other edge leads. */
 const UNDECLARED = {
   guard: CONDITIONAL,
   description: "chosen at run time; the graph does not declare where",

@@ -80,7 +80,7 @@ async function callTool(tools: ReadonlyMap<string, Tool>, call: Call, ctx: Ctx):
 }
 
 /**
- * Runs the unanswered tool calls of an AI message in parallel; of a list, those of its last AI message. Resolves with the tool
+ * Runs the unanswered tool calls of an AI message in parallel. If `from` is a list, its last AI message is used. Resolves with the tool
  * messages in the order of the calls. If the tool's schema refuses the arguments, the tool is unknown, or the tool throws, the
  * message has `status: "error"`, for the model to read. A tool may call `ctx.interrupt`: then the run pauses when all other
  * tools have ended; these do not run again when the run resumes.

@@ -178,7 +178,7 @@ export function pushTask(site: TaskOrigin, name: string, index: number, input: u
   return { id, name, path: [PUSH_KIND, index], triggers: [PUSH_KIND], input: { value: input } };
 }
 
-/** The tasks, in order, for `triggers` (by node) and `sends`. */
+/** Makes the tasks of a step, in order: one for each node in `triggers`, then one for each of `sends`. */
 export function planTasks(
   site: TaskOrigin,
   triggers: ReadonlyMap<string, readonly string[]>,

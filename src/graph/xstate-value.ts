@@ -23,8 +23,8 @@ export function chartValueOf(chart: ChartState, running: Iterable<readonly strin
 }
 
 /**
- * The path of states to a node, whose names are given from the outside in. From the first name that is not in the chart (the graph may have
- * changed), the path continues with the names themselves.
+ * The path of states to a node. `nodes`: the names of the nodes around it, outermost first, and its own name. A name that is not in the chart,
+ * because the graph has changed, becomes part of the path as it is, and so do all names after it.
  */
 function pathTo(chart: ChartState, nodes: readonly string[]): readonly string[] {
   const [node, ...inner] = nodes;

@@ -42,8 +42,9 @@ export interface HttpAppCall {
 }
 
 /**
- * Runs a project's HTTP application before Heddle's own routes. A request falls through to these if the application returns nothing for it,
- * or 404 and Heddle has a route. Hono's middleware wraps them as well, and may change the request and the response.
+ * Runs a project's HTTP application before Heddle's own routes. A request goes on to Heddle's routes if the application
+ * returns nothing for it, or returns 404 although Heddle has a route. Middleware of Hono also wraps Heddle's routes,
+ * and may change their requests and responses.
  */
 export class HttpAppHandler {
   readonly #fetch: Fetch;

@@ -64,7 +64,7 @@ export interface HttpDeps {
     | undefined;
   /** The project's own HTTP application; it comes before Heddle's routes. */
   readonly httpApp?: HttpAppHandler;
-  /** Forwards what other processes of this server answer; absent: there are none. */
+  /** Forwards requests that another process of this server has to answer; absent: there are no other processes. */
   readonly forwarding?: Forwarding;
   /** Counts of requests and streams. */
   readonly traffic: Traffic;

@@ -46,15 +46,15 @@ const noKey = new ServiceError(
   "A valid API key is needed: send it as x-api-key, or as Authorization: Bearer",
 );
 
-/** Used if there are no users. It throws, so that no user can ever get the unrestricted service. */
+/** Stands in for `serviceOf` if there are no users. It throws, so that no user can ever get the unrestricted service. */
 const noUsers = (): never => {
   throw new TypeError("users need a service of their own");
 };
 
 /** The HTTP API as one function from request to reply, independent of the transport. */
 export function createRequestHandler(given: HttpDeps): Handlers["request"] {
-  // Lists have a memory budget of their own, so that a long search does not delay other responses.
   const { service, serviceOf = noUsers, ...rest } = given;
+  // Lists have a memory budget of their own, so that a long search does not delay other responses.
   const sendList = listSender({ ...given, memory: new ResponseMemoryBudget(given.scheduler) });
   const deps: RouteDeps = {
     ...rest,
@@ -126,7 +126,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     return forwarded !== undefined;
   }
 
-  /** Responds to a client. `isKnown`: it is authenticated, or needs no credentials on this server. */
+  /** Responds to a client. `isKnown`: the client is authenticated, or needs no credentials on this server. */
   function respond(
     request: HttpRequest,
     reply: Reply,
@@ -193,7 +193,8 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
       return out.send(204, { ...headers, ...access.preflight(request, decision) });
     }
     const isPublic = found?.route.access === "public";
-    // Decided before routing, so that a client without credentials learns nothing about routes.
+    // Credentials are checked before a missing route is reported, so that a client without credentials learns nothing
+    // about routes.
     if (decision.tenant === undefined && !isPublic) {
       if (!access.hasUsers) return refuse(deps, out, headers, noKey);
       return authenticate(request, out, found, { id, headers }, logged);

@@ -26,7 +26,7 @@ export class JsonHeartbeat {
   }
 
   readonly #beat = (): void => {
-    // JSON parsers skip the newline.
+    // Sends a newline, which JSON parsers skip.
     for (const stream of this.#waiting) stream.write("\n");
     // The timer continues while any response waits.
     this.#beating = this.#waiting.size > 0;

@@ -120,8 +120,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   }
 
   return (call, read) => {
-    // Waits for its turn to read. If an equal request has shown that the value is large, nothing is read here (undefined): `sendLarge`
-    // reads it, when there is memory.
+    // The value is read when it is this request's turn. If an equal request has shown by then that the value is large,
+    // nothing is read here (undefined): `sendLarge` reads it when there is memory.
     const value = memory.read(call.budgetOwner, () =>
       call.reply.aborted || isLarge(call) ? undefined : readFirst(call, read),
     );
@@ -162,7 +162,8 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
       const step = await iterator.next();
       if (step.done !== true && memorySizeOf(step.value) > LARGE_ITEM) {
         waits = hasLarge = true;
-        // Added within the read, so that requests for the same path that wait to read know that items are large.
+        // The path is added within the read. So requests for the same path that wait to read know that its items are
+        // large.
         known.add(path);
       }
       return step;

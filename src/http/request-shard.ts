@@ -6,22 +6,22 @@ import { startKeyOf } from "./start-run.ts";
 import type { Match } from "./router.ts";
 
 const STARTS_RUN = /^(\/threads\/:thread_id)?\/runs(\/stream|\/wait)?$|^\/threads\/:thread_id\/events$/;
-/** Their first parameter says in which shard all of it is. */
+/** Paths whose first parameter is an id that determines the shard of the request. */
 const OF_ONE_SHARD = /^\/(threads|runs|runs\/crons)\/:/;
 
 /** Whether the request starts a run, so that an idempotency key keeps it from starting two. */
 export const startsRun = ({ route: { method, path } }: Match): boolean =>
   method === "POST" && STARTS_RUN.test(path);
 
-/** What says in which shard a request is served; undefined for one that every process serves. */
+/** The name that determines which shard serves a request; undefined if every process can serve it. */
 export function shardNameOf(found: Match, request: HttpRequest): ShardName | undefined {
   const { path } = found.route;
-  // Invalid ids are refused here.
+  // Undefined for an invalid id: then this process refuses the request.
   if (OF_ONE_SHARD.test(path)) return parseUuid(found.params[0]);
   if (path.startsWith("/assistants")) return HOME_SHARD;
   if (path === "/inspect/actors") {
     const query = new QueryParams(request.query);
-    // The id of a run is made in the shard of its thread.
+    // The id of a run was made so that it leads to the same shard as the id of its thread.
     return parseUuid(query.text("thread_id")) ?? parseUuid(query.text("run_id"));
   }
   const key = startsRun(found) ? request.header("idempotency-key") : undefined;

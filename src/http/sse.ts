@@ -85,7 +85,7 @@ class SseOutlet implements PumpOutput<SseOutput> {
   /** Large outputs that are not completely written yet. */
   readonly #unsent: Iterator<Uint8Array>[] = [];
 
-  /** `resume` is called after a pause for other work. It continues the stream, as it does when the connection has drained. */
+  /** `resume`: continues the stream; called after a pause for other work. */
   constructor(stream: ByteStream, time: BudgetShare | undefined, resume: () => void) {
     this.#stream = stream;
     this.#time = time;

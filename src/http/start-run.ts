@@ -86,8 +86,8 @@ export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/ru
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
 /**
- * Calls `left` when the client disconnects, or at once if it already has. If the client asked for it, then also cancels
- * the run.
+ * Calls `left` when the client disconnects, or at once if it already has. Then also cancels the run, if the client
+ * asked for that.
  */
 export function handleDisconnect(
   { logger }: Pick<RouteDeps, "logger">,

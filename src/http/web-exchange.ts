@@ -138,7 +138,7 @@ class WebExchange implements HttpRequest, Reply {
     this.#onAbort?.();
   };
 
-  /** Ends the exchange because the server has closed. If there is no response yet, it is a 503. */
+  /** Ends the exchange because the server has closed. If there is no response yet, the response is a 503. */
   close(): void {
     if (this.#isAborted) return;
     this.#isAborted = true;
@@ -172,14 +172,14 @@ class WebExchange implements HttpRequest, Reply {
     this.#promise.resolve(new Response(hasNoBody ? null : body, { status, headers: webHeaders(headers) }));
   }
 
-  /** Called when the response is complete. A later disconnect is ignored. */
+  /** Stops listening for a disconnect. Called when the response is complete. */
   #complete(): void {
     this.#request.signal.removeEventListener("abort", this.#abort);
     this.#open?.delete(this);
   }
 }
 
-/** Receives the body of a web request, unless it is refused meanwhile. */
+/** Receives the body of a web request until it ends or is refused. */
 async function receive(from: ReadableStream<unknown>, into: IncomingBody): Promise<void> {
   try {
     for await (const piece of from) {

@@ -17,7 +17,7 @@ import { isEqualData } from "./serialisation.ts";
 
 /** LangGraph's data of a checkpoint, without the state. It is stored in the checkpoint's `engine` under `lg`. */
 export interface LangGraphCheckpointData {
-  /** The id that LangGraph made for it; absent when it is stored under that id. */
+  /** The id that LangGraph made for the checkpoint; absent when the checkpoint is stored under that id. */
   readonly id?: string;
   readonly v: number;
   readonly ts: string;

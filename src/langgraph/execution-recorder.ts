@@ -61,7 +61,7 @@ export class ExecutionRecorder {
   emissions: Emission[] = [];
   /** True when the root graph has made a checkpoint since the last step was handed over. */
   hasAdvanced = false;
-  /** A graph that has streamed its state and has no checkpoint. */
+  /** The graph that has streamed its state last, if it has no checkpoint; else null. */
   #shown: GraphProgress | null = null;
   readonly #parts: Parts;
   readonly #loops = new Map<string, GraphProgress>();
@@ -201,7 +201,7 @@ export class ExecutionRecorder {
     if (emission !== undefined) this.emissions.push(emission);
   }
 
-  /** Emits the state of a graph without checkpoints at once: no checkpoint will follow it. */
+  /** If a graph without checkpoints has streamed its state, emits that state now, because no checkpoint will follow it. */
   #unkept(): void {
     const loop = this.#shown;
     this.#shown = null;

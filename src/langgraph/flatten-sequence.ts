@@ -25,9 +25,9 @@ interface Writer {
 
 /**
  * Flattens a node into one runnable. LangGraph makes a sequence of the user's function and of the writers of its
- * result. It gives each part of the sequence its own configuration and tracing root, and races it against the signal:
- * six times for each node, although only the user's code needs that. If callbacks are set, the sequence itself runs,
- * because callbacks must see each part.
+ * result. It gives each part of the sequence its own configuration and tracing root, and races each part against the
+ * abort signal. That happens six times for each node, although only the user's code needs it. If callbacks are set, the
+ * sequence itself runs, because callbacks must see each part.
  * @param whole the runnable that LangGraph runs for the node
  * @param body the part of it that runs the user's function; the node may have none
  */

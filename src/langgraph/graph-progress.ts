@@ -42,14 +42,14 @@ type Planned = { -readonly [K in keyof PlannedTask]: PlannedTask[K] };
 export class GraphProgress {
   readonly ns: string;
   readonly #marks: CheckpointRunData;
-  /** Keys of its state that are never shown. */
+  /** Keys of the graph's state that are never shown. */
   readonly hidden: ReadonlySet<string>;
-  /** The id of its last checkpoint; null before the first. */
+  /** The id of the graph's last checkpoint; null before the first. */
   id: string | null;
   head: CheckpointHead | null;
   visibleState: JsonObject;
   next: readonly Planned[] = [];
-  /** True when the tasks after its last checkpoint are not known. */
+  /** True when the tasks after the graph's last checkpoint are not known. */
   isNextUnknown = false;
   /** The last streamed state, until its checkpoint is streamed. */
   streamedState: JsonObject | undefined;

@@ -31,7 +31,7 @@ const currentScope = new AsyncLocalStorage<Scope>();
 /** Additions to the configuration that LangGraph gives a node function. */
 export interface BodyOptions {
   readonly signal: AbortSignal | undefined;
-  /** Checkpoint ids at which its subgraphs begin, by namespace. */
+  /** The ids of the checkpoints at which the node's subgraphs begin, by namespace. */
   readonly places: JsonObject | undefined;
 }
 

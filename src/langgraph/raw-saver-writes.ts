@@ -9,9 +9,9 @@ import { serialise } from "./serialisation.ts";
 export class SaverCheckpoint {
   readonly ns: string;
   readonly parent: string | null;
-  /** The id under which it is stored. */
+  /** The id under which the checkpoint is stored. */
   readonly id: string;
-  /** The id that LangGraph made for it. */
+  /** The id that LangGraph made for the checkpoint. */
   readonly langGraphId: string;
   readonly v: number;
   readonly ts: string;
@@ -58,7 +58,7 @@ export class SaverCheckpoint {
     return this.#values;
   }
 
-  /** Its metadata, without `source` and `step`. */
+  /** The checkpoint's metadata, without `source` and `step`. */
   get metadata(): JsonObject {
     if (this.#rest !== null) {
       this.#metadata = serialise(this.#rest) as JsonObject;

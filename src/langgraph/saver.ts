@@ -21,8 +21,8 @@ import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 export interface SaverIo {
   readonly ids: CheckpointIdMap;
   /**
-   * The stored position of a namespace: at the checkpoint with this id, or at the newest; null when there is none. Not asked for
-   * checkpoints that were put to the saver, which returns them itself.
+   * The stored position of a namespace: at the checkpoint with this id, or at the newest; null when there is none. Not called for
+   * checkpoints that were put to the saver: it returns those itself.
    */
   read(ns: string, id: string | null): Promise<Position | null>;
   /** Newest first. */

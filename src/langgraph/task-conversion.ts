@@ -9,8 +9,8 @@ import type { ExecutionRecorder } from "./execution-recorder.ts";
 /** Conversion of the recorded execution to what the run's actor gets: steps, tasks and their outcomes. */
 
 /**
- * @param tries how often the task was called in this attempt of the run: the number of the task's attempt, if LangGraph
- *   does not report it
+ * Describes an intercepted call of a node in the form that the host takes.
+ * @param tries how often the task was called in this attempt of the run. If LangGraph reports no number for the task's attempt, it is this one
  */
 export function nodeCallOf(
   called: InterceptedCall,

@@ -144,7 +144,7 @@ function targetOf(entry: unknown, form: Form): string | undefined {
   return targetOf(entry[form] ?? entry["default"], form);
 }
 
-/** What to do about a version below 1: the command that updates the project's packages, and what it changes for the code. */
+/** What to do about a version below 1: the command that updates the project's packages, and what the update changes for the project's code. */
 function updateHint(file: string): string {
   const found = ownPackages(file).filter((name) => name !== NAME && name !== "@langchain/core");
   const packages = [NAME, "@langchain/core"].map((name) => `${name}@1`);

@@ -13,7 +13,10 @@ import {
   type XStateLibrary,
 } from "./xstate.ts";
 
-/** The largest number of events in one step. Without a limit, actors that keep sending events to each other would never end the step. */
+/**
+ * The largest number of events in one step, and of the transitions that they cause. Without a limit, actors that keep sending events to each
+ * other, or a circle of `always` or `raise`, would never end the step.
+ */
 const MAX_EVENTS = 10_000;
 
 /** What the actors of a tree begin with: the machine's input, or its stored snapshot. */
@@ -71,17 +74,23 @@ export class ActorTree {
   readonly #stopped = new Set<XStateActor>();
   /** Actors that an earlier step has started. */
   readonly #restored = new Set<XStateActor>();
-  /** Child machines that have begun or taken an event. */
+  /** Child machines that have begun or taken an event in this step. */
   readonly #changed = new Set<XStateActor>();
   #events = 0;
+  #microsteps = 0;
 
   /** @throws XState's error if the machine no longer has the stored state, or if its initial state cannot be computed */
   constructor(roots: RootActors, start: TreeStart) {
     this.root = roots.create(start, (root) => {
       this.#observe(root);
-      // XState sends this event for each new actor, just before the actor computes its initial state. An observer would get a copy of each event.
+      // XState sends an event for each new actor, just before the actor computes its initial state, and after each microstep. An observer would
+      // get a copy of each event.
       root.system._sendInspectionEvent = ({ type, actorRef }) => {
         if (type === "@xstate.actor") this.#observe(actorRef);
+        else if (type === "@xstate.microstep" && ++this.#microsteps > MAX_EVENTS)
+          throw new RangeError(
+            `The machine does not come to rest: it made ${MAX_EVENTS} transitions in one step`,
+          );
       };
     });
     if (this.root._snapshot.status === "error") throw this.root._snapshot.error;

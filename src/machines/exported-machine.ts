@@ -68,7 +68,7 @@ interface Package extends XStateLibrary {
  * @throws ServiceError `config.invalid` when it is missing or too old, or the machine is not one of XState 5
  */
 export function libraryOf(machine: Machine, files: readonly string[]): XStateLibrary {
-  // Those of XState 6 have `sources` in their place.
+  // Machines of XState 6 have `sources` instead of `implementations`.
   if ((machine as Partial<Machine>).implementations === undefined)
     throw refusal(
       "it is a machine of XState 6, and only those of XState 5 are supported: npm install xstate@5",

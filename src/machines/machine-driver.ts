@@ -103,6 +103,14 @@ export interface RunningActor {
   stop(): void;
 }
 
+/** A machine that may be started as a child. */
+export interface ChildMachine {
+  /** The `src` of each machine from the child of the root to this one. */
+  readonly path: readonly string[];
+  /** The context with which it begins for the input `{}`; undefined if it cannot begin with that. */
+  firstContext(): JsonObject | undefined;
+}
+
 /**
  * Runs a machine, whatever version of XState it was written for. A driver keeps no state between calls: the caller
  * passes the snapshot. Errors that the machine does not handle are thrown.
@@ -112,12 +120,14 @@ export interface MachineDriver {
   readonly hash: string;
   /** The version that the machine declares; null if it declares none. */
   readonly version: string | null;
-  /** The descriptors of the events that it handles in any of its states. */
+  /** The descriptors of the events that the machine handles in any of its states. */
   readonly events: readonly string[];
   begin(input: unknown): Taken;
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;
   startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
+  /** The machines that this one and those below it may start. One that is within itself is listed, and nothing below it. */
+  childMachines(): readonly ChildMachine[];
 }
 
 /** True when an event of this type matches one of the descriptors, such as `APPROVE`, `order.*` or `*`. */

@@ -1,6 +1,7 @@
 import {
   type ChangedChildMachine,
   defineGraph,
+  type DescribedGraph,
   type GraphDefinition,
   type MachineParts,
 } from "../graph/definition.ts";
@@ -30,6 +31,7 @@ import {
   type Waiting,
 } from "./machine-driver.ts";
 import {
+  childrenOf,
   EVENTS_KEY,
   INPUT_KEY,
   isWork,
@@ -54,8 +56,11 @@ const TRANSITION = "xstate.transition";
 const WAIT = "xstate.wait";
 const ACTIONS = "xstate.actions";
 
-/** Steps of an event that is taken while actors work: they are left, and waited for again. */
+/** The steps that an event costs while promise actors work: one that processes the event, and one that waits for the actors again. */
 const STEPS_OF_EVENT = 2;
+
+/** Characters. */
+const LONGEST_NAME = 100;
 
 /** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
@@ -71,6 +76,17 @@ class OpenRules extends Map<string, ChannelRule> {
 
 const CONTEXT_RULE = value();
 
+/** The schemas of a child machine have these keys, besides those of its context. */
+const CHILD: DescribedGraph = Object.freeze({
+  name: null,
+  rules: new Map([STATE_KEY, OUTPUT_KEY].map((key) => [key, CONTEXT_RULE])),
+  required: [],
+  context: undefined,
+  input: new Map(),
+  output: null,
+  outputSchemas: null,
+});
+
 /**
  * Makes a graph that runs a machine. One node processes events, each in a macrostep of its own; its checkpoint holds
  * the machine's snapshot. Each promise actor is a node of its own, so that its result is stored before the machine
@@ -83,20 +99,24 @@ export function machineGraph(
 ): GraphDefinition {
   const live = new PromiseActors();
   const runActor = async (input: unknown, ctx: Ctx) => {
-    // One that an earlier version of Heddle has planned: what the transition says of the state tells why.
+    // An earlier version of Heddle has planned this task. The node TRANSITION then fails, and its error says why the state cannot be used.
     if (!isWork(input)) return undefined;
     const { version, ...work } = input as Sent;
     // The state has to be migrated first. The machine starts the actor again after that.
     if (versions.migrates(version)) return undefined;
     const driver = versions.only(version);
-    const begin = () => driver.startActor(work, (event) => ctx.emit(event));
     const mailbox = ctx["~mailbox"];
     const interruptions = mailbox && {
       isDue: () => isEventDue(driver, mailbox),
       watch: (arrived: () => void) => mailbox.watch(arrived),
     };
-    const result = await live.next(ctx.runId, keyOf(work), begin, ctx.signal, interruptions);
-    // It was aborted, another actor has ended first, or an event is to be taken.
+    const result = await live.next(ctx.runId, keyOf(work), {
+      start: (emit) => driver.startActor(work, emit),
+      emit: (event) => ctx.emit(event),
+      signal: ctx.signal,
+      interruptions,
+    });
+    // The actor was aborted, another actor has ended first, or the machine can take an event.
     if (result === undefined) return undefined;
     const stored: ActorResult =
       "error" in result
@@ -131,8 +151,8 @@ export function machineGraph(
         return { [EVENTS_KEY]: [{ event }] };
       },
       [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
-        // The actions need the driver of the version that made the state, since they are computed from the snapshot
-        // before the macrostep, and a migration converts only the one after it.
+        // The actions need the driver of the version that made the state: they are computed from the snapshot before
+        // the macrostep, and a migration converts only the snapshot after the macrostep.
         const driver = versions.only(versionOf(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
@@ -140,14 +160,14 @@ export function machineGraph(
         }
         live.release(ctx.runId);
       },
-      ...Object.fromEntries(actors.map((src) => [src, runActor])),
+      ...Object.fromEntries(actors.map((src) => [nodeOf(src), runActor])),
     },
     edges: {
       start: TRANSITION,
       [TRANSITION]: (state: JsonObject) => nextNodes(versions, state),
       [WAIT]: TRANSITION,
       [ACTIONS]: TRANSITION,
-      ...Object.fromEntries(actors.map((src) => [src, TRANSITION])),
+      ...Object.fromEntries(actors.map((src) => [nodeOf(src), TRANSITION])),
     },
   });
   return Object.freeze({
@@ -169,11 +189,16 @@ export function machineGraph(
       takenRuns: (update: JsonObject | null) =>
         (update?.[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined)?.taken ?? [],
       changedChildren,
-      children: (values: JsonObject) =>
-        ((values[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined)?.children ?? []).map(
-          ({ start }) => start,
+      children: (values: JsonObject) => childrenOf(values).map(({ start }) => start),
+      childMachines: () =>
+        new Map(
+          versions.current.childMachines().map(({ path, firstContext: first }) => {
+            const machine = { inputKey: INPUT_KEY, firstContext: first };
+            return [path.map(nameInNamespace).join("|"), { ...CHILD, machine }];
+          }),
         ),
       stepsOfEvent: STEPS_OF_EVENT,
+      runEnded: (run: string) => live.stop(run),
       timerUpdate: (values: JsonObject, timer: Timer) =>
         timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS_KEY]: [{ timer }] } : null,
     },
@@ -207,8 +232,17 @@ function eventToTake(
   return all.find((one) => {
     if ("timer" in one) return timers.some((timer) => isSameTimer(timer, one.timer));
     waiting ??= driver.waiting(snapshot);
-    return whyNotEvent(one.event, waiting) === undefined && waiting.can(one.event as MachineEvent);
+    return whyNotEvent(one.event, waiting) === undefined && canTake(waiting, one.event as MachineEvent);
   });
+}
+
+/** False also if a guard throws. The event then stays, and its own run fails with that error. */
+function canTake(waiting: Waiting, event: MachineEvent): boolean {
+  try {
+    return waiting.can(event);
+  } catch {
+    return false;
+  }
 }
 
 const pendingOf = (sent: WaitingEvent): Pending =>
@@ -219,17 +253,17 @@ function isEventDue(driver: MachineDriver, mailbox: MachineMailbox): boolean {
   const waiting = mailbox.waiting();
   if (waiting.length === 0) return false;
   const { values } = mailbox;
-  // The custom actions of the last step come first, and end the step.
+  // The custom actions of the last macrostep run first. When they have ended, this superstep ends too, and the event is looked for again.
   if (storedMachineOf(values).actions.length > 0) return false;
   return eventToTake(driver, snapshotOf(values), timersOf(values), waiting) !== undefined;
 }
 
-/** Takes all pending events, each in a macrostep of its own; or, while actors work, one that has been sent. */
+/** Processes all pending events, each in a macrostep of its own. If there are none and actors work, processes one event of a waiting run. */
 function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx) {
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
   const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
-  // Numbers go on, so that results and timers of the machine before are not taken for those of this one.
+  // The numbers continue, so that results and timers of the thread's earlier machine are not mistaken for those of the new one.
   const { started: before = 0 } = (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
   let started = before;
   let work = begins ? [] : [...storedMachineOf(state).work];
@@ -300,6 +334,11 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     apply({ before: snapshot, message: { to: actor, result } });
   }
   const { context, rest, value: stateValue } = snapshot as StoredSnapshot;
+  const reserved = Object.keys(context).find((key) => MACHINE_KEYS.has(key));
+  if (reserved !== undefined)
+    throw new TypeError(
+      `The context has a key ${reserved}, which Heddle keeps for itself: name it otherwise`,
+    );
   const unset = Object.keys(state).filter((key) => !MACHINE_KEYS.has(key) && !Object.hasOwn(context, key));
   const kept: { -readonly [K in keyof StoredMachine]: StoredMachine[K] } = {
     rest,
@@ -327,7 +366,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
 const childAt = (children: readonly StoredChild[], at: Address) =>
   children.find((one) => isSameAddress(one.at, at));
 
-/** A change of a child, as it is stored: with its state only if the parent's snapshot does not have that. */
+/** A change of a child machine, as it is stored. It has the child's state only if the child has ended and so is in no snapshot. */
 function storedChange(
   { read, ...child }: StoredChild & { read(): ChildState },
   children: readonly StoredChild[],
@@ -343,12 +382,22 @@ function changedChildren(update: JsonObject | null): readonly ChangedChildMachin
     if (shown === undefined) return [];
     const { value: stateValue, context, output } = shown;
     const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
-    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at)).map((one) => one.src);
+    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at)).map((one) => nodeOf(one.src));
     const next = state !== undefined ? [] : own.length > 0 ? [...new Set(own)] : [WAIT];
-    // Namespaces are separated by these characters.
-    return [{ start, parent, name: src.replaceAll(/[|:]/g, "_"), values, next }];
+    return [{ start, parent, name: nameInNamespace(src), values, next }];
   });
 }
+
+/** The node of a promise actor. Names that a node cannot have are changed; actors that then have the same node each run as what they are. */
+function nodeOf(src: string): string {
+  const name = nameInNamespace(src)
+    .replaceAll(/\p{Cc}/gu, "_")
+    .slice(0, LONGEST_NAME);
+  return /^(start|__.*__|xstate\.(transition|wait|actions)|)$/.test(name) ? `actor ${name}` : name;
+}
+
+/** Replaces the characters that separate the parts of a namespace. */
+const nameInNamespace = (src: string) => src.replaceAll(/[|:]/g, "_");
 
 function livingChild(rest: JsonObject | undefined, at: Address): ChildState | undefined {
   let snapshot: unknown = rest;
@@ -361,18 +410,30 @@ function livingChild(rest: JsonObject | undefined, at: Address): ChildState | un
 }
 
 const textOf = (label: string | undefined, logged: unknown) =>
-  `${label === undefined ? "" : `${label}: `}${typeof logged === "string" ? logged : JSON.stringify(logged)}`;
+  `${label === undefined ? "" : `${label}: `}${typeof logged === "string" ? logged : jsonOrText(logged)}`;
+
+/** A value that JSON does not have MUST NOT fail a run only because it is logged. */
+function jsonOrText(logged: unknown): string {
+  try {
+    return JSON.stringify(logged) ?? String(logged);
+  } catch {
+    return typeof logged === "bigint" ? String(logged) : "[no JSON]";
+  }
+}
+
+/** Epoch milliseconds: the last time that a date can have. */
+const LAST_TIME = 8.64e15;
 
 /** The time when a timer is due. As in `setTimeout`, an invalid or negative delay counts as 0. */
 function dueAfter(delay: number, ctx: Ctx): number {
   const ms = Number.isFinite(delay) ? Math.max(0, Math.ceil(delay)) : 0;
-  return Math.min((ctx["~now"]?.() ?? 0) + ms, Number.MAX_SAFE_INTEGER);
+  return Math.min((ctx["~now"]?.() ?? 0) + ms, LAST_TIME);
 }
 
 function nextNodes(versions: MachineVersions, state: JsonObject) {
   const { work, actions, timers, rest } = storedMachineOf(state);
   const version = versionOf(state);
-  const sent = work.map((one) => send(one.src, { ...one, version } satisfies Sent));
+  const sent = work.map((one) => send(nodeOf(one.src), { ...one, version } satisfies Sent));
   if (actions.length > 0) return [ACTIONS, ...sent];
   if (rest["status"] !== "active") return END;
   if (sent.length > 0) return sent;
@@ -432,7 +493,7 @@ function takesAtWork(versions: MachineVersions, values: JsonObject): MachineAtWo
     if (storedMachineOf(values).work.length === 0) return null;
     return { state: values[STATE_KEY], events: driver.waiting(snapshotOf(values)).events };
   } catch {
-    // It has not begun yet, or no longer has the stored state.
+    // The machine has not begun yet, or no longer has the stored state.
     return null;
   }
 }

@@ -68,7 +68,7 @@ export interface StoredMachine {
   readonly taken?: readonly string[];
   /** Absent if there are none. */
   readonly children?: readonly StoredChild[];
-  /** Child machines that began or took an event in the last step. `state`: that of a child that has ended, which `rest` does not have. */
+  /** Child machines that began or took an event in the last step. `state` is set if the child has ended, because `rest` then lacks it. */
   readonly changed?: readonly (StoredChild & { readonly state?: ChildState })[];
 }
 
@@ -91,11 +91,11 @@ export const MACHINE_KEYS: ReadonlySet<string> = new Set([
   INPUT_KEY,
 ]);
 
-/** The error of a state that a machine cannot go on from as it is. */
+/** Makes the error for a stored state from which the machine cannot continue. */
 export const stateMismatch = (message: string, cause?: unknown) =>
   Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
 
-/** The stored machine of a state. @throws GraphChangedError if it has none in the form that is read here */
+/** The stored machine of a state. @throws GraphChangedError if the state has none, or one in a form that this version cannot read */
 export function storedMachineOf(state: JsonObject): StoredMachine {
   const kept = state[SNAPSHOT_KEY];
   if (isStoredMachine(kept)) return kept;
@@ -107,8 +107,10 @@ export function storedMachineOf(state: JsonObject): StoredMachine {
 
 function isStoredMachine(kept: unknown): kept is StoredMachine {
   if (!isObject(kept) || !isObject(kept["rest"])) return false;
-  const { work, timers, actions, unset } = kept;
+  const { work, timers, actions, unset, children = [] } = kept;
   return (
+    Array.isArray(children) &&
+    children.every(isStoredChild) &&
     Array.isArray(unset) &&
     Array.isArray(work) &&
     work.every(isWork) &&
@@ -119,9 +121,19 @@ function isStoredMachine(kept: unknown): kept is StoredMachine {
   );
 }
 
-/** True for the input of an actor's node in the form that is read here. */
+/** True if a value is the input of an actor's node, in the form that this version can read. */
 export const isWork = (value: unknown): value is Work =>
   isObject(value) && Array.isArray(value["at"]) && Array.isArray(value["owner"]);
+
+const isStoredChild = (value: unknown): value is StoredChild =>
+  isObject(value) && typeof value["start"] === "number" && Array.isArray(value["at"]);
+
+/** The child machines of a state. Malformed ones are left out: a client may have edited the state. */
+export function childrenOf(state: JsonObject): readonly StoredChild[] {
+  const kept = state[SNAPSHOT_KEY];
+  const children = isObject(kept) ? kept["children"] : undefined;
+  return Array.isArray(children) ? children.filter(isStoredChild) : [];
+}
 
 /** The timers of a state. Malformed ones are left out: a client may have edited the state. */
 export function timersOf(state: JsonObject): readonly SetTimer[] {

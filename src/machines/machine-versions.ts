@@ -86,11 +86,8 @@ export class MachineVersions {
       const made = toStorable(migrate(structuredClone({ ...rest, value, context }), version), "snapshot");
       if (!isObject(made) || !isObject(made["context"]) || made["value"] === undefined)
         throw new TypeError("it must return a snapshot, an object with value and context");
-      const {
-        value: newValue,
-        context: newContext,
-        ...newRest
-      } = made as JsonObject & { context: JsonObject };
+      const { value: newValue, context: newContext, ...given } = made as JsonObject & { context: JsonObject };
+      const newRest = { status: "active", historyValue: {}, children: {}, ...given };
       const unset = Object.keys(state).filter(
         (key) => !MACHINE_KEYS.has(key) && !Object.hasOwn(newContext, key),
       );

@@ -2,45 +2,59 @@ import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
 /** Events from outside that may come while actors work. */
 interface Interruptions {
-  /** True when the machine takes one that waits. */
+  /** True when the machine can take one of the waiting events. */
   isDue(): boolean;
-  /** Calls `arrived` when there may be others than before, until the returned function is called. */
+  /** Calls `arrived` whenever the waiting events may have changed. The returned function stops that. */
   watch(arrived: () => void): () => void;
 }
 
+/** An actor at work. Between two tasks that wait for it, nobody takes what it emits: that is kept for the next one. */
+interface ActorAtWork extends RunningActor {
+  readonly kept: unknown[];
+  emit: ((event: unknown) => void) | undefined;
+}
+
 interface RunActors {
-  readonly actors: Map<string, RunningActor>;
+  readonly actors: Map<string, ActorAtWork>;
   /** One callback for each task that waits for an actor. Calling it ends the task; the actor continues. */
   readonly waiting: Set<() => void>;
 }
 
+interface Awaiting {
+  start(emit: (event: unknown) => void): RunningActor;
+  readonly emit: (event: unknown) => void;
+  readonly signal: AbortSignal;
+  readonly interruptions?: Interruptions | undefined;
+}
+
 /**
- * Promise actors at work, by run. A superstep ends when all its tasks have: so that a machine takes the result of the first actor while
- * others work, the tasks of those end without a result, and the next superstep waits for the same actors again. So they do for an event
- * from outside.
+ * The running promise actors of each run. A superstep ends only when all of its tasks have ended. So when one actor ends, or the machine can
+ * take an event from outside, the tasks of the other actors end without a result. Their actors keep running, and the next superstep waits for
+ * them again.
  */
 export class PromiseActors {
   readonly #runs = new Map<string, RunActors>();
 
   /**
-   * The result of an actor, which is started if it is not running; undefined if another actor ends first, or the machine has an event to
-   * take.
+   * Waits for an actor, and starts it if it is not running. Resolves with its result; with undefined if another actor ends first, or if the
+   * machine can take an event. `emit` gets what the actor emits meanwhile.
    */
   next(
     run: string,
     key: string,
-    start: () => RunningActor,
-    signal: AbortSignal,
-    interruptions?: Interruptions,
+    { start, emit, signal, interruptions }: Awaiting,
   ): Promise<ActorResult | undefined> {
     const { actors, waiting } = this.#of(run);
-    const live = actors.get(key) ?? start();
+    const live = actors.get(key) ?? begun(start);
     actors.set(key, live);
+    live.emit = emit;
+    for (const event of live.kept.splice(0)) emit(event);
     return new Promise((resolve) => {
       let isOver = false;
       const end = (result: ActorResult | undefined) => {
         if (isOver) return;
         isOver = true;
+        live.emit = undefined;
         waiting.delete(leave);
         unwatch?.();
         signal.removeEventListener("abort", abort);
@@ -60,10 +74,11 @@ export class PromiseActors {
       void live.result.then((result) => {
         if (isOver) return;
         this.#remove(run, key);
+        live.stop();
         end(result);
         this.release(run);
       });
-      // The tasks of a superstep do not all begin at once: each looks for itself.
+      // The tasks of a superstep do not all begin at the same time, so each task checks for events when it begins.
       if (interruptions?.isDue() === true) leave();
     });
   }
@@ -82,6 +97,11 @@ export class PromiseActors {
     }
   }
 
+  /** Stops all actors of a run, because it is over. */
+  stop(run: string): void {
+    this.retain(run, new Set());
+  }
+
   #of(run: string): RunActors {
     const known = this.#runs.get(run) ?? { actors: new Map(), waiting: new Set() };
     this.#runs.set(run, known);
@@ -93,4 +113,11 @@ export class PromiseActors {
     actors?.delete(key);
     if (actors?.size === 0) this.#runs.delete(run);
   }
+}
+
+function begun(start: Awaiting["start"]): ActorAtWork {
+  const kept: unknown[] = [];
+  const made: Pick<ActorAtWork, "emit" | "kept"> = { kept, emit: undefined };
+  const running = start((event) => (made.emit === undefined ? kept.push(event) : made.emit(event)));
+  return Object.assign(made, running);
 }

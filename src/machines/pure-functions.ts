@@ -16,7 +16,7 @@ interface PureFunctions {
 /**
  * XState's `initialTransition` and `transition` without needless work. Each call creates an actor, and each new actor
  * computes the machine's initial state without an input. That took more CPU than the rest of the call (104 of 174 us,
- * 2026-11-26), above all in machines whose context needs an input, because they throw.
+ * 2026-11-26). It takes most in machines whose context needs an input, because the computation then throws.
  */
 export function pureFunctions(xstate: PureLibrary, machine: Machine): PureFunctions {
   // `begin` wraps the input, to mark the one call that needs the initial state. The calls for new actors have no input.

@@ -1,6 +1,7 @@
 /** The parts of XState 5 that are used here. The package itself comes from the user's project. */
 export interface XStateLibrary {
   createActor(logic: unknown, options?: object): XStateActor;
+  createMachine(config: object): Machine;
 }
 
 export interface XStateActor {

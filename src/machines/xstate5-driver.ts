@@ -1,10 +1,17 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { md5Hex } from "../model/ids.ts";
-import { type JsonObject, toStorable } from "../model/json.ts";
-import { logicOf, machinesOf } from "./actor-logic.ts";
+import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import { logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { ActorTree, RootActors } from "./actor-tree.ts";
-import type { ActorResult, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
-import { allStates, type Machine, type Snapshot, type StateNode, type XStateLibrary } from "./xstate.ts";
+import type { ActorResult, ChildMachine, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
+import {
+  allStates,
+  isMachine,
+  type Machine,
+  type Snapshot,
+  type StateNode,
+  type XStateLibrary,
+} from "./xstate.ts";
 
 /** The driver for machines written for XState 5. It uses the pure transition functions of their actors. */
 export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
@@ -54,12 +61,48 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
           complete: () => resolve({ output: actor.getSnapshot().output }),
           error: (error) => resolve({ error }),
         });
+        actor.on("*", (event) => {
+          try {
+            emit(toStorable(event, "emit"));
+          } catch (error) {
+            // XState throws what a handler throws in a turn of its own, which would end the process.
+            resolve({ error });
+          }
+        });
       });
-      actor.on("*", emit);
       actor.start();
       return { result, stop: () => void actor.stop() };
     },
+    childMachines: () => childMachinesOf(xstate, machine),
   };
+}
+
+function childMachinesOf(
+  xstate: XStateLibrary,
+  machine: Machine,
+  above: readonly Machine[] = [],
+): readonly ChildMachine[] {
+  const around = [...above, machine];
+  return sourcesOf(machine).flatMap((src) => {
+    const child = logicOf(machine, src);
+    if (!isMachine(child)) return [];
+    const within = around.includes(child) ? [] : childMachinesOf(xstate, child, around);
+    const own = { path: [src], firstContext: () => firstContextOf(xstate, child) };
+    return [own, ...within.map((one) => ({ ...one, path: [src, ...one.path] }))];
+  });
+}
+
+/** Begins a child within a parent that takes none of its events, because without a parent its `sendParent` throws. */
+function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | undefined {
+  try {
+    const parent = xstate.createMachine({ invoke: { id: "child", src: machine, input: {} } });
+    const child = new ActorTree(new RootActors(xstate, parent), { input: undefined }).root._snapshot
+      .children?.["child"];
+    if (child === undefined || child._snapshot.status === "error") return undefined;
+    return persisted(machine, child._snapshot).context;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The descriptors of events that states have transitions for, without those of XState itself. */
@@ -86,20 +129,22 @@ function possibleEvents(nodes: readonly StateNode[]): ReadonlySet<string> {
   return found;
 }
 
-/** Guards and actions that are functions count by their names in the hash. */
+/** Replaces functions, which are guards or actions, by their names, so that the hash covers the names. */
 const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 
 function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
-  const { value, context, status, output, error } = snapshot;
+  const { value, status, output, error } = snapshot;
   let { historyValue, children } = snapshot;
   // XState's own function converts these, and copies the whole snapshot several times. Actors in the context convert themselves by `toJSON`.
   if (hasMembers(historyValue) || hasMembers(children ?? {}))
     ({ historyValue, children } = machine.getPersistedSnapshot(snapshot));
+  const context = toStorable(snapshot.context, "context");
+  if (!isObject(context)) throw new TypeError(`The context of the machine "${machine.id}" must be an object`);
   const rest = { status, output, error, historyValue, children };
   return {
     value: toStorable(value, "state"),
-    context: toStorable(context, "context") as JsonObject,
+    context,
     rest: toStorable(rest, "snapshot") as JsonObject,
   };
 }

@@ -11,7 +11,7 @@ export interface MetricsResponse {
 export interface SharedMetrics {
   /** The number of the process's shard, which becomes a label. */
   readonly shard: number;
-  /** The snapshots of those other processes that answer. */
+  /** The metrics of the other processes. Processes that do not answer are left out. */
   others(): Promise<readonly unknown[]>;
 }
 
@@ -30,7 +30,7 @@ export class Exposition {
     this.#shared = shared;
   }
 
-  /** The metrics of this process, for another one that renders those of all. */
+  /** The metrics of this process, for the process that renders the metrics of all. */
   async snapshot(): Promise<unknown> {
     const registry = await (this.#registry ??= this.#register());
     return registry.getMetricsAsJSON();
@@ -98,7 +98,7 @@ export class Exposition {
     return registry;
   }
 
-  /** Reads a metric. One that fails is logged and left out, so that the others are still exposed. */
+  /** Reads a metric. A metric that cannot be read is logged and left out, so that the others are still exposed. */
   async #readingOf(name: string, read: () => MetricReading | Promise<MetricReading>): Promise<MetricReading> {
     try {
       return await read();

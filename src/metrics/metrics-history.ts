@@ -3,7 +3,7 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 /** Milliseconds between two entries. */
 const INTERVAL_MS = 10_000;
-/** One hour. */
+/** The number of entries that are kept: those of one hour. */
 const MAX_ENTRIES = 360;
 /**
  * Milliseconds between two measurements of the event loop's lag. `/metrics` measures ten times a second, which would keep an idle process

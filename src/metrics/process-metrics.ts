@@ -16,7 +16,7 @@ export function processFamilies(
   const used = of(({ memory }) => memory.heapUsed);
   const external = of(({ memory }) => memory.external);
   return [
-    // Metrics that Prometheus clients of all languages have keep their standard names.
+    // Some of these metrics exist in the Prometheus clients of all languages. They have the same names here.
     counter(
       "process_cpu_user_seconds_total",
       "Processor time in user code",

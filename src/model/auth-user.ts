@@ -11,7 +11,7 @@ export interface AuthUser {
 }
 
 /**
- * The name under which a request uses the time and memory budgets: that of its user, or that of its tenant if there are
+ * The name whose part of the time and memory budgets a request uses: that of its user, or that of its tenant if there are
  * no users. All users belong to the default tenant: if they shared its part of the budgets, a user who requests large
  * responses and does not read them would block the others.
  */
@@ -58,5 +58,5 @@ export function withoutUserFields(configurable: JsonObject): JsonObject {
   return { ...configurable, [USER]: { identity, display_name } };
 }
 
-/** The identity of the user who started a run; undefined for a run without one. */
+/** The identity of the user who started a run; undefined for a run without a user. */
 export const userIdOf = (configurable: JsonObject): unknown => configurable[USER_ID];

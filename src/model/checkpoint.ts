@@ -10,7 +10,10 @@ export interface PlannedTask {
   /** A UUID of version 5, made from the checkpoint, step and name, so that it is the same after a restart. */
   readonly id: string;
   readonly name: string;
-  /** `["__pregel_pull", node]` or `["__pregel_push", index]`: the order in which writes are applied. */
+  /**
+   * The position of the task in the order in which writes are applied: `["__pregel_pull", node]` or `["__pregel_push",
+   * index]`.
+   */
   readonly path: readonly (string | number)[];
   readonly triggers: readonly string[];
   /** Present for a push: the input that the node gets instead of the state. */

@@ -37,7 +37,8 @@ export type NonJsonContent = {
 }[keyof NonJsonData];
 
 /**
- * A value without a JSON form that is not an object with members, such as a Date or a Map. `toJSON` gives the nearest JSON form.
+ * A value that JSON cannot express and that is not an object with members, such as a Date or a Map. `toJSON` gives the
+ * nearest JSON form.
  */
 export class NonJsonValue {
   readonly #of: NonJsonContent;

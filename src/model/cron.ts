@@ -1,7 +1,10 @@
 import { contains, type JsonObject } from "./json.ts";
 import type { Permits } from "./permission.ts";
 
-/** What happens after a run to its thread, if a cron without a thread of its own made the thread for the run. */
+/**
+ * What happens to the thread of a cron's run after the run. It applies only if the cron has no thread, so that each run
+ * gets a new one.
+ */
 export type OnRunCompleted = "delete" | "keep";
 
 /** A cron: a schedule that starts runs. Times are epoch milliseconds. */

@@ -1,4 +1,7 @@
-/** The upper bound of each bucket is this many times that of the one before. So a quantile is too high by at most this factor. */
+/**
+ * The upper bound of each bucket is this many times the upper bound of the previous bucket. So a quantile is too high
+ * by at most this factor.
+ */
 const GROWTH = 1.3;
 /** The number of buckets. The last one counts all durations of some four hours and more. */
 const BUCKETS = 64;

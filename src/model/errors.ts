@@ -61,7 +61,7 @@ export interface FieldError {
 
 /** The status and headers that the project's own code has chosen for a request that it refuses. */
 export interface RefusalResponse {
-  /** 400 to 599. */
+  /** The HTTP status: 400 to 599. */
   readonly status: number;
   readonly headers: { readonly [name: string]: string };
 }
@@ -114,7 +114,10 @@ export const fieldErrorOf = (code: ErrorCode, at: string, message: string, cause
 export const invalidField = (at: string, message: string, cause?: unknown): ServiceError =>
   fieldErrorOf("validation.failed", at, message, cause);
 
-/** An error's message with those of its causes, for the log. Responses to clients contain only the message. */
+/**
+ * An error's message with the messages of its causes, for the log. Responses to clients contain only the error's own
+ * message.
+ */
 export function withCauses(error: unknown): string {
   const messages: string[] = [];
   for (

@@ -74,7 +74,7 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
  * same millisecond as the last id, or an earlier one, the counter is incremented; when it overflows, the time in the id
  * is advanced by one millisecond. In a new millisecond, the counter starts at random in its lower half, so that there
  * is room to increment. With `isWanted`, the random part is changed until `isWanted` returns true for the id. It MUST
- * do so for a part of all ids.
+ * return true for a part of all ids.
  */
 export function monotonicIds(
   now: () => number,
@@ -104,7 +104,8 @@ const GREGORIAN = 12_219_292_800_000;
 /** Ticks of 100 ns in a millisecond. */
 const TICKS = 10_000;
 /**
- * 2^24. A count of ticks has 60 bits, more than a number can represent. So it is split into two numbers; the lower one has 24 bits.
+ * 2^24. A count of ticks has 60 bits, more than a JavaScript number can represent. So the count is split into two
+ * numbers: its upper 36 bits and its lower 24 bits.
  */
 const LOW = 0x100_0000;
 

@@ -117,7 +117,7 @@ export function withoutMember<T>(object: { readonly [name: string]: T }, left: s
   return rest;
 }
 
-/** The most comparisons for one record. This many take tens of milliseconds. */
+/** The most comparisons for one record. A million comparisons take tens of milliseconds. */
 const COMPARISONS = 1_000_000;
 /** Lists up to this length are compared by searching; longer ones with a set. */
 const MAX_SEARCHED_LENGTH = 8;

@@ -1,14 +1,17 @@
 import type { CheckpointHead } from "./checkpoint.ts";
 import { isObject } from "./json.ts";
 
-/** The latest checkpoint of a child machine, as the engine data of a checkpoint of the machine above all names it. */
+/**
+ * The latest checkpoint of a child machine. The root machine's checkpoints contain such a position for each child, in
+ * their engine data.
+ */
 export interface ChildPosition {
   /** The number of the child, unique on its branch of the thread. */
   readonly start: number;
   readonly ns: string;
   readonly id: string;
   readonly step: number;
-  /** The keys of its state. */
+  /** The keys of the child machine's state. */
   readonly keys: readonly string[];
 }
 

@@ -39,7 +39,10 @@ export function timersAt(head: Pick<CheckpointHead, "engine"> | null, before: Th
   });
 }
 
-/** Sets the run of the timers that `isIt` selects: a run that was admitted to send the timer's event, or null when that run was withdrawn. */
+/**
+ * Copies the timers, with `run` as the run of those that `isIt` selects. `run`: the run that was admitted to send the
+ * timer's event; null: that run was withdrawn.
+ */
 export function timersWith(
   timers: ThreadTimers,
   isIt: (timer: ThreadTimer) => boolean,

@@ -7,7 +7,7 @@ export type WaitingEvent = { readonly run: string } & (
   | { readonly timer: Timer }
 );
 
-/** A machine of which invoked actors are running. */
+/** A machine, while actors that it has invoked are running. */
 export interface MachineAtWork {
   readonly state: unknown;
   /** Descriptors of the events that the machine accepts now, such as `APPROVE` and `order.*`. */

@@ -4,8 +4,9 @@ import { ClassInstance } from "./class-instance.ts";
 const MOST = 100_000;
 
 /**
- * The approximate size of a value in memory, in bytes. It counts at most `most` values, including nested ones, and ignores the rest. Counting
- * one takes some 20 ns. Pass Infinity for a value that is also decoded or encoded, which takes longer anyway.
+ * The approximate size of a value in memory, in bytes. At most `most` values are counted, including nested values; the
+ * rest is ignored. Counting a value takes some 20 ns. Pass Infinity for a value that is also decoded or encoded, which
+ * takes longer anyway.
  */
 export function memorySizeOf(value: unknown, most = MOST): number {
   return sizeOf(value, { values: most });
@@ -34,7 +35,10 @@ function sizeOf(part: unknown, left: { values: number }): number {
   return size;
 }
 
-/** True if an object is no instance of a class, or a ClassInstance. Then its JSON has its members, unless it has a {@link isToJson | toJSON}. */
+/**
+ * True if an object is not an instance of a class, or is a ClassInstance. Then its JSON consists of its members, unless
+ * it has a method {@link isToJson | toJSON}.
+ */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null || prototype === ClassInstance.prototype;

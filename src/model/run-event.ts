@@ -16,7 +16,10 @@ export interface InlineState {
  * `stream/stream-modes.ts` renders facts as events.
  */
 export type Fact =
-  /** An attempt began. `events`: the graph itself emits the events of the stream mode `events`, as facts `event`; no other fact shows any. */
+  /**
+   * An attempt began. `events`: the graph itself emits the events of the stream mode `events`, as facts `event`; no
+   * other fact is shown in that mode.
+   */
   | { readonly t: "start"; readonly attempt: number; readonly events?: true }
   /** A checkpoint was made. */
   | {

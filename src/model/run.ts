@@ -145,7 +145,10 @@ export interface RunRecord {
   readonly seq_base: number;
   /** The id of the next event; when the run has ended, the number of its events. */
   readonly next_event: number;
-  /** All event ids of this attempt are below this number. After a power cut, the ids of the next attempt start with it. */
+  /**
+   * All event ids of this attempt are below this number. After a power cut, the ids of the next attempt start at this
+   * number.
+   */
   readonly event_mark: number;
   /** The boot id of the machine when the last attempt started. If it differs now, the power may have failed. */
   readonly boot: string | null;
@@ -155,7 +158,7 @@ export interface RunRecord {
   readonly base_writes: readonly TaskWrites[] | null;
   /** Epoch milliseconds: the earliest start of a delayed run; null without a delay. */
   readonly due: number | null;
-  /** The reason of the cancellation, as its client gave it. */
+  /** The reason that a client gave for the cancellation. */
   readonly cancel_reason: string | null;
   /** What started the run; null in records of older versions, which did not store it. */
   readonly origin: RunOrigin | null;

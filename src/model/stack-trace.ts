@@ -3,7 +3,7 @@ const TEXT = "data:text/javascript,";
 const PATH = "?filePath=";
 
 /**
- * Shortens the lines of a stack in which such a URL occurs to the path of the file. Line numbers are left out there, because
+ * Replaces each URL of tsx in a stack by the path of the file. The line numbers behind these URLs are left out, because
  * they refer to the compiled text.
  */
 export function readableStack(stack: string): string {

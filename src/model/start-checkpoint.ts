@@ -16,7 +16,7 @@ export interface SubgraphCheckpoint {
   readonly id: string;
 }
 
-/** The namespaces above this one, from the root downwards. */
+/** The namespaces above `ns`, from the root downwards. */
 export function parentNamespaces(ns: string): readonly string[] {
   if (ns === "") return [];
   const segments = ns.split("|");
@@ -24,14 +24,14 @@ export function parentNamespaces(ns: string): readonly string[] {
 }
 
 /**
- * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, which its metadata names, by
- * namespace. Null for a checkpoint of the root graph.
+ * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, by namespace. The metadata of the
+ * subgraph's checkpoint names the others. Null for a checkpoint of the root graph.
  */
 export function checkpointMapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;
 }
 
-/** The root graph's checkpoint from which a run starts, from its `configurable`; null for the thread's latest. */
+/** The id of the root graph's checkpoint that a run's `configurable` names as its start; null: the thread's latest checkpoint. */
 export function rootCheckpointOf(configurable: JsonObject): string | null {
   const { checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: map } = configurable;
   const named = typeof ns === "string" && ns !== "" ? isObject(map) && map[""] : id;

@@ -36,7 +36,8 @@ export interface PutOp extends ItemKey {
   readonly kind: "put";
   readonly value: JsonObject;
   /**
-   * Paths of the parts of the value that are indexed for queries; false: none; null or absent: those of the server's configuration.
+   * Paths of the parts of the value that are indexed for queries; false: none; null or absent: as configured for the
+   * server.
    */
   readonly index?: false | readonly string[] | null | undefined;
   /** Minutes until the item expires; null: never. Absent: as configured for the server. */

@@ -89,8 +89,8 @@ export interface ThreadRecord {
   /** When the thread is deleted or pruned; null: never. */
   readonly ttl: ThreadTtl | null;
   /**
-   * The approximate size in memory, in bytes, of the thread's largest state with its subgraphs; if it has no large state, of its latest one.
-   * Null if it is unknown, because an older version of Heddle wrote the record.
+   * The approximate size in memory, in bytes, of the thread's largest state with its subgraphs; if no state is large,
+   * of its latest state. Null if it is unknown, because an older version of Heddle wrote the record.
    */
   readonly state_bytes: number | null;
   /** The timers of the machine in the thread's latest checkpoint, in the order in which they were set; null: none. */
@@ -99,7 +99,7 @@ export interface ThreadRecord {
 
 export interface DelayedRun {
   readonly run: string;
-  /** Epoch milliseconds at which it starts. */
+  /** Epoch milliseconds at which the run starts. */
   readonly due: number;
 }
 
@@ -118,7 +118,10 @@ export interface ThreadLifetime {
 }
 
 export interface ThreadTtl extends ThreadLifetime {
-  /** Epoch milliseconds at which the thread is checked. If it has changed meanwhile, it does not expire, and gets a later time. */
+  /**
+   * Epoch milliseconds at which the thread's expiry is checked. If the thread was changed in the meantime, it does not
+   * expire then, and gets a later time.
+   */
   readonly due: number;
 }
 

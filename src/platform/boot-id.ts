@@ -10,7 +10,7 @@ export function bootId(random: Random, file = "/proc/sys/kernel/random/boot_id")
     const id = readFileSync(file, "utf8").trim();
     if (id !== "") return id;
   } catch {
-    // Not Linux, or the file is not readable.
+    // The system is not Linux, or the file is not readable: a random id is used.
   }
   return Buffer.from(random.bytes(16)).toString("hex");
 }

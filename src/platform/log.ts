@@ -77,7 +77,7 @@ export const silentLogger: Logger = {
 };
 
 function json(time: string, level: LogLevel, message: string, fields: LogFields | undefined): string {
-  // Written first for readability. Set again last, so that no field can overwrite these members.
+  // These members come first, which is easier to read. They are set again last, so that no field can overwrite them.
   const own = { time, level, message };
   return `${encode({ ...own, ...fields, ...own })}\n`;
 }

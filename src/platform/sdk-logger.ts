@@ -94,7 +94,10 @@ function lineOf([first, ...rest]: readonly unknown[]): {
   return { message: message === undefined ? "" : String(message), fields: { ...own, ...fields } };
 }
 
-/** The global key and the name under which LangChain stores the configuration of the calling runnable. */
+/**
+ * Where LangChain stores the configuration of the calling runnable: the global key of the storage, and the configuration's key
+ * in the storage.
+ */
 const STORAGE = Symbol.for("ls:tracing_async_local_storage");
 const CONFIG = Symbol.for("lc:child_config");
 

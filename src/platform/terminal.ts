@@ -26,7 +26,8 @@ export function applyStyleFor({ isTTY }: Pick<OutputStream, "isTTY">, env: Env):
     forced === undefined
       ? isTTY === true && refused === "" && terminal !== "dumb"
       : forced !== "0" && forced !== "false";
-  // The decision is made above: Node would check its own stdout or, in some versions, no stream at all.
+  // Node does not check the stream, because the decision is made above. Node would check its own stdout or, in some
+  // versions, no stream at all.
   return isColoured ? (style, text) => styleText(style, text, { validateStream: false }) : withoutStyle;
 }
 

@@ -31,8 +31,9 @@ export type AuthValue = Record<string, unknown>;
 /** The project's rules: what each user may do. */
 export interface Authorizer {
   /**
-   * Decides on a request. Resolves with the permission that limits which resources the request may reach; undefined: all. The project's handlers
-   * may change `value` before it resolves: the request continues with the changed value.
+   * Decides on a request. Resolves with the permission that limits which resources the request may reach; undefined: it
+   * may reach all. The project's handlers may change `value` before the promise resolves; the request then continues
+   * with the changed value.
    * @throws ServiceError `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable`
    */
   decide(user: AuthUser, event: AuthEvent, value: AuthValue): Promise<Permission | undefined>;

@@ -7,7 +7,10 @@ export interface BodyLimits {
   readonly memory: BodyMemory;
 }
 
-/** Bytes of all bodies together. {@link createBodyLimits} raises it to two bodies of the largest size, so that two tenants can send one each. */
+/**
+ * The most bytes of all bodies together. {@link createBodyLimits} raises this to twice the largest allowed body, so
+ * that two tenants can send one each.
+ */
 const DEFAULT_MAX_BYTES = 128 * 1024 * 1024;
 
 export const createBodyLimits = ({
@@ -49,7 +52,7 @@ export class BodyMemory {
     this.#proceed();
   }
 
-  /** Called when the last body that was handed over has been parsed. */
+  /** Hands over the next body. Called when the last one has been parsed. */
   done(): void {
     this.#isBusy = false;
     this.#proceed();

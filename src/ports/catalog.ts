@@ -65,7 +65,7 @@ export type CatalogChange =
  */
 export interface Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
-  /** Newest first. */
+  /** The assistants that match, newest first. */
   assistants(tenant: string, filter: AssistantFilter): AsyncIterable<AssistantRecord>;
   /** An assistant's versions, newest first. */
   versions(tenant: string, assistant: string): AsyncIterable<AssistantVersion>;

@@ -17,7 +17,7 @@ export type CronUpdater = (now: CronRecord | undefined) => CronRecord | null | u
 /** The crons of all tenants, and which of them fires next. */
 export interface CronBook {
   find(key: CronKey): Eventually<CronRecord | undefined>;
-  /** Newest first. */
+  /** The tenant's crons, newest first. */
   list(tenant: string): AsyncIterable<CronRecord>;
   /** Ids of the crons that start runs on this thread. Called often, so it MUST NOT read all crons each time. */
   ofThread(tenant: string, thread: string): Promise<readonly string[]>;

@@ -40,9 +40,9 @@ export interface EngineReport {
 }
 
 /**
- * The host of an execution whose graph plans its own steps, as LangGraph.js does: its engine decides when steps, also
- * those of subgraphs, begin and end. The execution reads stored positions and reports its progress here; the attempt
- * stores what is reported.
+ * The host of an execution whose graph plans its own steps, as LangGraph.js does: the library decides when the steps of
+ * the graph and of its subgraphs begin and end. The execution reads stored positions and reports its progress here; the
+ * attempt stores what is reported.
  */
 export interface EngineHost {
   /** The latest stored checkpoint of a namespace, or the one with this id, with its state and pending writes. */

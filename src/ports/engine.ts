@@ -68,7 +68,7 @@ export type TaskOutcome =
 export interface Backoff {
   /** The first pause. */
   readonly initial: number;
-  /** The factor by which each pause is longer than the one before. */
+  /** The factor by which each pause is longer than the previous pause. */
   readonly factor: number;
   readonly max: number;
   /** True: each pause is extended by a random amount of up to a quarter. */
@@ -122,9 +122,12 @@ export interface NodeCall {
   readonly resumes: readonly unknown[];
   /** The results of the task's `ctx.step` calls so far, by name. */
   readonly steps: JsonObject;
-  /** Metadata for the events of its messages: langgraph_step, langgraph_node, ... */
+  /** Metadata for the events of the task's messages: langgraph_step, langgraph_node, ... */
   readonly meta: JsonObject;
-  /** True when {@link Execution.cut} needs what the task has streamed, if the run is stopped. */
+  /**
+   * True if the streamed output of the task has to be kept, because {@link Execution.cut} needs it when the run is
+   * stopped.
+   */
   readonly keepsPartial?: boolean;
 }
 
@@ -149,7 +152,10 @@ export interface Execution {
   begin(): Eventually<EngineStep>;
   /** The call for the task's next attempt. Called once for each attempt of a task. */
   call(task: string): NodeCall;
-  /** Reads a task's outcome. An invalid return value (unknown key, unstorable value) makes it `failed`, with the path. */
+  /**
+   * Reads a task's outcome. If the return value is invalid (an unknown key, a value that cannot be stored), the result
+   * is `failed`, with the path of the invalid part.
+   */
   settle(task: string, outcome: TaskOutcome): Eventually<SettledTask>;
   /** Applies the writes of the tasks, in task order, and plans what follows. Called when all tasks of the plan are settled. */
   apply(): Eventually<EngineStep>;
@@ -163,8 +169,8 @@ export interface Execution {
   /** The subgraph that a task runs as its node. Called once for each `call` that returned `subgraph: true`. */
   enter(task: string): Subgraph;
   /**
-   * The outcome of this execution of a subgraph that has ended, or failed with `failure`. The task that runs the
-   * subgraph is settled with it, in the same way as with the outcome of a node function.
+   * The outcome of this execution of a subgraph, which has ended, or has failed with `failure`. The task that runs the
+   * subgraph is settled with this outcome, as if a node function had returned it.
    */
   outcome(failure: PlainError | null): TaskOutcome;
   /**
@@ -174,8 +180,8 @@ export interface Execution {
    */
   end?(stopped: boolean): Eventually<EngineStep | null>;
   /**
-   * Abandons a graph that plans its own steps (LangGraph.js): its results are no longer needed. May be called at any
-   * time, more than once.
+   * Abandons what still works for the graph, such as actors of a machine, or a graph that plans its own steps (LangGraph.js): its results are
+   * no longer needed. Called at the end at the latest; may be called at any time, more than once.
    */
   abandon?(): void;
 }
@@ -205,7 +211,7 @@ export interface Subgraph {
 export interface ExecutionServices {
   readonly tenant: string;
   now(): number;
-  /** A new checkpoint id, above every earlier one of the thread. Returns `made` if that id is above them. */
+  /** Makes a checkpoint id that is above all earlier ids of the thread. Returns `made` itself if it is above them. */
   checkpointId(step: number, made?: string): string;
 }
 
@@ -244,7 +250,7 @@ export interface Engine {
    */
   refusesEvent?(graph: string, event: unknown): string | undefined;
   /**
-   * The events that the machine accepts while invoked actors of it are running; null if none is running. MUST NOT
+   * The events that the machine accepts while actors that it has invoked are running; null if none is running. MUST NOT
    * throw.
    */
   takesAtWork?(graph: string, values: JsonObject): MachineAtWork | null;

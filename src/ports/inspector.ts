@@ -9,11 +9,11 @@ export interface InspectedActor {
   readonly id: string;
   readonly kind: ActorKind;
   readonly name: string;
-  /** Id of the actor that started it; null for a thread. */
+  /** The id of the actor that started this actor; null for a thread. */
   readonly parent: string | null;
   readonly thread: string;
   readonly run: string | null;
-  /** The statechart that it runs: `thread`, `run`, `task`, or `graph:` and the graph's name. */
+  /** The statechart that the actor runs: `thread`, `run`, `task`, or `graph:` and the graph's name. */
   readonly machine: string;
 }
 

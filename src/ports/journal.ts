@@ -113,7 +113,7 @@ export interface Damage {
   readonly what: string;
 }
 
-/** Chunks of a run that are always read in one turn of the event loop, however long that takes. */
+/** The number of chunks of a run that are always read in one turn of the event loop, however long that takes. */
 export const MIN_CHUNKS = 16;
 
 /**
@@ -139,7 +139,7 @@ export interface Journal {
    * NOT be changed. The records of {@link started} are shared too.
    */
   sharedRun(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
-  /** Newest admission first. */
+  /** The runs that match; the run that was admitted last comes first. */
   runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]>;
   /** The number of runs that match. With a filter, each run is read. */
   countRuns(key: ThreadKey, filter?: RunsFilter): Promise<number>;
@@ -160,7 +160,7 @@ export interface Journal {
 
   // --- checkpoints ---
   checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined>;
-  /** Newest first. */
+  /** The checkpoints that match, newest first. */
   history(key: ThreadKey, query: HistoryQuery): Promise<readonly Checkpoint[]>;
   /** The state at a checkpoint. */
   values(key: ThreadKey, checkpoint: Checkpoint): Eventually<JsonObject>;
@@ -183,7 +183,7 @@ export interface Journal {
    * Stored chunks of a run in order, from the one that contains event `after + 1` (with `after` = -1: from the first).
    * Returns at most about `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in
    * one turn of the event loop, so that nothing can delete them meanwhile. A result with fewer than `limit` chunks does
-   * not mean the end; only an empty one does.
+   * not mean the end; only an empty result does.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 

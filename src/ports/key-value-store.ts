@@ -5,7 +5,7 @@ import type { TimeBudget } from "./time-budget.ts";
 export interface WriteOperation {
   /** ASCII, some hundred bytes at most. */
   readonly key: string;
-  /** The value, usually some kilobytes long; a large value of a state may have megabytes. */
+  /** The value: usually some kilobytes, sometimes megabytes. Null deletes the key. */
   readonly value: Buffer | null;
 }
 
@@ -17,7 +17,7 @@ export interface ScanRange {
   readonly lt: string;
   /** Reads from the last key to the first. */
   readonly reverse?: boolean;
-  /** Entries at most. Absent: all. */
+  /** The most entries that are read; absent: all. */
   readonly limit?: number;
 }
 
@@ -58,9 +58,9 @@ export interface KeyValueStore {
    */
   batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void>;
   /**
-   * The entries of a range, all as they were at one point in time, at or after the call. A store without snapshots has to keep versions, or read
-   * the whole range at once. MUST end only at the end of the range, and reject when
-   * it cannot continue.
+   * The entries of a range, all as they were at one point in time, at or after the call. A store without snapshots has
+   * to keep versions, or read the whole range at once. MUST end only at the end of the range, and reject when it cannot
+   * continue.
    */
   entries(range: ScanRange): AsyncIterable<KeyValueEntry>;
   /** Like {@link entries}, but only keys, in pages. The first page should come soon, for callers that need only a small number. */

@@ -2,14 +2,14 @@
 export interface ClusterNode {
   /** Unique for each start of a process. */
   readonly id: string;
-  /** Where the other nodes reach it. */
+  /** The address at which other nodes reach this node. */
   readonly address: string;
 }
 
 /** A shard that a node owns. */
 export interface ShardLease {
   readonly shard: number;
-  /** Higher than that of every lease of the shard before. */
+  /** Higher than the epoch of every earlier lease of the shard. */
   readonly epoch: number;
 }
 
@@ -19,23 +19,25 @@ export interface ClusterView {
   readonly nodes: readonly ClusterNode[];
   /** The leases that have not ended, by shard. */
   readonly owners: readonly (ShardLease & { readonly node: string })[];
-  /** Those of the renewed leases that the node still has. */
+  /** The leases that the node has passed to {@link Membership.renew} and still has. */
   readonly kept: readonly ShardLease[];
 }
 
 /**
- * Which nodes live, and which shards they own. Time is measured only by the clock of the database behind this port, never by that of a node: a node that has not renewed for the length of a
- * lease no longer counts as living, and its shards can be taken.
+ * Which nodes live, and which shards they own. Time is measured only by the clock of the database behind this port,
+ * never by that of a node. A node that has not renewed for the length of a lease no longer counts as living, and its
+ * shards can be taken.
  *
- * Taking a shard gives it a new epoch in the log of shards (`shard-log.ts`), which from then on refuses the appends of every earlier owner. So two nodes can
- * believe for a moment that they own a shard, but only one can write.
+ * Taking a shard gives it a new epoch in the log of shards (`shard-log.ts`), which from then on refuses the appends of
+ * every earlier owner. So two nodes can believe for a moment that they own a shard, but only one can write.
  *
  * Every failure MUST be a ServiceError `storage.unavailable`. Then it is unknown whether the call had an effect.
  */
 export interface Membership {
   /**
-   * Registers a node, or extends its registration, and extends its leases, all from the same moment on. A lease that has ended is extended too if nobody has
-   * taken the shard. MUST be one step: with a step for each shard, leases would end while the node is still working through them.
+   * Registers a node, or extends its registration, and extends its leases. The registration and all leases then end at
+   * the same time. A lease that has ended is extended too if nobody has taken the shard. MUST be one step: if each
+   * shard took a step of its own, some leases could end while the node is still renewing the others.
    */
   renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<ClusterView>;
   /**

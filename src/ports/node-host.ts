@@ -15,8 +15,8 @@ export interface NodeIo {
    */
   store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>>;
   /**
-   * Called when the node function has ended. Later calls do nothing, for example those with tokens of a message that it
-   * began.
+   * Called when the node function has ended. Later calls of the other functions do nothing, for example for further
+   * tokens of a message that the node function has begun.
    */
   end(): void;
   /** Aborts when the run is cancelled, superseded or timed out. */
@@ -32,6 +32,6 @@ export interface NodeIo {
  */
 export interface Host {
   run(call: NodeCall, io: NodeIo): Promise<TaskOutcome>;
-  /** Ends its workers. */
+  /** Ends the host's workers. */
   close(): Promise<void>;
 }

@@ -25,7 +25,9 @@ export type DeliveryUpdater = (now: Delivery) => Delivery | null | undefined;
  * target (see {@link webhookHostOf}), so that a target that does not answer does not delay others.
  */
 export interface Outbox {
-  /** Registers the one listener. It is called with a target each time a pending delivery has been stored in it. */
+  /**
+   * Registers the one listener. It is called with a target each time a pending delivery to that target has been stored.
+   */
   watch(listener: (target: string) => void): void;
   /** Targets with pending deliveries. MUST NOT read other targets, or threads, and MUST NOT read every delivery. */
   targets(): AsyncIterable<string>;
@@ -39,7 +41,7 @@ export interface Outbox {
    * The numbers of pending and of dead deliveries of all tenants, each counted up to `most`. MUST NOT read further.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
-  /** Newest run first. */
+  /** The deliveries that match; those of the newest run come first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
    * Changes a delivery. `change` MUST be called with the result of all earlier changes, stored or in flight, and

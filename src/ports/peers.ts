@@ -12,17 +12,23 @@ export interface PeerRequest {
 
 /** Reads the body of a response. */
 export interface PeerReader {
-  /** Takes a piece. Returns false to get no more before {@link PeerResponse.resume}. */
+  /**
+   * Takes a piece of the body. Returns false if it must get no more pieces before {@link PeerResponse.resume} is
+   * called.
+   */
   piece(bytes: Uint8Array): boolean;
   end(): void;
-  /** The connection ended before the body did. */
+  /** Called if the connection ends before the body has ended. */
   broken(): void;
 }
 
 export interface PeerResponse {
   readonly status: number;
   readonly headers: ReplyHeaders;
-  /** MUST be called once, at once. */
+  /**
+   * Registers the reader of the body. MUST be called exactly once, in the same turn of the event loop in which the
+   * response was received.
+   */
   read(reader: PeerReader): void;
   resume(): void;
 }
@@ -32,7 +38,7 @@ export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
   onClose(listener: (code: number, reason: string) => void): void;
 };
 
-/** The process did not answer. */
+/** Thrown when another process of this server did not answer. */
 export class PeerLost extends Error {
   override readonly name = "PeerLost";
   /** Whether the process may have got the request. */
@@ -60,21 +66,24 @@ export interface KnownClient {
   readonly user: AuthUser | undefined;
 }
 
-/** What says in which shard a request is served: a name, as of a thread; or that it is the home shard. */
+/** Says which shard has to answer a request: the shard of a name, such as a thread's id, or the home shard. */
 export type ShardName = string | typeof HOME_SHARD;
 export const HOME_SHARD: unique symbol = Symbol("home shard");
 
 export interface ForwardedRequest {
   readonly client: KnownClient & { readonly id: string; readonly headers: Headers };
-  /** The request starts a run. It gets an idempotency key if it has none, so that it can be sent again. */
+  /** True if the request starts a run. Then it gets an idempotency key if it has none, so that it can be sent again. */
   readonly startsRun: boolean;
   /** Called with the status of the response. */
   count(status: number): void;
 }
 
-/** Forwards what another process of this server has to answer. */
+/** Forwards requests and sockets to the process of this server that has their shard. */
 export interface Forwarding {
-  /** Returns undefined if this process has the shard. @throws ServiceError when no response was begun */
+  /**
+   * Forwards a request. Returns undefined if this process has the shard itself. @throws ServiceError if the process
+   * that has it does not answer, unless a response was begun
+   */
   request(
     name: ShardName,
     request: HttpRequest,
@@ -82,8 +91,9 @@ export interface Forwarding {
     more: ForwardedRequest,
   ): Promise<void> | undefined;
   /**
-   * Connects a socket with the process that has the shard; without a name, with all processes. Returns undefined if this process has it.
-   * `request`: what is still known of the handshake.
+   * Connects a client's socket with the process that has the shard; without a name, with the processes of all shards.
+   * Returns undefined if this process has everything that is needed. `request`: the parts of the handshake that are
+   * still known.
    */
   socket(
     name: ShardName | undefined,

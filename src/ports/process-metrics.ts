@@ -2,7 +2,7 @@
 export interface ProcessMetrics {
   /** Seconds of processor time of all threads, in user code and in the system. */
   readonly cpu: { readonly user: number; readonly system: number };
-  /** Bytes. */
+  /** The memory of the process, in bytes. */
   readonly memory: {
     readonly resident: number;
     readonly heapUsed: number;

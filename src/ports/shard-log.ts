@@ -4,36 +4,43 @@ import { ServiceError } from "../model/errors.ts";
 export interface LogEntry {
   /** The position in the log of the shard: contiguous from 1. */
   readonly seq: number;
-  /** The epoch of the owner that has appended it. Never lower than that of the entry before. */
+  /** The epoch of the owner that appended the entry. Never lower than the epoch of the previous entry. */
   readonly epoch: number;
   readonly batch: Uint8Array;
 }
 
 /**
- * The ordered log of every shard of a cluster. It is what makes a batch durable: a shard's database can be built again from it.
+ * The ordered log of every shard of a cluster. It is what makes a batch durable: a shard's database can be built again
+ * from it.
  *
- * A shard has one owner at a time, with an epoch. `Membership` gives a shard a new epoch; from then on, appends with another epoch MUST be
- * refused, by the same statement that appends: a check before it would let a former owner write that was paused in between.
+ * A shard has one owner at a time, with an epoch. `Membership` gives a shard a new epoch; from then on, appends with
+ * another epoch MUST be refused. The statement that appends MUST check the epoch itself: a former owner could be paused
+ * between a separate check and its append, and would then still write.
  *
- * Every failure MUST be a ServiceError: `log.fenced`, `log.trimmed`, or `storage.unavailable`. After `storage.unavailable` it is unknown whether
- * an append was stored, and it may still be stored later: a caller finds out by appending something at the same position.
+ * Every failure MUST be a ServiceError: `log.fenced`, `log.trimmed`, or `storage.unavailable`. After
+ * `storage.unavailable` it is unknown whether an append was stored, and it may still be stored later: a caller finds
+ * out by appending something at the same position.
  */
 export interface ShardLog {
   /**
-   * Appends an entry. MUST NOT resolve before it would survive the loss of the machine, as far as the database behind the log is set up for that. MUST reject with
-   * `log.fenced`, and change nothing, if there is or was an entry at `seq`, if `seq` is not the next position, or if `epoch` is not the
-   * shard's. The caller does not change `batch` afterwards.
+   * Appends an entry. MUST resolve only when the entry would survive the loss of the machine, as far as the database
+   * behind the log is set up for that. MUST reject with `log.fenced`, and change nothing, if there is or was an entry
+   * at `seq`, if `seq` is not the next position, or if `epoch` is not the shard's. The caller does not change `batch`
+   * afterwards.
    */
   append(shard: number, seq: number, epoch: number, batch: Uint8Array): Promise<void>;
   /**
-   * The entries from `from` on, in order and without gaps; none at the end of the log. MUST return at least one entry if there is one, and stop
-   * before the one with which the batches would exceed `limitBytes` in total. MUST see every append that resolved before the call. Rejects with `log.trimmed` if `from` is
-   * below what was trimmed.
+   * The entries from `from` on, in order and without gaps; none at the end of the log. MUST return at least one entry
+   * if there is one. MUST stop before the total size of the batches exceeds `limitBytes`. MUST see every append that
+   * resolved before the call. Rejects with `log.trimmed` if the entry at `from` was trimmed.
    */
   read(shard: number, from: number, limitBytes: number): Promise<readonly LogEntry[]>;
   /** The position of the last entry, even if it is trimmed; 0 for an empty log. */
   last(shard: number): Promise<number>;
-  /** Deletes the entries below a position, but never the last entry. In small steps: if it rejects, some of them may be deleted. */
+  /**
+   * Deletes the entries below a position, but never the last entry. Works in small steps: if it rejects, some of the
+   * entries may already be deleted.
+   */
   trim(shard: number, below: number): Promise<void>;
 }
 

@@ -4,28 +4,34 @@ import { ServiceError } from "../model/errors.ts";
 export interface ShardSnapshot {
   readonly id: string;
   readonly shard: number;
-  /** The position in the log up to which the copy has applied it. */
+  /** The position of the last log entry that the copy includes. */
   readonly seq: number;
   readonly parts: number;
   readonly bytes: number;
 }
 
 /**
- * Copies of the databases of shards, from which a node starts that has none, or one that is older than the log reaches back.
+ * Copies of the databases of shards. A node starts from such a copy if it has no database of the shard, or if its own
+ * is so old that the log has been trimmed beyond it.
  *
- * Every failure MUST be a ServiceError: `storage.unavailable`, or `log.trimmed` for a snapshot that was deleted in the meantime.
+ * Every failure MUST be a ServiceError: `storage.unavailable`, or `log.trimmed` for a snapshot that was deleted in the
+ * meantime.
  */
 export interface ShardSnapshots {
   /**
-   * Stores a snapshot, of parts of at most some megabytes. MUST NOT be seen by {@link newest} before all of them are stored. If it rejects, or the
-   * process ends, there is no such snapshot, and {@link prune} deletes its parts once there is a newer one. Errors of `parts` are passed on.
+   * Stores a snapshot, whose parts have at most some megabytes each. {@link newest} MUST NOT return it before all parts
+   * are stored. If `put` rejects, or the process ends, there is no such snapshot, and {@link prune} deletes its parts
+   * once there is a newer one. Errors of `parts` are passed on.
    */
   put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot>;
   /** The complete snapshot of a shard with the highest position; undefined if there is none. */
   newest(shard: number): Promise<ShardSnapshot | undefined>;
   /** The parts of a snapshot, as they were put. */
   read(snapshot: ShardSnapshot): AsyncIterable<Uint8Array>;
-  /** Deletes the snapshots of a shard below the newest complete one, also unfinished ones: their `put` rejects. In small steps. */
+  /**
+   * Deletes the snapshots of a shard below the newest complete one. That includes unfinished ones, whose `put` then
+   * rejects. Works in small steps.
+   */
   prune(shard: number): Promise<void>;
 }
 

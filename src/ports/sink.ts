@@ -44,8 +44,9 @@ export interface Sink {
 /** Makes sinks: one for each attempt of a run. */
 export interface Sinks {
   /**
-   * Opens the sink of a new attempt of `run`; `first` is the id of its next event. An older sink of the run stops working.
-   * Readers of the thread are notified, so the record MUST have its `seq_base`.
+   * Opens the sink of a new attempt of `run`; `first` is the id of its next event. An older sink of the run stops
+   * working. `run` MUST have its `seq_base`, because readers of the whole thread are notified of the run and number its
+   * events from there.
    */
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
   /** Ends the readers of a run that ended while it was queued, before it started. */

@@ -26,7 +26,7 @@ export interface StateUpdate {
   readonly graph: string;
   /** The namespace: `""`, or that of a subgraph. */
   readonly ns: string;
-  /** At least one write. Several count as the writes of parallel tasks, and each has an `as_node`. */
+  /** At least one write. Several writes count as the writes of parallel tasks, and each of them has an `as_node`. */
   readonly writes: readonly StateWrite[];
   /**
    * True if the update starts from the thread's latest checkpoint, not from one that the client named. Then the pending writes of finished

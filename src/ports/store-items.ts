@@ -21,7 +21,7 @@ export interface ItemHead extends ItemKey {
   readonly ttl: number | null;
   /** Epoch milliseconds; null: never. */
   readonly expires_at: number | null;
-  /** Bytes of its value in storage. */
+  /** The bytes of the item's value in storage. */
   readonly bytes: number;
 }
 
@@ -54,7 +54,9 @@ export interface Expiring extends ItemKey {
 export interface ItemWrite {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** True: resolves when it would survive a power cut. False: when it would survive the end of the process. */
+  /**
+   * True: the change resolves when it would survive a power cut. False: when it would survive the end of the process.
+   */
   readonly durable: boolean;
   readonly fence?: ThreadFence;
 }

@@ -110,7 +110,7 @@ export class TimeBudget {
     this.#turn++;
     this.#since = undefined;
     const { size } = this.#waiting;
-    // While work waits, new requests wait behind it.
+    // If work is already waiting, new requests wait behind that work.
     this.#begun = size === 0 ? 0 : UNTIMED_REQUESTS + 1;
     if (size === 0) return;
     // Each task gets a macrotask of its own, so its microtasks run before the next task begins, and their time counts for the budget.
@@ -181,7 +181,7 @@ export class TenantQueues {
       this.size--;
       if (waiting.length === 0) this.#byTenant.delete(tenant);
       else if (this.#byTenant.size > 1) {
-        // Moves the tenant to the end.
+        // Moves the tenant behind the other tenants.
         this.#byTenant.delete(tenant);
         this.#byTenant.set(tenant, waiting);
       }

@@ -21,7 +21,7 @@ export interface HttpRequest {
    * @throws ServiceError `body.too_large` above the transport's limit, `server.busy` when bodies need too much memory
    */
   body(tenant?: string): Promise<Uint8Array>;
-  /** Called when the body has been parsed. Until then, or until the response, no other large body is returned. */
+  /** Reports that the body has been parsed. Until then, or until the response, no other large body is returned. */
   bodyRead?(): void;
 }
 
@@ -31,7 +31,10 @@ export interface IncomingBody {
   readonly isDropped: boolean;
   push(piece: Uint8Array): void;
   finish(): void;
-  /** Called when the body ends too early. `cause`: the error with which {@link read} fails; by default, an error that says that it ended early. */
+  /**
+   * Ends the body before it is complete. `cause`: the error with which {@link read} fails. Default: an error that says
+   * that the body was broken off.
+   */
   cut(cause?: ServiceError): void;
   /** Discards the body, because nobody will read it. */
   drop(): void;

@@ -8,11 +8,11 @@ import { PostgresShardLog } from "./postgres-shard-log.ts";
 import { PostgresShardSnapshots } from "./postgres-shard-snapshots.ts";
 
 export interface ClusterOptions extends PostgresOptions {
-  /** The number of shards: the same for all nodes, and for good. */
+  /** The number of shards. It is the same for all nodes, and can never be changed. */
   readonly shards: number;
   /** The schema of the tables, which is created if it is missing. Each cluster of a database has its own. Default: `heddle`. */
   readonly schema?: string;
-  /** Milliseconds for which a node owns a shard without renewing. Default: 3,000. */
+  /** Milliseconds after which a node loses a shard if it does not renew its lease. Default: 3,000. */
   readonly leaseMs?: number;
 }
 

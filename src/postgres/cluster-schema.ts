@@ -8,20 +8,21 @@ const OLDEST_VERSION = 140_000;
 /** The key of the lock that is held while tables are created: `heddle` in ASCII. */
 const CREATION_LOCK = 0x686564646c65;
 
-/** A cluster, as its database has it. */
+/** What identifies a cluster, as stored in its database. */
 export interface ClusterIdentity {
   /** A UUID that was made with the tables. */
   readonly id: string;
   readonly shards: number;
 }
 
-/** A name in double quotes, as an identifier. */
+/** Quotes a name, so that it can be used as an identifier in SQL. */
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * Creates the tables of a cluster where there are none, also if several nodes do so at the same time, and checks those that are there.
- * @throws ServiceError `config.invalid` for another number of shards, or a database that is too old; `storage.version` for tables of another
- *   version; `storage.unavailable`
+ * Creates the tables of a cluster if there are none, even if several nodes do so at the same time. Checks tables that
+ * exist.
+ * @throws ServiceError `config.invalid` for another number of shards, or a database that is too old; `storage.version`
+ * for tables of another version; `storage.unavailable`
  */
 export async function openSchema(
   connections: PostgresConnections,
@@ -71,8 +72,8 @@ export function checkPostgresVersion(version: number): void {
 }
 
 /**
- * One transaction. Vacuuming is set to run often: the rows of `shards` change all the time, and trimming deletes from `log` as much as is
- * appended.
+ * The statements that create the tables. Vacuuming is set to run often: the rows of `shards` change all the time, and
+ * trimming deletes from `log` as much as is appended.
  */
 function creation(name: string, shards: number): string {
   const schema = quoteName(name);

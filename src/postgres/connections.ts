@@ -6,7 +6,7 @@ import { postgresError } from "./postgres-error.ts";
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with the parameters of `pg`, such as `sslmode`. */
   readonly url: string;
-  /** Connections at most. Default: 4. */
+  /** The most connections that are open at once. Default: 4. */
   readonly connections?: number;
   /**
    * False: statements are parsed each time, for poolers in transaction mode that do not keep prepared statements (PgBouncer before 1.21, or with
@@ -29,7 +29,7 @@ export interface Statement {
 
 export type Row = { readonly [column: string]: unknown };
 
-/** Bytes as `pg` sends them. It would send a Uint8Array that is no Buffer as text. */
+/** Converts bytes to a Buffer, because `pg` would send any other Uint8Array as text. */
 export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
@@ -66,7 +66,7 @@ export class PostgresConnections {
 
   /** Makes connections, which are opened when they are needed. @throws ServiceError `config.invalid` if the URL is wrong */
   static async create(options: PostgresOptions, deps: PostgresDeps): Promise<PostgresConnections> {
-    // Loaded only where it is used.
+    // `pg` is loaded only by servers that use PostgreSQL.
     const { default: pg } = await import("pg");
     const config = {
       connectionString: options.url,
@@ -87,7 +87,10 @@ export class PostgresConnections {
     }
   }
 
-  /** Runs a statement. `bytes`: the size of its values or of its result, if it may be large. @throws ServiceError see `postgres-error.ts`; the cause has the SQLSTATE */
+  /**
+   * Runs a statement. `bytes`: the size of its values or of its result, if it may be large.
+   * @throws ServiceError see `postgres-error.ts`; the cause has the SQLSTATE
+   */
   async run({ name, text }: Statement, values: readonly unknown[], bytes = 0): Promise<readonly Row[]> {
     const query = { text, values: [...values], ...(this.#isPrepared ? { name } : {}) };
     return this.#use(bytes, async (client) => (await client.query<Row>(query)).rows);

@@ -1,6 +1,6 @@
 import { type ErrorCode, ServiceError } from "../model/errors.ts";
 
-/** What the failures mean of which a person has to know more than the database's own message. */
+/** Explanations of failures for which the database's own message says too little, by SQLSTATE. */
 const MEANINGS: { readonly [sqlState: string]: readonly [code: ErrorCode, meaning: string] } = {
   "28000": ["config.invalid", "refuses the user"],
   "28P01": ["config.invalid", "refuses the user or the password"],
@@ -37,7 +37,10 @@ export interface PostgresFailure {
   readonly isConnectionUsable: boolean;
 }
 
-/** Maps a failure of a statement or of a connection. Its message has neither the user nor the password. */
+/**
+ * Converts a failure of a statement or of a connection to a ServiceError. Its message contains neither the user nor the
+ * password.
+ */
 export function postgresError(cause: unknown, address: string): PostgresFailure {
   const sqlState = sqlStateOf(cause);
   const known = sqlState === undefined ? undefined : MEANINGS[sqlState];
@@ -63,12 +66,14 @@ export function sqlStateOf(error: unknown): string | undefined {
 
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
-  // Of an address with several IP addresses, Node collects the errors, and gives the collection no message.
+  // If a host name has several IP addresses, Node collects their errors in an AggregateError without a message.
   if (cause instanceof AggregateError) return cause.errors.map(reasonOf).join(", ");
   return cause.message;
 }
 
-/** The error of a database in use: then, also a refused password is a failure of the moment. */
+/**
+ * The error for a failure after the database was opened. Then even a refused password counts as a temporary failure.
+ */
 export const unavailableDatabase = (error: unknown): ServiceError =>
   error instanceof ServiceError && error.code === "storage.unavailable"
     ? error

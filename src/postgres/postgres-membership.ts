@@ -3,7 +3,7 @@ import { quoteName } from "./cluster-schema.ts";
 import type { PostgresConnections, Statement } from "./connections.ts";
 import { unavailableDatabase } from "./postgres-error.ts";
 
-/** Nodes and leases in two tables of PostgreSQL, by its clock. Each call is one statement. */
+/** Nodes and leases in two tables of PostgreSQL. Leases end by PostgreSQL's clock. Each call is one statement. */
 export class PostgresMembership implements Membership {
   readonly #connections: PostgresConnections;
   readonly #leaseMs: number;
@@ -12,14 +12,15 @@ export class PostgresMembership implements Membership {
   readonly #give: Statement;
   readonly #leave: Statement;
 
-  /** `connections`: not those of the log, because a slow append must not make a lease end. */
+  /** `connections`: MUST NOT be the connections of the log: a slow append could make a lease end. */
   constructor(connections: PostgresConnections, schemaName: string, leaseMs: number) {
     this.#connections = connections;
     this.#leaseMs = leaseMs;
     const schema = quoteName(schemaName);
     const until = (parameter: string): string =>
       `clock_timestamp() + ${parameter} * interval '1 millisecond'`;
-    // The tables at the end are read as they were before the statement, so what it changes is added.
+    // A statement reads tables as they were before it. So the node and the leases that it renews are excluded here, and
+    // added to the result.
     this.#renew = {
       name: "heddle-renew",
       text: `WITH known AS (
@@ -58,7 +59,7 @@ export class PostgresMembership implements Membership {
     const shards = leases.map(({ shard }) => shard);
     const epochs = leases.map(({ epoch }) => epoch);
     const [row] = await this.#run(this.#renew, [node.id, node.address, this.#leaseMs, shards, epochs]);
-    // An empty list is null.
+    // PostgreSQL returns null instead of an empty list.
     const others = (row?.["nodes"] ?? []) as ClusterNode[];
     const owners = (row?.["owners"] ?? []) as ClusterView["owners"];
     const kept = ((row?.["kept"] ?? []) as ShardLease[]).toSorted(byShard);

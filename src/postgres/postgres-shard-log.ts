@@ -3,14 +3,17 @@ import { quoteName } from "./cluster-schema.ts";
 import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
 import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
 
-/** The SQLSTATE of a key that exists. */
+/** The SQLSTATE when a row is inserted under a key that already exists. */
 const UNIQUE_VIOLATION = "23505";
-/** The most entries of one read. */
+/** The most entries that one read returns. */
 const READ_ENTRIES = 1_000;
-/** Entries that one statement deletes. */
+/** The most entries that one statement deletes. */
 const TRIM_ENTRIES = 500;
 
-/** The log of all shards in one table of PostgreSQL. Its key refuses a second entry at a position; its statement, a stale epoch. */
+/**
+ * The log of all shards in one table of PostgreSQL. The table's primary key refuses a second entry at a position, and
+ * the statement that appends refuses a stale epoch.
+ */
 export class PostgresShardLog implements ShardLog {
   readonly #connections: PostgresConnections;
   readonly #append: Statement;
@@ -30,7 +33,8 @@ export class PostgresShardLog implements ShardLog {
           AND ($2 = 1 OR EXISTS (SELECT FROM ${schema}.log WHERE shard = $1 AND seq = $2 - 1))
         RETURNING 1`,
     };
-    // The subquery reads the lengths of batches without the batches, which are stored apart when they are large.
+    // The subquery reads the lengths of batches without the batches, which PostgreSQL stores outside of the table when
+    // they are large.
     this.#read = {
       name: "heddle-read",
       text: `SELECT s.trimmed_below, e.seq, e.epoch, e.batch FROM ${schema}.shards AS s LEFT JOIN (

@@ -3,10 +3,13 @@ import { quoteName } from "./cluster-schema.ts";
 import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
 import { unavailableDatabase } from "./postgres-error.ts";
 
-/** Parts that one statement deletes. */
+/** The most parts that one statement deletes. */
 const PRUNED_PARTS = 16;
 
-/** Snapshots in two tables of PostgreSQL: the number of its parts is stored with a snapshot when it is complete. */
+/**
+ * Snapshots in two tables of PostgreSQL. When all parts of a snapshot are stored, their number is stored with it: only
+ * then is it complete.
+ */
 export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #connections: PostgresConnections;
   readonly #begin: Statement;
@@ -17,7 +20,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #prune: Statement;
   readonly #pruneParts: Statement;
 
-  /** `connections`: not those of the log, because parts are large. */
+  /** `connections`: MUST NOT be the connections of the log, because parts of snapshots are large. */
   constructor(connections: PostgresConnections, schemaName: string) {
     this.#connections = connections;
     const schema = quoteName(schemaName);

@@ -4,8 +4,8 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import type { ShardLog } from "../ports/shard-log.ts";
 
 /**
- * The key of the position up to which a database has applied its log. It is above the end (`~`) of every range that is scanned, so only its
- * reader finds it.
+ * The key under which a database stores the position up to which it has applied its log. The key sorts after the end
+ * (`~`) of every range that is scanned, so no scan returns it.
  */
 const APPLIED_KEY = "~applied";
 /** Bytes of the log that are read and applied at once. */
@@ -33,7 +33,7 @@ export class LogApplier {
     return this.#applied;
   }
 
-  /** The epoch of that entry; 0 if there is none. */
+  /** The epoch of the last entry that the database has; 0 if it has none. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -46,8 +46,8 @@ export class LogApplier {
   }
 
   /**
-   * Checks that the log has the entry up to which the database has applied it. It may not, if the database of the log has lost what it had acknowledged: after
-   * a failover to a standby that was behind, or a restored backup.
+   * Checks that the log still has the last entry that this database has applied. The log may have lost entries that it
+   * had acknowledged: after a failover to a standby that was behind, or after a restored backup.
    * @throws ServiceError `journal.damaged`
    */
   async checkPosition(): Promise<void> {
@@ -67,7 +67,7 @@ export class LogApplier {
       const [entry] = await this.#log.read(this.#shard, seq, 1);
       return entry?.epoch;
     } catch (error) {
-      // It was trimmed, so a snapshot had it.
+      // The entry was trimmed. Only entries that a snapshot includes are trimmed, so it was the right one.
       if (error instanceof ServiceError && error.code === "log.trimmed") return this.#epoch;
       throw error;
     }
@@ -92,7 +92,7 @@ export class LogApplier {
     }
   }
 
-  /** Writes what the log has up to `seq`. */
+  /** Writes the changes of the entries up to `seq` to the database, together with this position. */
   async apply(seq: number, epoch: number, ops: readonly WriteOperation[]): Promise<void> {
     const position = Buffer.allocUnsafe(12);
     position.writeUIntBE(seq, 0, 6);

@@ -7,7 +7,10 @@ interface OwnedLease extends ShardLease {
   readonly until: number;
 }
 
-/** Nodes and leases in the memory of this process, for tests and the simulation. All nodes share one. */
+/**
+ * Nodes and leases in the memory of this process, for tests and the simulation. All nodes of a cluster share one
+ * instance.
+ */
 export class MemoryMembership implements Membership {
   readonly #log: MemoryShardLog;
   readonly #clock: Clock;
@@ -15,7 +18,7 @@ export class MemoryMembership implements Membership {
   readonly #nodes = new Map<string, { readonly node: ClusterNode; readonly until: number }>();
   readonly #leases = new Map<number, OwnedLease>();
 
-  /** `clock`: the one clock by which leases end. */
+  /** `clock`: the clock by which the leases of all nodes end. */
   constructor(log: MemoryShardLog, clock: Clock, leaseMs: number) {
     this.#log = log;
     this.#clock = clock;

@@ -7,17 +7,20 @@ interface Shard {
   readonly entries: LogEntry[];
 }
 
-/** A log in the memory of this process, for tests and the simulation. All nodes share one. */
+/** A log in the memory of this process, for tests and the simulation. All nodes of a cluster share one instance. */
 export class MemoryShardLog implements ShardLog {
   readonly #shards = new Map<number, Shard>();
   readonly #isEpochChecked: boolean;
 
-  /** `isEpochChecked`: false only to test that the position alone keeps former owners out, once the new one has appended. */
+  /**
+   * `isEpochChecked`: false only in tests, to show that the position alone keeps former owners out, once the new owner
+   * has appended.
+   */
   constructor(isEpochChecked = true) {
     this.#isEpochChecked = isEpochChecked;
   }
 
-  /** The epoch of a shard; 0 before the first one. */
+  /** The epoch of a shard; 0 until the shard gets one. */
   epochOf(shard: number): number {
     return this.#of(shard).epoch;
   }

@@ -7,9 +7,9 @@ interface Stored {
   isComplete: boolean;
 }
 
-/** Snapshots in the memory of this process, for tests and the simulation. All nodes share them. */
+/** Snapshots in the memory of this process, for tests and the simulation. All nodes of a cluster share one instance. */
 export class MemoryShardSnapshots implements ShardSnapshots {
-  /** By their ids, in the order in which they were begun. */
+  /** The snapshots by id, in the order in which they were begun. */
   readonly #stored = new Map<string, Stored>();
   #count = 0;
 

@@ -15,10 +15,13 @@ const PATIENCE_MS = 5_000;
 const FIRST_DELAY_MS = 20;
 const LONGEST_DELAY_MS = 1_000;
 
-/** A shard, as its owner has it. */
+/** A shard that this process owns. */
 export interface OwnedShard {
   readonly shard: number;
-  /** The epoch of this ownership: no other owner has the same, nor this one after a restart. */
+  /**
+   * The epoch of this ownership. No other ownership has the same epoch; after a restart, this process gets a new one
+   * too.
+   */
   readonly epoch: number;
 }
 
@@ -33,14 +36,15 @@ export interface ReplicationDeps {
 }
 
 /**
- * The database of a shard whose batches are durable in a log, instead of on the disk: a batch is appended to the log, then written to the inner
- * store without sync, then acknowledged.
+ * The database of a shard whose batches are durable in a log, instead of on the disk: a batch is appended to the log,
+ * then written to the inner store without sync, then acknowledged.
  *
- * Opening it applies what the log has and the inner store has not, and appends an entry that changes nothing. From then on no earlier
- * append of this or of a former owner can be stored, however late it arrives: its position is taken.
+ * `open` applies the entries of the log that the inner store lacks, and then appends an entry that changes nothing.
+ * From then on, no earlier append of this or of a former owner can be stored, however late it arrives: its position is
+ * taken.
  *
- * An append without an answer is repeated at the same position. If it was stored the first time, the position is taken, by an entry of the same
- * epoch and content.
+ * An append without an answer is repeated at the same position. If it was stored the first time, the log refuses the
+ * repetition; the entry at the position then has the same epoch and content, which shows that the append succeeded.
  */
 export class ReplicatedKeyValueStore implements KeyValueStore {
   readonly #inner: KeyValueStore;
@@ -51,7 +55,10 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   /** Resolves when the last batch has ended. The log takes one append of a shard at a time. */
   #last: Promise<void> = Promise.resolve();
   #isOpen = false;
-  /** The error of the first failed batch since the store was opened: it is unknown what the log has. */
+  /**
+   * The error of the first failed batch since the store was opened. After it, all batches are refused, because it is
+   * unknown whether the log has the failed one.
+   */
   #failure: unknown;
   /** True if the inner store has failed to write, so that it has to be opened again. */
   #isInnerBroken = false;
@@ -108,7 +115,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     return stored;
   }
 
-  /** Rejects while the log would refuse an append. Otherwise, it has ended the uncertainty after a failed one. */
+  /** Rejects while appends to the log fail. When it resolves, it is known again what the log has. */
   async probe(): Promise<void> {
     await this.#inner.probe?.();
     if (!this.#isInnerBroken) await this.#recover();
@@ -136,7 +143,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     }
   }
 
-  /** Appends to the log, and repeats it while there is no answer. */
+  /** Appends a batch to the log. Repeats the append while there is no answer. */
   async #append(seq: number, batch: Uint8Array): Promise<void> {
     const { clock, patienceMs = PATIENCE_MS } = this.#deps;
     const until = clock.mono() + patienceMs;
@@ -161,7 +168,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     }
   }
 
-  /** Applies what the log has, and appends the {@link OPENING_ENTRY}. */
+  /** Applies the entries that the inner store lacks, and appends the {@link OPENING_ENTRY}. */
   async #recover(): Promise<void> {
     const { shard, epoch } = this.#owned;
     if (this.#isFenced) throw fencedAppend(shard, this.#applier.applied + 1, epoch);
@@ -175,7 +182,8 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
         return await this.#apply(seq, []);
       } catch (error) {
         if (!isFenced(error)) throw error;
-        // A late append of the former owner, or of this one, may have won the position. Otherwise, the epoch is over.
+        // If the position is taken, a late append of the former owner, or of this one, was stored there. Otherwise the
+        // shard has a newer epoch.
         if ((await this.#log.last(shard)) < seq) throw this.#fenced(error);
       }
     }

@@ -22,7 +22,7 @@ export interface BodySender {
   workShare(): WorkBudget;
 }
 
-/** How a member of a body that is null is treated. */
+/** What a null member of a body means: that the member is missing, or the value null. */
 type Nulls = "missing" | "kept";
 
 /**
@@ -78,7 +78,7 @@ async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: Bo
     const body = await parseInSteps(bytes, structure.longer, turns).catch((cause: unknown) => {
       throw cause instanceof ServiceError ? cause : malformed("body", cause);
     });
-    // The caller continues in another turn of the event loop.
+    // Waits, so that the caller continues in another turn of the event loop.
     await turns.next();
     return body;
   } finally {

@@ -10,7 +10,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "route.not_found": 404,
   "auth.required": 401,
   "auth.forbidden": 403,
-  // For these codes the project's code chooses the status.
+  // The project's own code may choose another status when it refuses a request.
   "auth.refused": 403,
   "auth.failed": 500,
   "auth.unavailable": 503,
@@ -61,9 +61,9 @@ const KEY_HEADERS: Headers = { ...JSON_HEADERS, "www-authenticate": "Bearer" };
 /** Headers of temporary failures: clients that know the header wait, others retry by themselves. */
 const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
 
-/** The maximum length of a message, in characters. It may include parts of the request. */
+/** The maximum length of a message, in characters. A message may include parts of the request. */
 const MAX_TEXT_CHARACTERS = 2000;
-/** The maximum length of a field's name, in characters. It comes from the request. */
+/** The maximum length of a field's name, in characters. The name comes from the request. */
 const LONGEST_PATH = 300;
 
 export interface FailureResponse {
@@ -82,7 +82,7 @@ export interface FailureDetails {
   };
 }
 
-/** The client's view of a failure: never a stack, and for foreign errors not even the message. */
+/** What a client may see of a failure: never the stack, and the message only of a {@link ServiceError}. */
 export function failureDetailsOf(cause: unknown): FailureDetails {
   if (!(cause instanceof ServiceError)) return { status: 500, body: { detail: "Internal server error" } };
   const { code, message, fields, response } = cause;

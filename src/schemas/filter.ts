@@ -7,7 +7,10 @@ import { Type } from "./typebox.ts";
 const ENTRIES = 1_000;
 /** The largest number of nesting levels of a filter. */
 const LEVELS = 32;
-/** The largest total length of all names and strings of a filter, in characters. The metadata index has no longer ones either. */
+/**
+ * The largest total length of all names and strings of a filter, in characters. Longer members of metadata are not
+ * indexed either.
+ */
 const TEXT = MAX_INDEXED_LENGTH;
 
 const TOO_LARGE = `must not have more than ${ENTRIES} members and list entries in all, nor more than ${LEVELS} levels, nor more than ${TEXT} characters`;

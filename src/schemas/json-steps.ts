@@ -46,7 +46,7 @@ export async function parseInSteps(
   budget: WorkBudget,
 ): Promise<unknown> {
   const parsing = new Parsing(bytes, longer, budget);
-  // A byte order mark may come first.
+  // Skips a byte order mark.
   const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
   let start = from;
   while (start < bytes.length && isBlank(bytes[start])) start++;

@@ -10,7 +10,10 @@ export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
-/** The approximate number of bytes of JSON that are parsed at a time. Of small numbers, they take 10 ms. */
+/**
+ * The approximate number of bytes of JSON that are parsed at a time. If they are all small numbers, parsing takes 10
+ * ms.
+ */
 export const PARSE_STEP_BYTES = 256 * 1024;
 
 /**

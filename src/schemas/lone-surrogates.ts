@@ -32,7 +32,7 @@ export function refuseLoneSurrogates(value: unknown): void {
 interface Half {
   /** The path of the string. It is built only when one is found: a value may have millions of members. */
   readonly at: string;
-  /** Whether it is the name of a member at that path. */
+  /** Whether the string is the name of the member at that path, and not its value. */
   readonly isName: boolean;
 }
 

@@ -89,7 +89,10 @@ function requestOf({ multitaskStrategy, ...params }: RawBody, origin?: RunOrigin
   return parseRunRequest({ ...params, ...SHOWN, multitask_strategy }, origin);
 }
 
-/** Reads the run request of an answer. It has no assistant: that of the last run is used. @throws ServiceError `validation.failed` */
+/**
+ * Reads the run request of an answer. The request has no assistant: the assistant of the last run is used.
+ * @throws ServiceError `validation.failed`
+ */
 function answering(
   { input, config, metadata, update, goto, checkpoint_id }: RawBody,
   origin?: RunOrigin,

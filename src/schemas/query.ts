@@ -48,7 +48,7 @@ export class QueryParams {
       const value: unknown = JSON.parse(text);
       if (isObject(value)) return value;
     } catch {
-      // The error is thrown below.
+      // The text is not JSON: the error is thrown below.
     }
     throw invalidField(name, "must be a JSON object");
   }

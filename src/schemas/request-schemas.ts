@@ -25,7 +25,7 @@ const feedbackKey = Type.String({ maxLength: 1000 });
 const text = Type.Union([Type.String(), Type.Null()]);
 const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 
-/** Bounds of a page's size and offset. */
+/** The least, largest and default values of a page's size and offset. */
 export const PAGE_LIMITS = { least: 1, most: 1000, initial: 10 } as const;
 export const PAGE_OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
 
@@ -102,7 +102,7 @@ export const stateReadSchema = compileBodySchema(
   Type.Object({
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
-    // Some clients send a string.
+    // Some clients send a string in place of a boolean.
     subgraphs: Type.Optional(Type.Union([Type.Boolean(), Type.Enum(["true", "false", ""])])),
     select,
   }),
@@ -229,7 +229,7 @@ export const runCreateSchema = compileBodySchema(
     langsmith_tracer: Type.Optional(
       Type.Object({ project_name: Type.Optional(text), example_id: Type.Optional(text) }),
     ),
-    // A year and a day: a longer wait is surely a mistake.
+    // At most 367 days, a leap year and a day: a longer wait is surely a mistake.
     after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
     timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
     // Accepted for compatibility, without effect: an answer is refused anyway if nothing waits for it.

@@ -9,7 +9,7 @@ const EXACT = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEG
 
 export const Type = {
   ...All,
-  /** An exact integer, unless narrower bounds are given. */
+  /** An integer that JavaScript can represent exactly, unless narrower bounds are given. */
   Integer: (
     options: { readonly minimum?: number; readonly maximum?: number; readonly default?: number } = {},
   ) => All.Integer({ ...EXACT, ...options }),

@@ -34,7 +34,7 @@ export interface MachineInfo {
 /** Read access for the inspector: the statecharts, and the actors that run them. It wakes no actor. */
 export interface ActorInspection {
   machines(): Eventually<readonly MachineInfo[]>;
-  /** Undefined when no chart has this id. */
+  /** The statechart with this id; undefined when there is none. */
   machine(id: string): Eventually<MachineInfo | undefined>;
   /** The permitted threads whose actors are in memory, those with work first. */
   liveThreads(tenant: string, limit: number, permits?: Permits): Eventually<readonly LiveThreadSummary[]>;
@@ -53,7 +53,7 @@ export interface ActorInspection {
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
   storedActors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
-  /** Like {@link storedActors}, with the current state of those actors that are in memory; parents first. */
+  /** Like {@link storedActors}, but actors that are in memory have their current state; parents first. */
   actors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
   /** Reports the actors in memory and their events, until the returned function is called. */
   watch(scope: InspectScope, inspector: Inspector): () => void;
@@ -90,7 +90,8 @@ export function createActorInspection({ system, journal, engine }: Deps): Server
 
     async threadOf(tenant, run, permits) {
       const live = system.live.threadOf(tenant, run);
-      // The id of a thread that was made for a run without one is derived from the run's id.
+      // If the run was started without a thread, the id of the thread that was made for it is derived from the run's
+      // id.
       const thread = live ?? pairedId(run);
       const key = { tenant, thread, ...(permits && { permits }) };
       const isReachable = permits === undefined || (await permittedThread(journal, key)) !== undefined;

@@ -180,7 +180,7 @@ export interface StateParts {
   readonly checkpoint: Checkpoint;
   readonly values: JsonObject;
   readonly writes: readonly TaskWrites[];
-  /** Includes the writes of nodes in the metadata. They may be as large as the state. */
+  /** True: the metadata includes the writes of nodes, which may be as large as the state. */
   readonly withWrites: boolean;
   /** The next newer checkpoint of the same namespace; absent when this state is the latest. */
   readonly later?: CheckpointHead;
@@ -217,7 +217,10 @@ export function apiState(parts: StateParts): JsonObject {
   };
 }
 
-/** A checkpoint from which a run can start. That of a subgraph also has a map of the checkpoints above it, which its metadata contain. */
+/**
+ * A checkpoint from which a run can start. For a checkpoint of a subgraph, it also names the checkpoints of the graphs
+ * above, which `metadata` contains.
+ */
 export function apiCheckpoint(thread: string, ns: string, id: string, metadata: JsonObject = {}): JsonObject {
   return {
     thread_id: thread,
@@ -276,7 +279,8 @@ function taskOf(
 }
 
 /**
- * A child machine as a task of the machine that started it. It is none that runs: it takes events within the steps of that machine.
+ * A child machine, shown as a task of the machine that started it. No such task is executed: the child takes its events
+ * within the steps of that machine.
  * @param name the name of the child, with its id
  */
 export function apiChildTask(
@@ -298,7 +302,7 @@ export function apiChildTask(
   };
 }
 
-/** The interrupts of a task: those that wait for an answer, and in an older state also those that were answered. */
+/** The interrupts of a task that wait for an answer; in an older state, also the interrupts that were answered. */
 function interruptsOf(
   { result, interrupts, answered = [] }: TaskWrites,
   isOlder: boolean,

@@ -43,8 +43,9 @@ export interface VersionQuery {
 }
 
 /**
- * Assistants, each addressed by its id; a default assistant also by its graph's name. `permits` decides, by the metadata of an assistant,
- * whether the request may reach it. One that the request may not reach counts as missing.
+ * Assistants, each addressed by its id; a default assistant also by its graph's name. `permits` decides, by the
+ * metadata of an assistant, whether the request may reach it. An assistant that the request may not reach counts as
+ * missing.
  */
 export interface Assistants {
   /** The id of the default assistant with this id or graph name; undefined when there is none. */

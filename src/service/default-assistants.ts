@@ -14,8 +14,9 @@ interface Deps {
 }
 
 /**
- * The default assistants: one for each graph, addressed by the graph's name or by an id derived from it. None is stored until a tenant
- * changes it; the stored form is that tenant's alone. Deleting it restores the initial form.
+ * The default assistants: one for each graph, addressed by the graph's name or by an id derived from it. A default
+ * assistant is stored only when a tenant changes it; the stored form is that tenant's alone. Deleting the stored form
+ * restores the initial form.
  */
 export class DefaultAssistants {
   readonly #deps: Deps;
@@ -28,7 +29,10 @@ export class DefaultAssistants {
     this.#deps = deps;
   }
 
-  /** The initial form of the default assistant with this id or graph name. Graphs may be added and removed. */
+  /**
+   * The initial form of the default assistant with this id or graph name. The engine is asked each time, because graphs
+   * may be added and removed.
+   */
   initial(name: string): AssistantRecord | undefined {
     const { engine } = this.#deps;
     if (engine.has(name)) return this.#of(name);

@@ -13,7 +13,7 @@ export interface IdempotencyKey {
   readonly key: string;
   /** The content of the request. A different request under the same key is refused. */
   readonly content: string;
-  /** The key stays valid as long as it is stored, also after {@link IDEMPOTENCY_TTL}. */
+  /** True: the key stays valid as long as it is stored, even after {@link IDEMPOTENCY_TTL}. */
   readonly neverExpires?: true;
 }
 

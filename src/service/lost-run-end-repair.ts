@@ -9,8 +9,8 @@ export interface LostRunEndRepairDeps {
 }
 
 /**
- * Ends runs that have no end in storage, because an older version was shut down while they ran. Works in the background. When all are
- * found, later starts do not search again.
+ * Ends runs that have no end in storage, because an older version was shut down while they ran. Works in the
+ * background. When all such runs are found, later starts do not search again.
  */
 export class LostRunEndRepair {
   readonly #deps: LostRunEndRepairDeps;

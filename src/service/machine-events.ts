@@ -30,7 +30,7 @@ interface EventOptions {
   readonly again?: IdempotencyKey | undefined;
   /** Further members of the run's `configurable`. */
   readonly configurable?: JsonObject | undefined;
-  /** What brought the event. Default: `http`. */
+  /** How the event arrived. Default: `http`. */
   readonly origin?: RunOrigin;
 }
 

@@ -53,18 +53,24 @@ interface Deps {
   readonly find: (key: ThreadKey, run: string) => Promise<RunRecord>;
 }
 
-/** The reason that clients give when another run has taken over the run's input. They look for it afterwards. */
+/**
+ * The reason that clients give when another run has taken over the run's input. They expect to find this word in the
+ * cancelled run.
+ */
 const TAKEN = "taken";
 const reasonOf = (reason: string | undefined) =>
   reason === TAKEN ? `${TAKEN}: another run has taken up its input` : reason;
 
-/** The largest number of delayed runs that are read to find those of a tenant. */
+/** The largest number of delayed runs that are read to find the delayed runs of one tenant. */
 const MAX_DELAYED_RUNS_READ = 100_000;
 /** The number of runs that are cancelled at a time. */
 const MAX_CONCURRENT_CANCELS = 32;
 
 export function createRunCancellation({ system, journal, find }: Deps): RunCancellation {
-  /** A thread's unfinished runs, the last to start first, so that none of them starts while the others are cancelled. */
+  /**
+   * A thread's unfinished runs, in the reverse order of their starts. So if they are cancelled in this order, no run
+   * starts because an earlier one has ended.
+   */
   function inFlight(key: ThreadKey, thread: ThreadRecord, which: CancelTarget): readonly string[] {
     const { active, queue, delayed } = thread;
     const isRunning = active !== null && system.isRunning(key, active);

@@ -44,7 +44,7 @@ export interface RunRequest {
   readonly checkpoint_during?: boolean;
   /** A URL, or a path on this server, to notify when the run ends. Checked by the caller. */
   readonly webhook?: string;
-  /** Stored with the run. */
+  /** Names that clients use for feedback on the run. They are only stored with the run. */
   readonly feedback_keys?: string | readonly string[];
   /** When the thread does not exist: `reject` (default) throws `thread.not_found`, `create` creates it together with the run. */
   readonly if_not_exists?: "reject" | "create";
@@ -55,17 +55,17 @@ export interface RunRequest {
   readonly on_completion?: "delete" | "keep" | "complete" | "continue";
   /** Seconds before the run may start. */
   readonly after_seconds?: number;
-  /** Seconds that each attempt of the run may take. Then the run ends with the status `timeout`. */
+  /** Seconds that each attempt of the run may take. If an attempt takes longer, the run ends with the status `timeout`. */
   readonly timeout_seconds?: number;
-  /** Refuses a resume when nothing waits for an answer. Graphs made by `graph()` always refuse it. */
+  /** True: refuses a resume when nothing waits for an answer. Graphs made by `graph()` always refuse such a resume. */
   readonly strict_resume?: boolean;
   /** The project and session of the client's own tracing; stored with the run's config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
-  /** What brought the request, not a field of its body. Default: `http`. */
+  /** How the request arrived; not a field of its body. Default: `http`. */
   readonly origin?: RunOrigin | undefined;
 }
 
-/** Adds members to the `configurable` of a request's runs. They win over those of the request itself. */
+/** Adds members to the `configurable` of a request's runs. They win over members of the request with the same names. */
 export function withConfigurable<T extends Pick<RunRequest, "config">>(
   request: T,
   members: JsonObject | undefined,
@@ -88,8 +88,8 @@ export interface RunStarter {
 }
 
 /**
- * Puts the user into a draft's `configurable`, where graphs look for it. If `user` is null, the run has no user, and members that the
- * client has set for one are removed.
+ * Puts the user into a draft's `configurable`, where graphs look for it. If `user` is null, the run has no user, and a
+ * user that the client has set there is removed.
  */
 export function withRunUser(draft: RunDraft, user: JsonObject | null): RunDraft {
   const { config } = draft.kwargs;
@@ -107,7 +107,9 @@ export interface RunThread {
 
 const VALUES: readonly StreamMode[] = ["values"];
 
-/** Makes the stored form of a request. The thread's own config is left out: a second assistant must not inherit the first one's. */
+/**
+ * Makes the stored form of a request. The config in the thread's record is ignored: it may belong to another assistant.
+ */
 export function runDraftOf(
   run_id: string,
   request: RunRequest,

@@ -63,7 +63,7 @@ function baseOf({ kwargs, base_checkpoint }: RunRecord): string | null {
   return rootCheckpointOf(kwargs.config.configurable) ?? base_checkpoint;
 }
 
-/** The run's last checkpoint; if it made none, the one that it started from. */
+/** The run's last checkpoint; if the run made none, the checkpoint from which it started. */
 async function lastOf(
   journal: Journal,
   key: ThreadKey,

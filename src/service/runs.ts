@@ -33,9 +33,10 @@ interface Deps {
 }
 
 /**
- * Reads the events of a thread's runs. With `after`, it reads the events with a higher number in the thread (0 or less: all that are
- * stored); without, those of the current run and of later runs. If the thread has not assigned the number `after` yet, the reader starts at
- * the first event. `withEnds`: includes the end of each run. The reader MUST be closed.
+ * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread; 0 or less: all
+ * stored events. Without `after`: the events of the current run and of later runs. If the thread has not assigned the
+ * number `after` yet, the reader starts at the first event. `withEnds`: includes the end of each run. The reader MUST
+ * be closed.
  * @throws ServiceError `thread.not_found`
  */
 async function followThread(
@@ -46,7 +47,7 @@ async function followThread(
 ): Promise<ThreadReader> {
   const { next_event, active } = await visibleThread(journal, key);
   const isKnown = after === undefined || after < next_event || active !== null;
-  // The current run takes its numbers from `next_event` on.
+  // The events of the current run have numbers from `next_event` on.
   const from = isKnown ? (after ?? next_event - 1) : 0;
   return hub.followThread(key, from, withEnds);
 }
@@ -74,7 +75,7 @@ export interface RunSearchQuery extends RunFilter {
   readonly sort_order?: "asc" | "desc";
   /** All these entries must be contained in the metadata of the run's thread. */
   readonly thread_metadata?: JsonObject;
-  /** Only runs of threads that it allows. */
+  /** Only runs of threads that this permission allows. */
   readonly permission?: Permission | undefined;
 }
 
@@ -97,7 +98,7 @@ const withEvent = (draft: RunDraft, { timer }: MachineEventOrigin): RunDraft => 
 });
 
 export interface StartOptions {
-  /** A request with the same key that has already started a run returns that run. */
+  /** If a request with this key has already started a run, that run is returned, and no further run is started. */
   readonly again?: IdempotencyKey | undefined;
   readonly by?: RunStarter | undefined;
   /** Set for a run that processes an event of a machine. */
@@ -112,8 +113,8 @@ export interface Runs extends RunCancellation {
    */
   start(key: ThreadKey, request: RunRequest, options?: StartOptions): Promise<RunRecord>;
   /**
-   * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to keep it. After a crash
-   * the run is resumed unless it is `bound`. Throws as {@link start} does.
+   * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to
+   * keep it. After a crash the run is resumed, unless `temporary` is `bound`. Throws as {@link start} does.
    */
   startAlone(
     tenant: string,
@@ -140,13 +141,13 @@ export interface Runs extends RunCancellation {
   keepForReading<T>(key: ThreadKey, read: () => Promise<T>): Promise<T>;
   /** A run's record as the API shows it now. */
   show(key: ThreadKey, run: RunRecord): JsonObject;
-  /** Newest first. @throws ServiceError `thread.not_found` */
+  /** The thread's runs, newest first. @throws ServiceError `thread.not_found` */
   list(key: ThreadKey, page: RunListQuery): Promise<RunList>;
   /** The runs of all threads, without their arguments. Every page costs the same, whatever its position. */
   search(tenant: string, query: RunSearchQuery): Promise<RunSearchPage>;
   /**
-   * Waits for the run's end and resolves with its result, also when it was rolled back meanwhile.
-   * @throws ServiceError `thread.not_found` when its thread is deleted meanwhile
+   * Waits for the run's end and resolves with its result, even if the run is rolled back in the meantime.
+   * @throws ServiceError `thread.not_found` if the thread is deleted in the meantime
    */
   result(key: ThreadKey, run: RunRecord): Promise<JsonObject>;
   /** The id of the run's last event up to one of its checkpoints; -1 when the checkpoint is not one of this run's. */

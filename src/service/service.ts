@@ -65,9 +65,11 @@ export interface Service {
 /** The service of the server itself, without permission checks. */
 export interface ServerService extends Service {
   readonly inspection: ServerInspection;
-  /** The protocol with `runs` in place of the server's own runs: they check what a user may start. */
+  /** The thread protocol over `runs`, which check what a user may start, instead of over the server's own runs. */
   protocolWith(runs: Pick<Runs, "start">): ThreadProtocol;
-  /** The events of machines with `parts` in place of the server's own parts: they check the permissions of a user. */
+  /**
+   * The events of machines over `parts`, which check the permissions of a user, instead of over the server's own parts.
+   */
   eventsWith(parts: Pick<Service, "threads" | "states" | "runs">): MachineEvents;
 }
 
@@ -99,7 +101,7 @@ export function createService(deps: ServiceDeps): ServerService {
   };
 }
 
-/** Assistants whose crons are deleted with them. */
+/** Wraps `assistants`, so that deleting an assistant also deletes its crons. */
 export function withoutCronsOfDeleted(
   assistants: Assistants,
   crons: Pick<Crons, "deleteOfAssistant">,
@@ -109,7 +111,7 @@ export function withoutCronsOfDeleted(
     async delete(tenant, name, permits) {
       const deleted = await assistants.delete(tenant, name, permits);
       const { assistant_id } = deleted;
-      // Deleting a default assistant only resets it.
+      // A default assistant still exists after its deletion, which only resets it. Then its crons stay.
       const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
       if (isGone) await crons.deleteOfAssistant(tenant, assistant_id);
       return deleted;

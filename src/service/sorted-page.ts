@@ -32,7 +32,7 @@ export class SortedPages<T> {
         if (last === undefined || this.#compare(entry, last) > 0) first.add(entry);
       }
       if (scans === 0) this.total = count;
-      // The offset is past the last entry.
+      // No entry is requested, or the offset is past the last entry.
       if (offset >= this.total || wanted === 0) return;
       const { entries, isAll } = first.end();
       const from = Math.min(skip, entries.length);
@@ -64,7 +64,8 @@ class FirstEntries<T> {
       this.#isAll = false;
       return;
     }
-    // Sorted and cut only now and then, which takes a few comparisons for each entry, like a heap.
+    // The list is sorted and cut only when it is more than twice too long. This takes a few comparisons for each entry,
+    // about as many as a heap would.
     if (this.#entries.push(entry) >= 2 * this.#size + 64) this.#cut();
   }
 

@@ -10,9 +10,9 @@ import { emptyApiState, apiChildTask, apiState, type TaskSubgraph } from "./api-
 export interface StateProjection {
   /** Only these fields of the state; undefined: all. */
   readonly fields?: ReadonlySet<string>;
-  /** Only these keys of its values; undefined: all. */
+  /** Only these keys of the state's `values`; undefined: all. */
   readonly keys?: readonly string[];
-  /** Includes the states of the subgraphs in its tasks. */
+  /** True: each task that runs a subgraph has the subgraph's state. */
   readonly subgraphs?: boolean;
 }
 

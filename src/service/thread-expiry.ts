@@ -65,8 +65,8 @@ export class ThreadExpiry {
   }
 
   /**
-   * `failed`: threads whose deletion failed during this search. They remain the first ones due, so each batch reads
-   * past them.
+   * Deletes the expired threads that are due first. `failed`: threads whose deletion failed during this search. They
+   * are still due first, so each batch reads past them.
    */
   async #expireBatch(failed: ReadonlySet<string>): Promise<void> {
     const { journal, catalog, clock, interval, logger } = this.#deps;

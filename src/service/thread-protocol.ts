@@ -56,7 +56,7 @@ export interface ThreadProtocol {
   fork(key: ThreadKey, request: RunRequestWithoutAssistant): Promise<RunRecord>;
   /** The state of the thread, or of a subgraph by its namespace. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   state(key: ThreadKey, ns: string, keys: readonly string[] | undefined): Promise<JsonObject>;
-  /** Newest first. @throws ServiceError `thread.not_found` */
+  /** The thread's checkpoints, newest first. @throws ServiceError `thread.not_found` */
   checkpoints(key: ThreadKey, query: CheckpointQuery): Promise<readonly JsonObject[]>;
   /** The status of the thread's current or last run. @throws ServiceError `thread.not_found`, `run.not_found` */
   tree(key: ThreadKey): Promise<JsonObject>;

@@ -8,7 +8,7 @@ import { type ValuePath, valueAtPath } from "./value-path.ts";
 export interface ThreadSearchFilter extends ThreadFilter {
   /** All these entries must be contained in the thread's state. */
   readonly values?: JsonObject;
-  /** Only threads that it allows. */
+  /** Only threads that this permission allows. */
   readonly permission?: Permission | undefined;
 }
 
@@ -28,7 +28,10 @@ export interface ThreadSearchQuery extends ThreadSearchFilter {
 export interface ThreadSearchPage {
   /** Each thread is read only when the iterator reaches it: all threads together, with their states, may be larger than memory. */
   readonly threads: AsyncIterable<JsonObject>;
-  /** The number of matches. If there are many more than this page, it may be too low, but it is above the page's end. */
+  /**
+   * The number of matches. If there are many more matches than this page holds, the number may be too low. It is still
+   * above the offset at which the page ends.
+   */
   readonly total: number;
   /** The offset of the next page, if there may be one. */
   readonly next: number | undefined;

@@ -149,8 +149,8 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   /**
-   * Like {@link checkpoints}, but the thread's current state comes first. It may be an older one: the thread went back there and has not
-   * continued since.
+   * Like {@link checkpoints}, but the thread's current state comes first. The current state may be older than others:
+   * the thread has returned to it, and has not continued since.
    */
   async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, request: HistoryRequest) {
     const { metadata } = request;

@@ -41,7 +41,7 @@ export interface NewThread {
 }
 
 export interface ThreadUpdate {
-  /** Replaces the thread's entries of the same names. */
+  /** Entries to add to the thread's metadata. They replace entries with the same names. */
   readonly metadata?: JsonObject;
   readonly ttl?: ThreadLifetime;
 }
@@ -147,7 +147,7 @@ export function createThreads(deps: Deps): Threads {
       try {
         return await shown(key, thread);
       } catch {
-        // The thread has changed since the search found it.
+        // The thread has probably changed since the search found it, so its record is read again.
         return readConsistently(journal, key, (record) => shown(key, record)).catch(ifThere);
       }
     },

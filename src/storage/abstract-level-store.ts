@@ -11,7 +11,10 @@ type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 const PAGE = 512;
 /** How many keys the first fetch has: enough for a page of a list, and some more. */
 const FIRST = 48;
-/** How many bytes of keys are fetched at a time. Only LevelDB has this option. Its fetches run in another thread, so few large ones are cheaper. */
+/**
+ * How many bytes of keys are fetched at a time. Only LevelDB has this option. It fetches in another thread, so a few
+ * large fetches cost less than many small ones.
+ */
 const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
 /**
@@ -24,7 +27,7 @@ const SLOW_READS = 2;
 
 const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
 
-/** The common part of the stores over `abstract-level` databases. Each of them opens its database in its own file. */
+/** The common part of the stores over `abstract-level` databases. Each subclass opens its own kind of database. */
 export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore {
   budget: TimeBudget | undefined;
   protected db: D | undefined;
@@ -45,9 +48,9 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   }
 
   /**
-   * Reads a large value in another thread: LevelDB reads 14 MB in 10 to 40 ms, of which only the 4 ms of a copy then
-   * block the event loop. Decoding the value takes as long again as reading it. So the caller gets the value when the
-   * time budget allows long work; the budget pauses after a long turn of the event loop.
+   * Reads a large value in another thread. LevelDB takes 10 to 40 ms for 14 MB, but only the copy of the value, some 4
+   * ms, blocks the event loop. The caller will decode the value, which takes as long again. So the value is returned
+   * only when the time budget allows long work; the budget pauses after a long turn of the event loop.
    */
   async #getSlow(key: string): Promise<Buffer | undefined> {
     const tenant = tenantOf(key);
@@ -82,7 +85,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     const iterator = this.#open(() => this.#opened().iterator({ ...range }));
     try {
       for (;;) {
-        // LevelDB may return a short page (it fetches 16 KiB at a time). Only an empty page is the end.
+        // LevelDB may return a short page, because it stops a fetch after 16 KiB. Only an empty page is the end.
         const page = await this.#poolReads.run(tenant, () => iterator.nextv(PAGE));
         if (page.length === 0) return;
         for (const entry of page) {
@@ -168,7 +171,10 @@ export function isDiskFull(cause: unknown): boolean {
 /** The texts of ENOSPC and EDQUOT on Linux and macOS, and of the corresponding error on Windows. */
 const DISK_FULL = /no space left on device|disk quota exceeded|not enough space on the disk/i;
 
-/** Maps the error of a failed read: a checksum of the store failed, or the store cannot be read at all. */
+/**
+ * Returns the error for a failed read: `journal.damaged` if a checksum was wrong, otherwise that the storage is not
+ * available.
+ */
 function readError(cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
   const { code } = cause as { code?: unknown };

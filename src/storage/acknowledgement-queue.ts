@@ -7,9 +7,10 @@ const BUDGET_MS = 15;
 const MIN_BATCH = 8;
 
 /**
- * Acknowledges stored writes in batches, one batch per turn of the event loop. Each batch is as large as should finish within
- * {@link BUDGET_MS}, judged by the earlier ones. A writer that is acknowledged continues its run, which takes 0.2 ms to several milliseconds:
- * when all writers of one commit of streaming runs were acknowledged at once, they blocked the event loop for 80 ms.
+ * Acknowledges stored writes in batches, one batch per turn of the event loop. The durations of earlier batches tell
+ * how many writes can be acknowledged within {@link BUDGET_MS}. A writer that is acknowledged continues its run, which
+ * takes 0.2 ms to several milliseconds: when all writers of one commit of streaming runs were acknowledged at once,
+ * they blocked the event loop for 80 ms.
  */
 export class AcknowledgementQueue {
   readonly #clock: Clock;

@@ -23,7 +23,10 @@ export class AdmissionControl {
     this.#underWay = underWay;
   }
 
-  /** Waits until the caller is admitted. Callers are admitted in the order of the calls; undefined: at once. */
+  /**
+   * Waits until the caller is admitted; returns undefined if the caller is admitted at once. Callers are admitted in
+   * the order of their calls.
+   */
   wait(): Promise<void> | undefined {
     if (this.#waiting.length === 0 && this.#underWay() < MAX_CONCURRENT_WRITES) return undefined;
     return new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -33,8 +36,8 @@ export class AdmissionControl {
   admit(): void {
     if (this.#waiting.length === 0) return;
     this.#admitCallers(Math.max(LEAST, MAX_CONCURRENT_WRITES - this.#underWay()));
-    // Admitted callers may write nothing, for example if their request is refused. Then no batch follows after which
-    // the next ones are admitted, so they are admitted in the next turn of the event loop.
+    // The admitted callers may write nothing, for example if their requests are refused. Then no batch follows, and no
+    // batch would admit the next callers. So they are admitted in the next turn of the event loop.
     if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);
   }
 

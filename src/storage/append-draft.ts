@@ -13,7 +13,7 @@ export class AppendDraft {
   readonly ops: WriteOperation[] = [];
   /** The new lengths of the lists to which the append adds items, by the key prefix of each list's current span. */
   spanEnds: SmallMap<string, number> | undefined;
-  /** The bytes of the thread's record. */
+  /** The size of the thread's record in bytes. */
   size = 0;
   readonly #kv: KeyValueStore;
 

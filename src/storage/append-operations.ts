@@ -48,13 +48,16 @@ import {
 } from "./records.ts";
 import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
 
-/** The most namespaces whose latest checkpoint is cached; for others it is read. */
+/**
+ * The most namespaces of a thread whose latest checkpoint is cached. The latest checkpoint of any other namespace is
+ * read from the store.
+ */
 const NAMESPACES = 256;
 
 /**
  * Adds the operations of an append to `draft`. Returns a function that updates the thread's {@link ThreadHead}; the
  * caller calls it when the write is submitted. Throws if a part of the append cannot be stored; then nothing has
- * changed. Until this has returned or resolved, nothing else may be written to the thread.
+ * changed. Until the call has returned or resolved, nothing else may be written to the thread.
  */
 export function writeAppend(
   draft: AppendDraft,
@@ -128,7 +131,7 @@ function updateHead(
       head.ends.delete(run);
     }
   }
-  // The number is limited, because every task of a subgraph has its own namespace.
+  // The cache is limited, because every task of a subgraph has its own namespace.
   if (head.latest.size > NAMESPACES) head.latest.clear();
   latest?.forEach((made, ns) => head.latest.set(ns, made));
   spanEnds?.forEach((end, span) => head.spanEnds.set(span, end));
@@ -191,7 +194,8 @@ function writeRun(draft: AppendDraft, run: RunRecord, thread: ThreadRecord): Eve
 function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: ThreadRecord): Eventually<void> {
   const { prefix, next_run, key } = draft.head;
   const order = runOrderKey(prefix, run.order, run.run_id);
-  // Called only for runs without cached kwargs: new runs, and ended ones, since the kwargs are cached until the run ends.
+  // This function is called only if the run's kwargs are not cached. They are cached until the run ends, so the run is
+  // new or has ended.
   if (run.order >= next_run) {
     if (temporary === null) for (const at of admittedRunKeys(key, run)) draft.putSealed(at, PRESENT_MARK);
     return draft.putSealed(order, sealNumber(seq));
@@ -280,7 +284,10 @@ function parentRefs(
   });
 }
 
-/** Adds a chunk of events. Its key contains the id of its first event: a reader finds the next chunk by the id after this one's last event. */
+/**
+ * Adds a chunk of events. Its key contains the id of its first event. A reader of one chunk so knows the key of the
+ * next: it contains the id after the chunk's last event.
+ */
 export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
   const { head } = draft;
   const end = head.ends.get(chunk.run_id);

@@ -4,10 +4,13 @@ import { ServiceError } from "../model/errors.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import { makeDirectory } from "./make-directory.ts";
 
-/** The most attempts. An attempt fails if LevelDB writes a table during it, which happens every few seconds at most. */
+/**
+ * The most attempts to copy a database. An attempt fails if LevelDB writes a table during it, which happens at most
+ * once every few seconds.
+ */
 const MAX_TRIES = 50;
 
-/** Files that never change once they are complete. */
+/** The names of tables. The file of a table never changes once it is complete. */
 const TABLE = /\.(ldb|sst)$/;
 
 /**
@@ -25,8 +28,8 @@ export async function copyDatabase(
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
   }
   await makeEmpty(to);
-  // The links are made beside the database, because hard links cannot cross file systems. If that folder is not writable, they are made in the
-  // target, and the tables may be copied twice.
+  // The links are made beside the database, because hard links cannot cross file systems. If that folder is not
+  // writable, they are made in the target. The target may be on another file system; then each table is copied twice.
   const staging = await mkdtemp(join(workspace, "backup-")).catch(() => mkdtemp(join(to, "backup-")));
   try {
     for (let tries = 1; !(await stage(from, staging)); tries++) {

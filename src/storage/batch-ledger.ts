@@ -116,7 +116,8 @@ export class BatchLedger {
   /** Opens the ledger for writing. `next`: the number of the first batch. `lost`: the missing batches, which have been reported. */
   open(next: number, boot: string, lost: readonly number[]): void {
     const latest = this.#segments.at(-1);
-    // A new file. Older files can be dropped, because LevelDB has written all older batches to tables when it opened.
+    // Starts a new file. Older files can be dropped, because LevelDB has written all older batches to tables when it
+    // opened.
     if (latest === undefined || (latest < next && statSync(this.#path(latest)).size > LARGE)) {
       this.#segments.push(next);
       while (this.#segments.length > SEGMENTS) this.#drop();

@@ -44,7 +44,7 @@ export class BatchNumbers {
     return ops;
   }
 
-  /** Called when the last numbered batch is stored. */
+  /** Records the last numbered batch in the ledger. Called when the batch is stored. */
   stored(writes: readonly Write[], synced: boolean, bytes: number): void {
     const touches = new Set<string>();
     for (const { ops, thread } of writes) {
@@ -141,7 +141,10 @@ export async function checkChain(
   };
 }
 
-/** Finds the first number without using the ledger: the last batch stores the number from which on none is missing. */
+/**
+ * Finds the first batch number without the ledger. The value of the last batch is the lowest number that must still be
+ * stored.
+ */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));
   const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);

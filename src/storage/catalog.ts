@@ -45,8 +45,8 @@ import { IndexScans, type ScanQuery } from "./index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /**
- * How many records a search reads after the page, to count further matches. If the keys are enough, it reads more of
- * them, because they are cheaper.
+ * How much a search reads after the page, to count further matches. A record costs 5 units of this, an index key 1: so
+ * if keys are enough, more matches are counted.
  */
 const AHEAD = 25;
 

@@ -3,7 +3,8 @@ import type { ChannelRef } from "../model/checkpoint.ts";
 /** References to the values of a checkpoint's channels. */
 export type ChannelRefs = { readonly [channel: string]: ChannelRef };
 
-// The stored form of a reference: for a whole value its number, for a list its flattened spans, for a small value an object with it.
+// The stored form of a reference: for a whole value its number, for a list its flattened spans, for a small value an
+// object that contains the value.
 
 interface Box {
   readonly is: unknown;

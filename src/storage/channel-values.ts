@@ -124,7 +124,10 @@ function isTip(draft: AppendDraft, prefix: string, end: number): Eventually<bool
   return andThen(draft.get(prefix + ordinal(end)), (found) => found === undefined);
 }
 
-/** Starts a new span at index `start`, after the spans that stay unchanged. It may be empty; then the next appended items go into it. */
+/**
+ * Starts a new span at index `start`, after the spans that stay unchanged. The new span may be empty; then the next
+ * appended items go into it.
+ */
 function begin(
   draft: AppendDraft,
   ns: string,
@@ -162,7 +165,7 @@ export interface ValueSource {
   get(key: string): Eventually<Buffer | undefined>;
   /** Keys of values that take long to read, as far as they are known. Absent: none are known. */
   readonly slowKeys?: Set<string>;
-  /** Returns the decoded value, perhaps the one that another read has decoded. Absent: each read decodes its values itself. */
+  /** Returns the decoded value; another read may have decoded it. Absent: each read decodes its values itself. */
   decode?(key: string, bytes: Buffer, decode: () => unknown): unknown;
 }
 

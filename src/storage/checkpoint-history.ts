@@ -6,7 +6,10 @@ import { checkpointKey, checkpointPrefix, lastSegment, threadPrefix, prefixRange
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readCheckpoint } from "./records.ts";
 
-/** A stored checkpoint with more bytes than this begins a new page, so that it is not in memory while the ones before it are sent. */
+/**
+ * A stored checkpoint with more bytes than this begins a new page. So it is not in memory while the checkpoints before
+ * it are sent.
+ */
 const LARGE = 256 * 1024;
 
 /** Reads checkpoints of a namespace, newest first; with `after`, oldest first. */

@@ -14,8 +14,8 @@ import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 
 /**
- * The most operations in a batch: about those of fifty runs. Each batch has a fixed cost, so large ones are cheaper,
- * but acknowledging a still larger one would make a turn of the event loop too long.
+ * The most operations in a batch: about those of fifty runs. Each batch has a fixed cost, so large batches are cheaper.
+ * But acknowledging a still larger batch would make a turn of the event loop too long.
  */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
@@ -81,7 +81,7 @@ interface Batch {
  * synced if one of its writes is durable. Acknowledgements are batched too, and may overlap with the next batch.
  *
  * After a failed write it is unknown what is stored. Then all queued and new writes are refused. The store is closed and opened again, because
- * LevelDB stays broken after a full disk. When it has stored a test write, writes are accepted again.
+ * LevelDB stays broken after a full disk. When the opened store has stored a test write, writes are accepted again.
  */
 export class Committer {
   readonly #kv: KeyValueStore;
@@ -107,7 +107,7 @@ export class Committer {
   #isLargePaused = false;
   /** Ends the wait of {@link #pauseEnd}; undefined while nothing waits. */
   #go: (() => void) | undefined;
-  /** The number of writes in the batch in flight, plus those of the last batch that are not acknowledged yet. */
+  /** The number of writes in the batch in flight, plus the writes of the last batch that are not acknowledged yet. */
   #flying = 0;
   #busy = false;
   #outage: WriteOutage | undefined;
@@ -123,7 +123,7 @@ export class Committer {
   #ops = 0;
   #bytes = 0;
 
-  /** `chain` numbers the batches, to notice lost ones. Absent for stores that lose none. */
+  /** `chain` numbers the batches, so that lost batches are noticed. Absent for stores that lose no batches. */
   constructor(kv: KeyValueStore, deps: CommitterDeps, watch: CommitterListener, chain?: BatchNumbers) {
     this.#kv = kv;
     this.#chain = chain;
@@ -193,7 +193,10 @@ export class Committer {
     return this.#admission.wait();
   }
 
-  /** Called before a write that may be large is encoded; see {@link LargeWriteQueue.waitForBudget}. */
+  /**
+   * Waits until a write that may be large may be encoded. Undefined: at once. See {@link
+   * LargeWriteQueue.waitForBudget}.
+   */
   waitForLargeWriteBudget(tenant: string, sizeOf: () => number): Promise<void> | undefined {
     return this.#large.waitForBudget(tenant, sizeOf);
   }
@@ -285,8 +288,9 @@ export class Committer {
   readonly #afterBegins = (resolve: () => void): void => this.#deps.scheduler.soon(resolve, true);
 
   /**
-   * Pauses large writes for as long as the last one took, if other tenants have written in the meantime. Otherwise a run, which stores its start
-   * and its end, would wait for a large write both times.
+   * Pauses large writes for as long as the last one took, if other tenants have written in the meantime. Without the
+   * pause, a run of another tenant would wait for a large write twice: when it stores its start, and when it stores its
+   * end.
    */
   #pauseLarge(took: number): void {
     if (!this.#hasOthers) return;

@@ -51,7 +51,7 @@ export class KeyValueCrons implements CronBook {
     let of = this.#byThread.get(tenant);
     if (of === undefined) {
       const made = new ThreadCrons();
-      // Registered before it is filled, so that it also gets the changes that are made while it is filled.
+      // The index is registered before it is filled, so that it also gets the changes that are made while it is filled.
       this.#byThread.set(tenant, made);
       made.filled = this.#fill(made, tenant).catch((cause: unknown) => {
         this.#byThread.delete(tenant);

@@ -43,7 +43,7 @@ export class DamageRecords {
     store(join(this.#directory, DAMAGE_FILE), this.#list);
   }
 
-  /** Moves all findings to the accepted ones, and returns them. */
+  /** Moves all findings to the file of accepted findings, and returns them. */
   accept(at: string): readonly DamageRecord[] {
     const accepted = this.#list;
     if (accepted.length === 0) return [];

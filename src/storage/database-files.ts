@@ -192,7 +192,7 @@ export class DatabaseFiles {
     const path = this.#putAside(table);
     const file = openSync(path, "r+");
     try {
-      // A block type that does not exist.
+      // Overwrites the block type with one that does not exist.
       if (kindAt < statSync(path).size) writeSync(file, Buffer.from([0xff]), 0, 1, kindAt);
     } finally {
       closeSync(file);
@@ -200,8 +200,8 @@ export class DatabaseFiles {
   }
 
   /**
-   * Rebuilds a table that has lost its index from its readable blocks, because LevelDB cannot read such a table at all. Before that, copies the
-   * table to the directory of lost files.
+   * Rebuilds a table whose index is damaged, from the blocks that can still be read. LevelDB can read nothing of a
+   * table without its index. Before that, copies the table to the directory of lost files.
    */
   rebuild(table: string, blocks: readonly DataBlock[]): void {
     const path = this.#putAside(table);

@@ -58,8 +58,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * True when the mark is stored. A stored batch is acknowledged only later. So for a mark that is not acknowledged
-   * yet, the store is read to find out.
+   * True when the mark is stored. The acknowledgement of a stored batch comes some time later. So if the mark is not
+   * acknowledged yet, this looks for the mark in the store.
    */
   #isGone(mark: string): Eventually<boolean> {
     if (this.#marks.has(mark)) return true;
@@ -136,8 +136,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * Continues the sweeps that the end of an earlier process, or a failure, interrupted. Unlike after a deletion, no request waits for their end.
-   * Writes to such a thread wait until the sweep has ended; then the thread can be created again.
+   * Continues the sweeps that were interrupted by the end of an earlier process or by a failure. No request waits for
+   * these sweeps. Writes to a thread wait until its sweep has ended; then the thread can be created again.
    */
   resume(): void {
     for (const mark of this.#marks) {

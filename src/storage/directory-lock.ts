@@ -27,7 +27,7 @@ interface Holder {
   /** When the process started, in ticks since the boot; empty if the system does not say. */
   readonly start: string;
   readonly boot: string;
-  /** The namespace of process ids: a container has its own. */
+  /** The namespace of process ids. Each container has a namespace of its own. */
   readonly space: string;
   /** The inode of the lock file. In a copy of the data directory it differs, so the copied lock does not count. */
   readonly ino: number;

@@ -6,11 +6,11 @@ import { PRESENT_MARK } from "./records.ts";
 
 type Delayed = ThreadRecord["delayed"];
 
-/** The delayed runs of all threads that are due first. */
+/** Reads the delayed runs that are due first, among the runs of all threads. */
 export const readDelayed = (kv: KeyValueStore, limit: number): Promise<readonly KeyedDelayedRun[]> =>
   readFirst(kv, DELAYED_RANGE, limit, parseDelayedKey);
 
-/** The timers of all threads that are due first; of each thread only the next one. */
+/** Reads the timers that are due first. Of each thread, only the next timer is in the index. */
 export const readTimers = (kv: KeyValueStore, limit: number): Promise<readonly KeyedTimer[]> =>
   readFirst(kv, TIMERS_RANGE, limit, parseTimerKey);
 

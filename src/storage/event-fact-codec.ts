@@ -28,7 +28,10 @@ export function sealChunk(facts: readonly Fact[]): Buffer {
   return isStart ? FIRST_START : seal(folded(facts));
 }
 
-/** Joins consecutive custom events into one string, because encoding each of them alone takes a quarter of the total cost of sending them. */
+/**
+ * Joins consecutive custom events into one string. Encoding each of them alone takes a quarter of the total cost of
+ * sending them.
+ */
 function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   const stored: (Fact | Lines)[] = [];
   for (let i = 0; i < facts.length; i++) {

@@ -116,7 +116,7 @@ export interface EventRead {
   readonly isShareSpent: boolean;
 }
 
-/** The stored event chunks of one run. */
+/** Reads the stored event chunks of one run. */
 export class EventReader {
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
@@ -151,7 +151,10 @@ export class EventReader {
     this.#prefix = eventsPrefix(prefix, run);
   }
 
-  /** Reads the chunk that contains event `id`, and those after it. Usually `id` is the first event of a chunk; then no search is needed. */
+  /**
+   * Reads the chunk that contains event `id`, and the chunks after it. Usually `id` is the first event of a chunk; then
+   * no search is needed.
+   */
   from(id: number, limit: number): Eventually<EventRead> {
     return andThen(this.#chain(id, limit), (read) =>
       read.chunks.length > 0 ? read : this.#search(id, limit),

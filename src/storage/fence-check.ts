@@ -33,8 +33,8 @@ export function checkNumbers({ key, fence, thread }: Append): ServiceError | und
 }
 
 /**
- * Rejects with `error`, but only when the writes in flight are stored. So if the caller then reads the thread, it sees the write that was made
- * instead of its own.
+ * Rejects with `error`, but only when the writes in flight are stored. So if the caller then reads the thread, it finds
+ * the newer write because of which its own was refused.
  */
 export function rejectAfterFlights(head: ThreadHead, error: ServiceError): Promise<never> {
   const fail = (): never => {

@@ -45,13 +45,13 @@ export class FormatMarker {
     const content = readJson(this.#path);
     if (!isObject(content)) return undefined;
     const { format } = content;
-    if (format === undefined && Object.keys(content).length > 0) throw isConfiguration(this.#path);
+    if (format === undefined && Object.keys(content).length > 0) throw configurationFileError(this.#path);
     return typeof format === "number" ? format : undefined;
   }
 
   write(): void {
     if (this.format === FORMAT) return;
-    // Written under another name first and then renamed, so that a crash leaves no incomplete marker.
+    // The marker is written under another name first and then renamed, so that a crash leaves no incomplete marker.
     const made = `${this.#path}.tmp`;
     writeFileSync(made, `{ "format": ${FORMAT} }\n`, { flush: true });
     renameSync(made, this.#path);
@@ -67,8 +67,11 @@ function readJson(path: string): unknown {
   }
 }
 
-/** The error for a project's configuration file, which has the same name as the marker. A repair would replace it if it counted as a damaged marker. */
-function isConfiguration(path: string): ServiceError {
+/**
+ * The error for a project's configuration file, whose name may be that of the marker. If it counted as a damaged
+ * marker, a repair would overwrite it.
+ */
+function configurationFileError(path: string): ServiceError {
   return new ServiceError(
     "config.invalid",
     `The data directory ${dirname(path)} holds a configuration file, ${MARKER_FILE}; choose a directory of its own, such as ${join(dirname(path), ".heddle")}`,
@@ -90,7 +93,8 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
   } else if (!marked) {
     // LevelDB may have lost this key together with others. If so, the format in the marker file counts, and `verify` reports what is missing.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
-    // A new store has no runs, so none lacks its end or its index entries. These marks say so, and later starts need not search.
+    // A new store has no runs, so no run lacks its end or its index entries. With these marks, later starts do not
+    // search for such runs.
     ops.push({ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK });
     ops.push({ key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK });
   }

@@ -105,7 +105,8 @@ async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<
     const place = runKey(threadPrefix(key), run);
     const bytes = await kv.get(place);
     const stored = bytes && tryDecodeRun(bytes, key, place);
-    // A run that has lost only its record is reported as damage of its thread.
+    // If the run's record is damaged, or missing while its arguments exist, the index key counts as right here: the
+    // damage is reported with the thread.
     if (stored === undefined)
       return bytes !== undefined || (await kv.get(kwargsKey(threadPrefix(key), run))) !== undefined;
     return thread.temporary === null && runIndexKeys(key, stored).includes(at);

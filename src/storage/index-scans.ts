@@ -36,7 +36,7 @@ export interface IndexScan {
   readonly ordered: boolean;
   /** True: each candidate matches. False: the record of each candidate has to be read. */
   readonly sure: boolean;
-  /** Set if all later candidates come after the current one's `at` in the requested order. */
+  /** Set if, in the requested order, all later candidates come after the `at` of the current candidate. */
   readonly bounded?: true;
   candidates(): AsyncIterable<CandidatePage>;
 }
@@ -87,7 +87,8 @@ export class IndexScans {
     const members = membersAsked(metadata);
     // True if the index keys alone decide which threads match.
     const isSure = members.length === asked && !isPartial && status === undefined;
-    // Each match has a key in each of these lists. A busy thread is listed under its last status.
+    // A thread that matches has a key in each of these lists. A busy thread has its key under its last status, so no
+    // list is used for the status `busy`.
     const wide = threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS_KEY);
     const lists: PostingList[] = members.map((member) => [
       threadsByMetadataPrefix(this.#tenant, member),
@@ -134,8 +135,8 @@ export class IndexScans {
       case "status":
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
-        // A thread's state changes between the creation of the thread and its last change. So the index of these times
-        // bounds where later candidates can be in the order.
+        // There is no index by this time, which is between the creation of the thread and its last change. So the index
+        // by creation, or by last change, is scanned: its times limit which threads can still come first.
         return {
           ordered: false,
           bounded: true,

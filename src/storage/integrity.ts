@@ -112,9 +112,9 @@ export class Integrity {
   }
 
   /**
-   * Prepares a repair. Records which keys the damaged blocks may have contained, keeps copies of the damaged tables, and makes the damaged blocks
-   * unreadable. Otherwise LevelDB would use whatever it can decode, and would end the process if keys are out of order. Tables without an index
-   * are rebuilt from their readable blocks.
+   * Prepares a repair. Records which keys the damaged blocks may have contained, keeps copies of the damaged tables, and
+   * makes the damaged blocks unreadable. If they stayed readable, LevelDB would use whatever it can decode, and would end
+   * the process if keys are out of order. Tables without an index are rebuilt from their readable blocks.
    */
   async record(): Promise<void> {
     const found = await this.#files.damage(this.#mark.manifest);
@@ -265,7 +265,10 @@ export class Integrity {
   }
 }
 
-/** The names of the threads and keys that a finding may affect: at most {@link MAX_NAMES}, and the number of further ones. */
+/**
+ * At most {@link MAX_NAMES} names of threads and keys that a finding may affect, and the number of further threads and
+ * keys.
+ */
 export function affectedBy({ touches, ranges, unknown }: DamageRecord): {
   readonly names: readonly string[];
   readonly more: number;

@@ -61,7 +61,10 @@ import { removalOps, writeAppend, writeEvents } from "./append-operations.ts";
 /** The most keys that are remembered as slow to read. */
 const SLOW_KEYS = 4096;
 
-/** Large decoded records, which concurrent readers share. Replaced when something is deleted: they would be found there until they are garbage-collected. */
+/**
+ * Large decoded records, which concurrent readers share. Each deletion replaces this object: a deleted record would
+ * otherwise be found in it until the record is garbage-collected.
+ */
 class SharedRecords {
   readonly kwargs = new WeakCache<RunKwargs>();
   readonly chunks = new WeakCache<EventChunk>();
@@ -99,7 +102,7 @@ export class KeyValueJournal implements Journal {
     this.#outbox = outbox;
     this.#order = order;
     this.#budget = budget;
-    // Reads in progress keep the old object, so that what they still add to it is found by no later read.
+    // Reads in progress keep the old object. No later read finds what they add to it.
     sweeper.onHide = () => (this.#shared = new SharedRecords());
   }
 
@@ -393,7 +396,10 @@ export class KeyValueJournal implements Journal {
       return bytes;
     });
 
-  /** Reads data of a thread. Returns `none` if the thread, or the log of `run`, is deleted, also if it is deleted during the read. */
+  /**
+   * Reads data of a thread. Returns `none` if the thread, or the log of `run`, is deleted, even if that happens during
+   * the read.
+   */
   #unlessDeleted<T>(key: ThreadKey, run: string | null, none: T, read: () => Eventually<T>): Eventually<T> {
     return andThen(this.#sweeper.isDeleted(key, run), (isDeleted) => {
       if (isDeleted) return none;

@@ -172,10 +172,10 @@ export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string =>
   namespace.map((label) => `${escapeSegment(label)}#`).join("");
 const itemKindPrefix = (tenant: string, kind: ItemKeyKind): string => `${escapeSegment(tenant)}/${kind}/`;
-/** The item without its value (`s`), its value (`sv`), its vectors (`sx`). */
+/** The key of one part of an item: the item without its value (`s`), its value (`sv`), or its vectors (`sx`). */
 export const itemRowKey = (tenant: string, kind: ItemKeyKind, { namespace, key }: ItemKey): string =>
   `${itemKindPrefix(tenant, kind)}${labels(namespace)}!${escapeSegment(key)}`;
-/** The range of items whose namespace begins with this one. */
+/** The range of the items whose namespaces begin with `namespace`. */
 export function itemNamespaceRange(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
   const prefix = itemKindPrefix(tenant, kind) + labels(namespace);
   // The range ends with `$`, the character after `#`.
@@ -202,7 +202,7 @@ function itemKeyOf(text: string): ItemKey {
   return { namespace, key: unescapeSegment(text.slice(end + 1)) };
 }
 
-/** The record of a request with an idempotency key. */
+/** The key of the record of a request that had an idempotency key. */
 export const idempotencyRecordKey = (tenant: string, name: string): string =>
   `${escapeSegment(tenant)}/q/${escapeSegment(name)}`;
 
@@ -213,10 +213,13 @@ export const cronRowKey = (tenant: string, id: string): string => cronPrefix(ten
 
 export const FORMAT_KEY = "!format";
 
-/** Present if it is known that no run of an older version lacks its end. */
+/** Present if every run that has ended is also stored as ended. Older versions could leave a run without its end. */
 export const RUN_ENDS_COMPLETE_KEY = "!ended";
 
-/** Has the value {@link RUN_INDEX_MARK} if the index of runs is complete: older versions stored runs without the index, or with less in it. */
+/**
+ * Has the value {@link RUN_INDEX_MARK} if the index of runs is complete. Older versions stored runs without index keys,
+ * or with fewer of them.
+ */
 export const RUN_INDEX_COMPLETE_KEY = "!runs";
 
 /** A key that never exists. Deleting it has no effect, and tests whether writes work. */
@@ -293,7 +296,9 @@ export function parseIdempotencyExpiryKey(key: string): {
   return { at: parseOrdinal(at), tenant, name };
 }
 
-/** Marks of deleted data whose keys still have to be deleted: those of a thread, or the events of one run. */
+/**
+ * Marks of deletions that are not complete: the keys of a thread, or the events of one run, still have to be deleted.
+ */
 export const SWEEPS_RANGE = prefixRange("!sweep/");
 export const sweepKey = (key: ThreadKey, run: string | null): string =>
   `!sweep/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}/${run === null ? "" : escapeSegment(run)}`;

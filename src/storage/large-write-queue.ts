@@ -23,7 +23,7 @@ interface QueuedWrite {
  * one thread keep their order: while a large write of a thread is queued here, the thread's later writes are queued here too. Tenants take turns,
  * one write each.
  *
- * It also limits the memory of large writes: {@link waitForBudget} is called before one is encoded.
+ * It also limits the memory of large writes: {@link waitForBudget} is called before a large write is encoded.
  */
 export class LargeWriteQueue {
   readonly #scheduler: Scheduler;
@@ -117,12 +117,12 @@ export class LargeWriteQueue {
     if (left > 0) this.#threads.set(thread, left);
     else this.#threads.delete(thread);
     this.#queuedBytes -= bytes;
-    // Moves the tenant behind the others.
+    // Moves the tenant behind the other tenants.
     this.#queues.delete(tenant);
     if (queue.length > 0) this.#queues.set(tenant, queue);
   }
 
-  /** Called when large writes are stored. */
+  /** Releases the budget of large writes that have been stored. */
   stored(bytes: number): void {
     this.#bytes -= bytes;
     this.#scheduleAdmission();
@@ -158,8 +158,8 @@ export class LargeWriteQueue {
 
   /**
    * Admits one caller in each turn of the event loop, so that other work can be done in between, and so that the bytes
-   * of its write are counted before the next caller is admitted. With a storage that answers reads later, several
-   * writes may be encoded at once.
+   * of its write are counted before the next caller is admitted. If encoding a write has to wait for reads of the
+   * storage, the next caller may be admitted earlier; then several writes are encoded at once.
    */
   #scheduleAdmission(): void {
     if (this.#isAdmitting || this.#waiting.size === 0) return;

@@ -35,7 +35,7 @@ interface NativeBatch {
   _write(options: { readonly sync: boolean }): Promise<void>;
 }
 
-/** The method of the same private interface that takes an array of operations. */
+/** The method of abstract-level's private interface that takes an array of operations. */
 interface NativeDb {
   _batch(
     ops: readonly { readonly type: "put" | "del"; readonly key: string; readonly value?: Buffer }[],
@@ -144,7 +144,10 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
     }
   }
 
-  /** Checks whether the disk is still full, by writing a separate file. To find out with the database, it would have to be closed, which interrupts reads. */
+  /**
+   * Checks whether the disk is still full, by writing a separate file. A write to the database itself would not tell:
+   * it would have to be closed and opened again first, which interrupts reads.
+   */
   async probe(): Promise<void> {
     const path = join(this.#directory, "..", "probe.tmp");
     try {

@@ -47,7 +47,10 @@ export class KeyValueOutbox implements Outbox {
     this.#listener = listener;
   }
 
-  /** Called when an append with these deliveries is stored. */
+  /**
+   * Notifies the listener of the targets of new deliveries. Called when the append that contains the deliveries is
+   * stored.
+   */
   appendStored(items: readonly OutboxItem[]): void {
     for (const { delivery } of items) this.#listener(webhookHostOf(delivery.url));
   }
@@ -93,7 +96,7 @@ export class KeyValueOutbox implements Outbox {
     return found;
   }
 
-  /** Reads a delivery; undefined when it is damaged, so that it does not block the others of its target. */
+  /** Reads a delivery; undefined if it is damaged, so that it does not block the other deliveries to its target. */
   async #readable(key: DeliveryKey): Promise<Delivery | undefined> {
     try {
       return await this.#now(key);
@@ -191,7 +194,7 @@ export class KeyValueOutbox implements Outbox {
   }
 }
 
-/** Adds the operations that store a new delivery to those of an append. */
+/** Adds the operations that store a new delivery to `ops`, the operations of an append. */
 export function deliveryOps(ops: WriteOperation[], tenant: string, { delivery, content }: OutboxItem): void {
   const key = { tenant, id: delivery.id };
   ops.push(...mark(key, delivery), { key: deliveryContentKey(tenant, delivery.id), value: seal(content) });

@@ -63,7 +63,10 @@ export class QuarantinedData {
     return this.#ranges.some(({ from, to }) => key >= from && key <= to);
   }
 
-  /** The quarantined threads: those that findings name, and all that have keys in a quarantined range. A thread may occur more than once. */
+  /**
+   * The quarantined threads: the threads that findings name, and all threads that have keys in a quarantined range. A
+   * thread may occur more than once.
+   */
   async *threads(kv: KeyValueStore): AsyncGenerator<ThreadKey> {
     for (const touched of this.#touched) {
       const key = splitThread(touched)?.key;
@@ -170,7 +173,10 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
     }
   }
 
-  /** Refuses to read a range of keys within a quarantined thread. Such a range is only read for a request for that thread. */
+  /**
+   * Refuses to read a range of keys within a quarantined thread. Lists omit quarantined data, but such a range is read
+   * only for a request that names the thread, and that request is refused.
+   */
   #refuseThread({ gte, lt }: ScanRange): void {
     const thread = splitThread(gte)?.key;
     if (thread !== undefined && lt <= prefixRange(threadPrefix(thread)).lt) this.#quarantine.refuse(gte);

@@ -10,7 +10,7 @@ import { createRowCodec } from "./row-codec.ts";
 
 /** A journal entry: lists what an append wrote, so that it can be rolled back. Entries are numbered, so that gaps are noticed. */
 export interface JournalEntry {
-  /** Only for people who look at a database: no code reads it. */
+  /** The kind of change, for people who look at a database. No code reads this member. */
   readonly kind: string;
   readonly epoch: number;
   readonly runs?: readonly string[];

@@ -20,7 +20,9 @@ import { runRowCodec, type StoredRun } from "./records.ts";
 
 type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata">;
 
-/** Characters: clients may give their own runs any `cron_id`. */
+/**
+ * The most characters of an indexed cron id. There is a limit, because clients may give their own runs any `cron_id`.
+ */
 const MAX_CRON_ID = 64;
 
 /** The id of the cron that a run's metadata name; undefined if they name none. */

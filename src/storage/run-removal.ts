@@ -103,7 +103,7 @@ function reparent(
 const checkpointName = (ns: string, checkpoint: string): string => `${checkpoint} ${ns}`;
 
 interface Since {
-  /** The checkpoints that were made since then and still exist. */
+  /** The checkpoints that the read journal entries list and that still exist. */
   readonly checkpoints: readonly StoredCheckpoint[];
   /** Tasks with pending writes, by checkpoint. */
   readonly tasks: ReadonlyMap<string, ReadonlySet<string>>;
@@ -145,7 +145,7 @@ interface Value {
   readonly start: number | null;
 }
 
-/** The values that a checkpoint wrote: those to which its parent does not refer. */
+/** The values that a checkpoint wrote: the values to which its parent does not refer. */
 function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> {
   const { prefix } = draft.head;
   const { ns } = made;

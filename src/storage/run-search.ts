@@ -93,7 +93,7 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
   };
 }
 
-/** The range of keys between the times of the search and after its cursor. */
+/** The range of index keys that a search reads: between the two times of the search, and after its cursor. */
 function rangeOf(
   prefix: string,
   { cursor, sort_order, created_after, created_before }: RunSearch,

@@ -38,8 +38,8 @@ const rows = createRowCodec<Stored>()(["created_at", "updated_at", "ttl", "expir
 type Changes = Map<string, { readonly head: Stored | null }>;
 
 /**
- * The items over a key-value store. Records, values and vectors have separate keys: searches read the records, then only the values that
- * are shown or filtered by.
+ * The items over a key-value store. Records, values and vectors have separate keys: a search reads the records, and
+ * then only the values that it shows or needs for a filter.
  */
 export class KeyValueItems implements StoreItems {
   readonly #kv: KeyValueStore;
@@ -105,13 +105,14 @@ export class KeyValueItems implements StoreItems {
       // Skips a namespace that, cut to `depth` labels, is equal to the previous one.
       if (yielded === undefined || !isSame(yielded, namespace)) yield namespace;
       yielded = namespace;
-      // Skips the other items of this namespace; if it was cut, also those of all namespaces that are equal to it when cut.
+      // Skips the other items of this namespace. If the namespace was cut, skips the items of all namespaces that begin
+      // with it.
       gte = (found.length > depth ? itemNamespaceRange(tenant, "s", namespace) : itemsIn(tenant, "s", found))
         .lt;
     }
   }
 
-  /** The namespace of the first item in a range that has not expired. */
+  /** The namespace of the first unexpired item in a range. */
   async #firstAlive(tenant: string, range: ScanRange, now: number): Promise<Namespace | undefined> {
     // First reads one item, because usually the first has not expired. If it has, many others may have expired too, and the whole range is read.
     for (const limit of [1, undefined]) {
@@ -164,8 +165,8 @@ export class KeyValueItems implements StoreItems {
   }
 
   /**
-   * Checks the fence against the thread's epoch. Reads the thread without keeping it in memory, because the writer may
-   * have been replaced.
+   * Refuses the write if the thread has a newer epoch than the fence: then another writer has replaced this one. The
+   * thread is read without making a {@link ThreadHead} for it, because this writer may no longer write to it.
    */
   *#judge({ thread, epoch }: ThreadFence): Steps<void> {
     const { epoch: now, seq } =
@@ -180,7 +181,7 @@ export class KeyValueItems implements StoreItems {
   ): Steps<ReadonlyMap<string, Stored | undefined>> {
     const found = new Map<string, Stored | undefined>();
     for (;;) {
-      // Repeated after each wait: in the meantime, a change in flight may have been stored or may have failed.
+      // This is repeated after each wait: in the meantime, a change in flight may have been stored or may have failed.
       const missing = new Map(changes.map((change) => [itemRowKey(tenant, "s", change), change] as const));
       for (const at of missing.keys()) if (found.has(at) || this.#changing.has(at)) missing.delete(at);
       if (missing.size === 0) return found;

@@ -30,7 +30,10 @@ import { runIndexKeys } from "./run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/** Returns whether the sweeper is deleting the thread, or the log of one of its runs. Then readers do not see it any more. */
+/**
+ * Returns whether the thread, or the log of one of its runs, is being deleted by the sweeper. Readers no longer see the
+ * deleted data.
+ */
 export type IsDeleted = (key: ThreadKey, run: string | null) => Eventually<boolean>;
 
 interface Chunk {
@@ -167,7 +170,10 @@ export class ThreadCheck {
     }
   }
 
-  /** Checks the marks and index entries of the thread. They have other keys, so the result counts only if the thread did not change during the reads. */
+  /**
+   * Checks the marks and index entries of the thread. They are not among the thread's own keys, so they are read later
+   * than the thread's record. The result counts only if the thread did not change in the meantime.
+   */
   async #checkMarks(): Promise<void> {
     for (;;) {
       const bytes = await this.#kv.get(threadRecordKey(this.#prefix));

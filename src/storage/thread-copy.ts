@@ -42,7 +42,7 @@ export async function copyThread(
     await reserve(deps, to)
   ).stored;
   try {
-    const origin = await copyRooms(kv, sweeper, from, to);
+    const origin = await copyRows(kv, sweeper, from, to);
     const thread = make(origin);
     const { seq, epoch } = thread;
     const entry: JournalEntry = { kind: "copied", epoch };
@@ -63,7 +63,7 @@ export async function copyThread(
 
 /**
  * Reserves the id of the copy.
- * @throws ServiceError `journal.conflict` if such a thread exists
+ * @throws ServiceError `journal.conflict` if a thread with this id exists
  */
 function reserve(
   { heads, sweeper, order }: Deps,
@@ -79,7 +79,7 @@ function reserve(
 }
 
 /** Copies from one snapshot of the thread, so that its record fits the copied data. */
-async function copyRooms(
+async function copyRows(
   kv: KeyValueStore,
   sweeper: DeletionSweeper,
   from: ThreadKey,

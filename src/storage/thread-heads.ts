@@ -27,7 +27,7 @@ export interface ThreadHead {
   active: boolean;
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
-  /** The latest checkpoint of each namespace. The next one is derived from it. */
+  /** The latest checkpoint of each namespace. The namespace's next checkpoint is derived from it. */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /**
    * The end index of each list span that was written, by the key prefix of the span. For other spans it is looked up.
@@ -135,7 +135,7 @@ export class ThreadHeads {
     this.#reads.delete(name);
   }
 
-  /** Called when an append to the thread is submitted. {@link appendStored} follows, unless the append fails. */
+  /** Records an append in flight. {@link appendStored} follows, unless the append fails. */
   appendSubmitted(head: ThreadHead, ops: readonly WriteOperation[]): void {
     if (this.#reads.size > 0) this.#overtake(head.name);
     head.inFlight.push(ops);
@@ -152,7 +152,7 @@ export class ThreadHeads {
     this.#drop(head);
   }
 
-  /** Called when an append to the thread is stored. `size`: the bytes of the thread's record. */
+  /** Caches the record that an append has stored. `size`: the bytes of the record. */
   appendStored(head: ThreadHead, thread: ThreadRecord, size: number): void {
     this.#records.set(head.name, thread, size);
     head.inFlight.shift();
@@ -162,7 +162,7 @@ export class ThreadHeads {
     if (head.released) this.#drop(head);
   }
 
-  /** Called when the deletion of the thread is submitted. {@link forget} follows. */
+  /** Records the deletion of the thread as a write in flight. {@link forget} follows. */
   deletionSubmitted(head: ThreadHead, ops: readonly WriteOperation[]): void {
     this.#records.delete(head.name);
     this.#overtake(head.name);

@@ -83,7 +83,7 @@ export class ThreadRunsReader {
     const late = await this.#late(seq, limit);
     if (late.length === 0) return inOrder.slice(0, limit);
     const both = [...inOrder, ...late].sort((one, other) => one.seq_base - other.seq_base);
-    // Each list begins with its own last run at or below `seq`.
+    // Both lists begin with their last run at or below `seq`. Only the later of the two is needed.
     const from = both.findLastIndex(({ seq_base }) => seq_base <= seq);
     return both.slice(Math.max(0, from)).slice(0, limit);
   }

@@ -17,7 +17,10 @@ import type { IndexScan, ScanQuery } from "./index-scans.ts";
 export interface PageRange {
   readonly offset: number;
   readonly limit: number;
-  /** How much cost may be spent after the page, to count further matches. */
+  /**
+   * How much the search may spend after the page, to count further matches. An index key costs 1, a record {@link
+   * RECORD}.
+   */
   readonly ahead: number;
 }
 
@@ -69,7 +72,7 @@ export async function raceScans(
 
 type Search = AsyncGenerator<void, ThreadMatches>;
 
-/** Follows a scan that has the requested order, to the end of the page and a little further. */
+/** Reads a scan that is in the requested order: to the end of the page, and then as far as `ahead` allows, to count more matches. */
 async function* seek(
   scan: IndexScan,
   { offset, limit, ahead }: PageRange,

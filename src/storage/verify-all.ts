@@ -109,8 +109,8 @@ async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncG
 }
 
 /**
- * Checks an index key: its thread must exist, and the key must follow from its record. A thread that has lost its record is reported with its
- * other keys.
+ * Checks an index key: its thread must exist, and the key must follow from the thread's record. A thread whose record
+ * is lost counts as existing: the check of its other keys reports the loss.
  */
 async function* checkListed(kv: KeyValueStore, at: string, reported: Set<string>): AsyncGenerator<Damage> {
   const key = await strayThreadOf(kv, at);

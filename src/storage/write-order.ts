@@ -1,10 +1,10 @@
 import type { Eventually } from "../ports/eventually.ts";
 
 /**
- * Keeps the order of writes that read stored data first. A write begins at once, and its operations are usually
- * submitted by the time its call returns. With a store that answers reads later, it takes longer. Then later writes of
- * the same records wait for it, so that none overtakes it, and nothing changes between its reads and its write. Records
- * are identified by their keys, or a prefix of their keys.
+ * Keeps the order of writes that read stored data first. A write begins at once. Usually its reads are synchronous, and
+ * its operations are submitted by the time the call returns. If the store reads asynchronously, submitting takes
+ * longer. Then later writes of the same records wait, so that none overtakes this one, and nothing changes between its
+ * reads and its write. Records are identified by their keys, or a prefix of their keys.
  */
 export class WriteOrder {
   /** The last unfinished write of each record. The promises never reject. */

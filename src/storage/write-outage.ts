@@ -4,8 +4,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 
 /**
- * The time from a failed write until a write is stored again. No matter how long it lasts and how many writes are refused, it logs one line for
- * its start, one for its end, and one for each new cause.
+ * An outage: the time from a failed write until a write is stored again. However long it lasts, and however many writes
+ * are refused, only one line is logged for its start, one for its end, and one for each new cause.
  */
 export class WriteOutage {
   #error: ServiceError;

@@ -56,9 +56,15 @@ export class AttemptSink implements Sink {
   #weight = 0;
   #scheduled = false;
   #inFlight = 0;
-  /** Chunks that the caller has taken to store them itself, in the order of the takes, each with the callbacks that wait for it. */
+  /**
+   * Chunks that the run's actor has taken to store them itself, oldest first. `waiting`: the callbacks of full chunks
+   * that become visible together with the taken one.
+   */
   #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
-  /** Set while `take` adds facts: the callbacks of the chunks that become full meanwhile; see {@link Sink.take}. */
+  /**
+   * Set while `take` adds facts. Collects a callback for each chunk that becomes full in the meantime: readers see such
+   * a chunk only after its callback was called; see {@link Sink.take}.
+   */
   #waiting: (() => void)[] | undefined;
 
   constructor(log: RunLog, deps: LogDeps, epoch: number, first: number) {
@@ -161,7 +167,7 @@ export class AttemptSink implements Sink {
     const waiting = entry.states && this.#waiting;
     const statesStored = waiting && new Promise<void>((resolve) => waiting.push(resolve));
     this.#inFlight++;
-    // Calls the journal before `expect`, because with `memory` readers see the chunk in this turn of the event loop.
+    // The journal is called first: with `sync: "memory"`, `expect` shows the chunk to readers at once.
     const stored = this.#deps.journal.publish(this.#log.key, this.#epoch, entry.chunk);
     this.#log.expect(entry);
     stored.then(

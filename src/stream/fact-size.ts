@@ -9,7 +9,8 @@ const DEPTH = 4;
 
 /**
  * Estimates the bytes that a fact takes in memory. The estimate has to be cheap, so of long lists only a sample is
- * measured. A state counts in full, although steps share most of it: so chunks are removed too early rather than too late.
+ * measured. The state that a fact refers to counts in full, although the states of several facts share most of their
+ * values. So chunks are removed from memory too early rather than too late.
  */
 export function factSize(fact: Fact, values: JsonObject | undefined): number {
   const state = values === undefined ? 0 : size(values, DEPTH);

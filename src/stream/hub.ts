@@ -41,8 +41,8 @@ export interface Hub extends Sinks {
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**
    * Makes a reader of the events of all runs of a thread, including future runs, above the thread's event number
-   * `after` (0: from the first). `withEnds`: it also returns the end of each run, whose number is one more than that of
-   * the run's last event. It never ends by itself, and MUST be closed.
+   * `after` (0: from the first). `withEnds`: the reader also returns the end of each run. The number of this end is one
+   * more than the number of the run's last event. The reader never ends by itself, and MUST be closed.
    */
   followThread(key: ThreadKey, after: number, withEnds?: boolean): ThreadReader;
   /**
@@ -142,7 +142,7 @@ class StreamHub implements Hub, LogOwner {
     return this.#follow(key, run, options).reader;
   }
 
-  /** `log`: the log of the run, if it has one. */
+  /** Makes the reader of a run. Also returns the log of the run, if there is one in memory. */
   #follow(
     key: ThreadKey,
     run: RunRecord,
@@ -157,7 +157,8 @@ class StreamHub implements Hub, LogOwner {
       else this.#confirm(log);
     }
     const isId = Number.isSafeInteger(after) && after >= 0;
-    // The record may be older than the log, or even older than the end of the run. If so, a log that is created now finds that out.
+    // `run` may be outdated: meanwhile, the run may have started or even ended. `#confirm` finds that out for a log
+    // that was created here.
     const start = isId && after < (log?.next ?? boundOf(run)) ? after : -1;
     const later = isId && start < 0 && log !== undefined && log.next === undefined ? after : undefined;
     const data = log === undefined ? this.#newData(key, run) : (log.data ??= this.#newData(key, run, log));
@@ -234,7 +235,7 @@ class StreamHub implements Hub, LogOwner {
     this.#closed = true;
     for (const watch of this.#watches.values()) watch.break();
     this.#watches.clear();
-    // Each log removes itself from the map.
+    // Some logs call `changed` when they break, which removes them from the map; `#drop` removes the other logs.
     for (const log of this.#logs.values()) {
       log.break();
       this.#drop(log);
@@ -266,12 +267,13 @@ class StreamHub implements Hub, LogOwner {
   }
 
   /**
-   * Checks that the run of a new log has not ended. The record may have been read before the run's end, and the run's old
-   * log been removed in the meantime. Then no attempt would ever open the new log.
+   * Checks that the run of a new log has not ended. The caller may have read the run's record before the run ended, and
+   * the run's old log may have been removed since. Then no attempt would ever open the new log.
    */
   #confirm(log: RunLog): void {
     const confirm = async () => {
-      // An `await` continues after the caller in any case. Otherwise `dismiss` would remove the log before its first reader has joined.
+      // Because of the `await`, the rest runs after the caller even if the journal answers synchronously. Otherwise
+      // `dismiss` would remove the log before its first reader has joined.
       const run = await this.#deps.journal.sharedRun(log.key, log.run);
       const thread = run === undefined ? await this.#deps.journal.thread(log.key) : null;
       if (thread === undefined && log.state === "waiting") log.threadDeletion = "deleted";
@@ -287,7 +289,10 @@ class StreamHub implements Hub, LogOwner {
   }
 }
 
-/** The key of a run in maps. The id of a run is unique only within its thread, and that of a thread only within its tenant. */
+/**
+ * The key of a run in maps. The id of a run is unique only within its thread, and the id of a thread only within its
+ * tenant.
+ */
 const nameOf = (key: ThreadKey, run: string) => `${key.tenant}\n${key.thread}\n${run}`;
 const threadOf = (key: ThreadKey) => `${key.tenant}\n${key.thread}`;
 

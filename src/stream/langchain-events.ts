@@ -52,8 +52,9 @@ const derived = <T extends FactKind>(render: EventRenderer<T>["put"]): EventRend
 });
 
 /**
- * A slot that shows nothing any more. Older versions showed the output of a chain in pieces, which LangChain does not do for graphs and their
- * nodes. The slot stays, because event ids depend on it.
+ * The renderer of an event that is not shown any more. Older versions showed the output of a chain in pieces, which
+ * LangChain does not do for graphs and their nodes. The event still takes an id, because the ids of stored events must
+ * not change.
  */
 const nothing = { put: () => undefined };
 
@@ -88,7 +89,10 @@ export const interruptEvents = [nothing, nothing, runPaused] as const;
 
 // --- nodes ---
 
-/** The ids of the chains that contain a namespace: the graph's, and those of the tasks whose subgraphs lead to it. */
+/**
+ * The ids of the chains that contain a namespace: the chain of the graph, and the chains of the tasks whose subgraphs
+ * lead to the namespace.
+ */
 function parentsOf(run: RunRecord, ns: string): readonly string[] {
   const tasks = ns === "" ? [] : ns.split("|").map((part) => part.slice(part.lastIndexOf(":") + 1));
   return [run.run_id, ...tasks];

@@ -48,13 +48,14 @@ export function inlineStates({ facts }: EventChunk): ReadonlyMap<number, LiveSta
 }
 
 export interface TailLimits {
-  /** Estimated bytes. */
+  /** The most bytes in memory, by estimate. */
   readonly weight: number;
   readonly facts: number;
 }
 
 /**
- * The number of the newest chunks for which rendered output is cached. Readers that are not behind need no older ones.
+ * The number of the newest chunks for which rendered output is cached. Readers that are not behind need no older
+ * chunks.
  */
 const RENDERED = 8;
 /** Output with more characters than this counts for the memory budget, and is cached only for the newest chunk. */

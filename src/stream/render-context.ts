@@ -28,7 +28,10 @@ export interface RenderContext {
   put(id: number, event: string, data: JsonText): void;
 }
 
-/** Renders one slot of one kind of fact as an event, or as nothing. */
+/**
+ * Renders a kind of fact as one of its events, or as nothing. A slot is the place of an event in the list of {@link
+ * eventModes}.
+ */
 export interface EventRenderer<T extends FactKind> {
   /** Renders the fact. The next renderer is called when this call has returned or resolved. */
   put(fact: FactOf<T>, id: number, context: RenderContext): Eventually<void>;
@@ -42,7 +45,10 @@ export type ModeTable = {
   readonly [T in FactKind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };
 };
 
-/** True if facts of this namespace are shown: those of the root graph, and those of subgraphs if the reader requested subgraphs. */
+/**
+ * True if facts of this namespace are shown. Facts of the root graph always are; facts of subgraphs only if the reader
+ * requested subgraphs.
+ */
 export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;
 
 export const eventName = (event: string, ns: string): string =>

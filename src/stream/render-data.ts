@@ -87,7 +87,8 @@ export class RenderDataLoader {
 
   /**
    * The state at a checkpoint; null if it is not stored, or not any more.
-   * @throws ServiceError `thread.not_found` if the thread was deleted: otherwise events would be missing from a stream without a sign
+   * @throws ServiceError `thread.not_found` if the thread was deleted: otherwise its stream would go on without the
+   * events that show states
    */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
     return andThen(
@@ -179,7 +180,7 @@ export class RenderDataLoader {
     return this.#snapshots.get(id);
   }
 
-  /** Adds parts to a cached checkpoint. */
+  /** Caches parts of a checkpoint (state, head), in addition to the parts that are cached already. */
   remember(id: string, { state, head }: Snapshot): void {
     const known = this.#snapshots.get(id);
     if (known !== undefined) {
@@ -236,7 +237,7 @@ export class RenderDataLoader {
     for (let at = from; at < until;) {
       const recent = this.#recent?.(at);
       const chunks =
-        // For an id below those in memory, `recent` returns the oldest chunk in memory. Then the storage is read.
+        // For an id below the ids in memory, `recent` returns the oldest chunk in memory. Then the storage is read.
         recent === undefined || recent.first > at
           ? await this.#journal.events(this.key, this.run.run_id, at - 1, CHUNKS_PER_READ)
           : [recent];

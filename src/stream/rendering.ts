@@ -263,7 +263,7 @@ class Rendering<Out> implements RenderContext {
     });
   }
 
-  /** The live state of the current fact, if this is the checkpoint to which the fact refers. */
+  /** The live state of the current fact, if the fact refers to this checkpoint. */
   #live(checkpoint: string): LiveState | undefined {
     const { entry } = this.#slice;
     const live = entry.states?.get(this.#index);
@@ -274,8 +274,8 @@ class Rendering<Out> implements RenderContext {
   }
 
   /**
-   * Caches what later facts may refer to, even if this fact itself is not shown. If it returns a promise, it MUST be called again for the same
-   * fact when the promise has resolved.
+   * Caches the parts of a fact that later facts may refer to, even if the fact itself is not shown. If it returns a
+   * promise, it MUST be called again for the same fact when the promise has resolved.
    */
   #meet(fact: Fact): Promise<unknown> | undefined {
     if (fact.t === "message") {

@@ -20,7 +20,10 @@ const FAIR_PART = 16;
 const STALL_MS = 10_000;
 /** Milliseconds between two searches for stalled clients. */
 const CHECK_INTERVAL_MS = 1_000;
-/** Records are dropped only above this number of tenants. Otherwise a busy tenant would create a new record for each request. */
+/**
+ * Up to this number of tenants, the record of a tenant without responses is kept. If it were dropped at once, a busy
+ * tenant would create a new one for each request.
+ */
 const MIN_RECORDS = 64;
 
 /** The memory use of one tenant's responses. */
@@ -29,7 +32,7 @@ interface TenantUsage {
   reading: number;
   /** The bytes of the last value that made a response larger: the estimate for values whose read is in progress. */
   expected: number;
-  /** The number of responses that are being written, plus that of reads. When it is 0, this record may be dropped. */
+  /** The number of the tenant's responses and reads in progress. When it is 0, this record may be dropped. */
   shares: number;
   /** Responses that wait for memory. */
   readonly waiting: MemoryShare[];
@@ -111,7 +114,7 @@ export class ResponseMemoryBudget {
     share.use.waiting.push(share);
   }
 
-  /** Called when a tenant uses more or fewer bytes, or a read has ended. Admits responses and reads that wait. */
+  /** Admits responses and reads that wait. Called when a tenant uses more or fewer bytes, or a read has ended. */
   changed(use: TenantUsage, bytes: number): void {
     this.#bytes += bytes;
     this.#admit(use);
@@ -198,7 +201,7 @@ export class MemoryShare {
     return undefined;
   }
 
-  /** Called by the budget when there is memory. */
+  /** Lets the response that waits continue. Called by the budget when there is memory. */
   admit(): void {
     this.#isReading = true;
     this.use.reading++;
@@ -207,7 +210,7 @@ export class MemoryShare {
     this.#admitted = undefined;
   }
 
-  /** Called after the value was read. `bytes`: the bytes that the response uses now. */
+  /** Ends the read of a value. `bytes`: the bytes that the response uses now. */
   afterRead(bytes = 0): void {
     if (!this.#isReading) return;
     this.#isReading = false;

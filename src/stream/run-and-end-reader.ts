@@ -10,7 +10,9 @@ import { newReaderState, type ChunkSlice } from "./rendering.ts";
 interface Deps extends RenderDataDeps {
   readonly key: ThreadKey;
   readonly run: RunRecord;
-  /** The id of the last event that the client has, or of the run's end if it has that; -1: it has none. */
+  /**
+   * The id of the last event that the client has; if it has the run's end too, the number of that end; -1: it has none.
+   */
   readonly after: number;
   /** Returns one more than the id of the run's last event, if it is known in memory; else 0. */
   readonly next: () => number;

@@ -26,7 +26,7 @@ export type LogState = "waiting" | "live" | "ended" | "broken";
 /** `pending`: the run's thread is being deleted, which may still fail. */
 type ThreadDeletion = "none" | "pending" | "deleted";
 
-/** The part of a run's log that is in memory: the chunks that are being stored, and the newest stored ones. */
+/** The part of a run's log that is in memory: the chunks that are being stored, and the newest stored chunks. */
 export class RunLog {
   readonly key: ThreadKey;
   readonly run: string;
@@ -67,7 +67,10 @@ export class RunLog {
     return this.#state;
   }
 
-  /** Readers that have reached the end wait while the deletion is `pending`. If it succeeds, they learn that the thread was deleted. */
+  /**
+   * The state of a deletion of the run's thread. While it is `pending`, readers that have reached the end wait. If the
+   * deletion succeeds, they learn that the thread was deleted.
+   */
   get threadDeletion(): ThreadDeletion {
     return this.#threadDeletion;
   }
@@ -145,7 +148,7 @@ export class RunLog {
     }
   }
 
-  /** Called when the chunk is stored. */
+  /** Marks a chunk as stored. Readers see it when all chunks before it are stored too. */
   settle(entry: TailChunk): void {
     entry.stored = true;
     let done = 0;
@@ -206,7 +209,7 @@ export class RunLog {
 
   #show(entry: TailChunk): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
-    // The tail must not have gaps: if this chunk does not follow directly, the earlier ones are dropped.
+    // The tail must not have gaps: if this chunk does not follow directly, the earlier chunks are dropped.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();
     this.#shown = true;
     this.#visible = entry.end;
@@ -217,7 +220,8 @@ export class RunLog {
     this.#state = "ended";
     this.record = undefined;
     this.#sink?.kill();
-    // Wakes the readers before the hub checks the log: those that have read everything end now, and most logs then have no readers.
+    // Wakes the readers before the hub checks the log: readers that have read everything end now, and most logs then
+    // have no readers.
     this.#wake();
     this.#owner.changed(this);
   }

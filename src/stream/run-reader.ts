@@ -50,7 +50,7 @@ export interface ReaderStart {
   readonly later: number | undefined;
 }
 
-/** Reads a run's events: from storage until it reaches those in memory, and then from memory. */
+/** Reads a run's events: from storage until it reaches the events in memory, and then from memory. */
 export class RunReader implements Reader {
   readonly #journal: Journal;
   readonly #data: RenderDataLoader;
@@ -172,7 +172,10 @@ export class RunReader implements Reader {
     return log.threadDeletion === "deleted" ? "thread_deleted" : this.#wait(log);
   }
 
-  /** Called when no events are stored where some are expected. Finds out whether they were deleted; undefined: they have expired. */
+  /**
+   * Finds out why no events are stored where some are expected: the thread or the run was deleted; undefined: the
+   * events have expired.
+   */
   #findDeletion(): Eventually<ReadDeletion | undefined> {
     const { key, run } = this.#data;
     return andThen(this.#journal.sharedRun(key, run.run_id), (record) => {
@@ -199,7 +202,7 @@ export class RunReader implements Reader {
     const seen = chunks.length > 0 && (chunks.at(-1) as EventChunk).first >= visible;
     const shown = seen ? chunks.filter((chunk) => chunk.first < visible) : chunks;
     if (shown.length === 0) {
-      // An empty result means that there are no events between the cursor and those in memory.
+      // An empty result means that there are no events between the cursor and the events in memory.
       if (from < Number.POSITIVE_INFINITY) this.#cursor = Math.max(this.#cursor, from - 1);
       else this.#dry = this.#log?.version === version;
       return;

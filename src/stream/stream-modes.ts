@@ -120,7 +120,8 @@ const table: ModeTable = {
   custom: {
     custom: {
       put(fact, id, context) {
-        // Like tokens, custom events are shown to every reader of the run, also those of nodes in subgraphs.
+        // Like tokens, custom events are shown to every reader of the run, even those of subgraphs that the reader did
+        // not request.
         context.put(id, eventName("custom", context.subgraphs ? fact.ns : ""), fact.json);
       },
     },
@@ -150,7 +151,7 @@ const table: ModeTable = {
 /** The events that every reader gets, no matter which modes it has. */
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
-/** The renderers of a view for one kind of fact, by slot. */
+/** The renderers for one kind of fact: one for each entry in the list of {@link eventModes}; undefined: no event is rendered. */
 export type KindRenderers = readonly (EventRenderer<FactKind> | undefined)[];
 
 /** The renderers for these modes, by kind of fact. A kind without renderers is undefined. */

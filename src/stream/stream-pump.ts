@@ -72,7 +72,7 @@ export class StreamPump<Out> {
   #busy = false;
   /** True while a read is pending. The outlet is not in use then. */
   #isReading = false;
-  /** True when a signal came while the pump was busy. */
+  /** True when the pump was told to continue or to flush while it was busy. */
   #missed = false;
   #cancelStall: Cancel = () => undefined;
   /** The pump's entry in the memory budget. Set when the output was large for the first time. */
@@ -99,8 +99,9 @@ export class StreamPump<Out> {
   }
 
   /**
-   * Flushes the outlet: at once, or when the pump is no longer busy or the peer has drained. A pending read does not delay the flush. Otherwise the
-   * answer to a command would be sent only when the node that the command has started emits something.
+   * Flushes the outlet at once; if the pump is busy or the peer is slow, the flush follows afterwards. A pending read
+   * does not delay the flush: otherwise the answer to a command would be sent only when the node that the command has
+   * started emits something.
    */
   nudge(): void {
     if (this.#blocked || this.#done) return;

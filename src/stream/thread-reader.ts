@@ -16,7 +16,10 @@ interface Deps {
   readonly watch: ThreadWatch;
   /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
-  /** True: the end of each run is returned too. Its event number is one more than that of the run's last event. */
+  /**
+   * True: the end of each run is returned too. The number of this end is one more than the number of the run's last
+   * event.
+   */
   readonly withEnds: boolean;
 }
 
@@ -84,7 +87,7 @@ export class ThreadReader implements Reader, RunListener {
         if (this.#watch.over) return "thread_deleted";
         const found = this.#seek();
         if (found instanceof Promise) {
-          // Another run may have begun during the search.
+          // Another run may have begun during the search: then the search is repeated.
           return found.then((is) => (is || this.#upTo !== this.#watch.version ? this.next() : this.#wait()));
         }
         if (!found) return this.#wait();
@@ -138,7 +141,7 @@ export class ThreadReader implements Reader, RunListener {
   #got(got: ChunkSlice | NoEventsReason): Eventually<ChunkSlice | NoEventsReason> {
     if (this.#isPermitted || typeof got === "string") return this.#took(got);
     const { key, journal } = this.#deps;
-    // If the run has events, its thread is stored.
+    // Reads the thread only now: since the run has events, its thread is stored.
     return andThen(journal.thread(key), (thread) => {
       if (this.#closed) return "end";
       // Skips the run. Uses a promise, because a chain of thousands of such runs would overflow the stack.

@@ -51,7 +51,7 @@ export abstract class Exchange implements HttpRequest, Reply {
     return !this.aborted;
   }
 
-  /** Called when the connection is closed. `over`: this side has closed it, so no listener is called. */
+  /** Handles the end of the connection. `over`: this side has closed the connection, so no listener is called. */
   protected gone(over: boolean): void {
     this.aborted = true;
     this.incoming.cut();

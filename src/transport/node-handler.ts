@@ -24,14 +24,14 @@ export interface NodeHandler {
   close(): void;
 }
 
-/** A listener of requests. `next` is called for a request that is not its own. */
+/** A listener of requests. `next` is called for a request that this listener does not serve. */
 export type NodeListener = (
   request: IncomingMessage,
   response: ServerResponse,
   next?: (error?: unknown) => void,
 ) => void;
 
-/** A listener of upgrades. Returns false for one that is not its own. */
+/** A listener of upgrades. Returns false for an upgrade that this listener does not serve. */
 export type NodeUpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 
 type Options = Pick<TransportOptions, "maxBody" | "maxBodies" | "bodyMemory" | "scheduler">;

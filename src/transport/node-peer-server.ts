@@ -17,7 +17,7 @@ export async function openPeerServer(
   options: Pick<TransportOptions, "maxBody" | "bodyMemory" | "scheduler">,
 ): Promise<PeerServer> {
   const server = createServer({
-    // Connections are kept for good: their owners are processes of this server.
+    // Idle connections are never closed: their clients are processes of this server.
     keepAliveTimeout: 0,
     requestTimeout: 0,
     headersTimeout: 0,

@@ -17,7 +17,10 @@ const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 
 const lost = (cause: NodeJS.ErrnoException): PeerLost => new PeerLost(!UNSENT.has(cause.code), cause);
 
-/** Connects with the processes of a server over Unix sockets, of which `pathOf` tells the path. */
+/**
+ * Connects with the other processes of a server over Unix sockets. `pathOf` returns the path of the socket of a shard's
+ * process.
+ */
 export function createNodePeers(pathOf: (shard: number) => string): Peers {
   const agent = new Agent({ keepAlive: true });
   const sockets = new Set<WebSocket>();

@@ -18,8 +18,8 @@ import {
 const SILENCE = 60_000;
 
 /**
- * A request that is an upgrade only if it asks for a WebSocket. Otherwise Node would take every other request with an `Upgrade` header for
- * one too, such as those of clients that offer HTTP/2 (`h2c`), and would not read its body.
+ * A request that is an upgrade only if it asks for a WebSocket. Otherwise Node would treat every request with an
+ * `Upgrade` header as an upgrade, and would not read its body. Clients that offer HTTP/2 (`h2c`) send such requests.
  */
 class RequestOrWebSocket extends IncomingMessage {
   /** Not private: Node sets `upgrade` before the fields of this class exist. */
@@ -45,7 +45,8 @@ export const openNode: TransportOpener = async (handlers, options) => {
     keepAliveTimeout: HEAD_TIMEOUT_MS,
     // There is no limit for the whole request, because a large body on a slow line is legitimate. Slow bodies are cut off by their rate.
     requestTimeout: 0,
-    // Includes the request line. It is larger than our own limit, so that normally our own limit applies first.
+    // The size includes the request line. It is larger than our own limit, so that normally our own limit applies
+    // first.
     maxHeaderSize: 2 * MAX_HEAD_BYTES,
     // A missing Host header is answered below, like a repeated one.
     requireHostHeader: false,
@@ -99,7 +100,7 @@ function listen(server: Server, { host, port, sharesPort = false }: TransportOpt
     server.once("error", (cause: NodeJS.ErrnoException) => {
       reject(listenErrorOf(host, port, cause));
     });
-    // Older types of Node do not know the option.
+    // A variable instead of a literal, because older types of Node do not know `reusePort`.
     const options = { host, port, ...(sharesPort && { reusePort: true }) };
     server.listen(options, resolve);
   });
@@ -116,7 +117,7 @@ function refuseConnection(duplex: Duplex, code: string | undefined): void {
   if (code === "ECONNRESET" || !duplex.writable) return void duplex.destroy();
   const refusal = refusals[code ?? ""] ?? malformedRequest("it is not HTTP/1.1");
   refuseRaw(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
-  // Does not wait for the client to close its side.
+  // Closes the connection without waiting for the client to close its side.
   duplex.once("finish", () => duplex.destroy());
 }
 

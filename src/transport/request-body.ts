@@ -28,7 +28,7 @@ export class RequestBody implements IncomingBody {
   #complete: boolean;
   #error: ServiceError | undefined;
   #isDropped = false;
-  /** The tenant to which its memory is charged; undefined until it is read. */
+  /** The tenant for whom the body's memory is counted; undefined until the body is read. */
   #tenant: string | undefined;
   /** The number of bytes that are counted in the memory for bodies. */
   #counted = 0;
@@ -67,7 +67,7 @@ export class RequestBody implements IncomingBody {
 
   #keep(piece: Uint8Array, isLent: boolean): void {
     const announced = this.#announced;
-    // Allocated only once a part has arrived, because announcing a length costs the sender nothing.
+    // The buffer is allocated only once a part has arrived, because announcing a length costs the sender nothing.
     if (this.#whole === undefined && announced > SMALL && this.#size * ALLOCATION_FRACTION >= announced) {
       this.#whole = Buffer.allocUnsafeSlow(announced);
       let at = 0;
@@ -101,7 +101,7 @@ export class RequestBody implements IncomingBody {
     }
   }
 
-  /** Called when the body has been parsed or is not needed: then the next body may be parsed. */
+  /** Lets the next body be parsed. Called when this body has been parsed, or is not needed. */
   done(): void {
     if (!this.#isHandedOver) return;
     this.#isHandedOver = false;

@@ -79,7 +79,8 @@ export class UwsExchange extends Exchange {
     raw.cork(() => {
       writeHead(raw, status, headers);
       if (!isEmpty) return raw.end(body, isLast);
-      // Set explicitly: with a length argument (even `undefined`), `endWithoutBody` waits for that many bytes.
+      // The length is set explicitly: with a length argument (even `undefined`), `endWithoutBody` waits for that many
+      // bytes.
       if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
       // `endWithoutBody` cannot close the connection, so the client is asked to do it.
       if (isLast) raw.writeHeader("connection", "close");

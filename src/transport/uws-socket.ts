@@ -76,8 +76,8 @@ export class UwsSocket implements Socket {
   }
 
   /**
-   * Calls the listener in a later turn of the event loop. If it met backpressure again within uWebSockets.js's own
-   * callback, no further drain would be reported.
+   * Calls the listener in a later turn of the event loop. If the listener were called within uWebSockets.js's own
+   * callback, and its messages met backpressure again, no further drain would be reported.
    */
   drained(): void {
     if (!this.#blocked || this.#due) return;

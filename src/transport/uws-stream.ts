@@ -71,7 +71,7 @@ export class UwsStream implements ByteStream {
     this.#raw.close();
   }
 
-  /** Called when the client has disconnected: the response must not be used any more. */
+  /** Marks the response as over, because the client has disconnected. It must not be used any more. */
   gone(): void {
     this.over = true;
     this.#buffered = undefined;

@@ -41,8 +41,8 @@ export interface LoadedUws {
 
 /**
  * The environment variable with the largest request line and headers, in bytes, that uWebSockets.js accepts. It is read
- * when the library is loaded. Larger than our limit, so that normally ours applies first: the library refuses with an
- * HTML page.
+ * when the library is loaded. The value is larger than our own limit, so that normally our limit applies first: the
+ * library would refuse with an HTML page.
  */
 const HEAD_VARIABLE = "UWS_HTTP_MAX_HEADERS_SIZE";
 const TAKEN_HEAD = 4 * MAX_HEAD_BYTES;
@@ -87,8 +87,8 @@ const openUws = async (
     if (connections > maxConnections && (by as number) > 0) connection.close();
   });
   app.ws<SocketData>("/*", {
-    // A longer message makes uWebSockets.js close the connection without a reason. The value is twice our own limit: a
-    // message above that one gets a reason.
+    // A longer message makes uWebSockets.js close the connection without a reason. The value is twice our own limit, so
+    // that a message that is only somewhat too long is refused by Heddle, with a reason.
     maxPayloadLength: 2 * MAX_MESSAGE_BYTES,
     maxBackpressure: MAX_MESSAGE_BYTES,
     closeOnBackpressureLimit: true,
@@ -152,8 +152,9 @@ const openUws = async (
 };
 
 /**
- * Listens, exclusively unless asked otherwise. By default uWebSockets.js shares a port, and two servers would each get half of the connections. A port number is
- * chosen here even if any will do: with 0, the port would not be free again for a minute after connections on it were closed.
+ * Listens, exclusively unless asked otherwise. By default uWebSockets.js shares a port, and two servers would each get
+ * half of the connections. A port number is chosen here even if any will do: with 0, the port would not be free again
+ * for a minute after connections on it were closed.
  * @throws ServiceError `server.address`
  */
 async function listen(

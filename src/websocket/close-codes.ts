@@ -5,29 +5,35 @@ import { failureDetailsOf } from "../schemas/error-to-response.ts";
 
 type CloseFrame = readonly [code: number, reason: string];
 
-/** Close code and reason for each way in which a stream ends: RFC 6455 §7.4, the codes that IANA has added, and ours. */
+/**
+ * Close code and reason for each way in which a stream ends: codes of RFC 6455 §7.4, codes that IANA has added, and
+ * Heddle's own.
+ */
 export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFrame>> = {
   ended: [1000, "The run has ended"],
   cut: [1012, "The stream was interrupted; connect again with last_event_id"],
   stalled: [1013, "Events were not taken for too long; connect again with last_event_id"],
   failed: [1011, "The events could not be read"],
-  // The codes that new requests for a deleted thread or run get.
+  // A new HTTP request for a deleted thread or run gets the status 404.
   thread_deleted: [4404, threadDeleted().message],
   run_deleted: [4404, runDeleted().message],
 };
 
-/** For a peer that sends commands without reading the answers. */
+/** The close frame for a peer that sends commands without reading the answers. */
 export const TOO_MANY_COMMANDS: CloseFrame = [1008, "Too many commands whose answers were not taken"];
 
-/** For a socket without valid credentials. Close codes are 4000 + the HTTP status of the same request. */
+/**
+ * The close frame for a socket without valid credentials. A close code is 4000 + the HTTP status that the same request
+ * would get.
+ */
 export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"];
 
 /** The maximum size of the reason in a close frame, in bytes. */
 const REASON = 123;
 
 /**
- * Closes a socket that cannot be served, with the code and reason of an error. If the error text does not fit into the reason, the message
- * that `encodeError` makes of the error is sent first.
+ * Closes a socket that cannot be served, with the code and reason of an error. If the error text does not fit into the
+ * reason, the message that `encodeError` makes of the error is sent first.
  */
 export function refuseSocket(
   socket: Socket,

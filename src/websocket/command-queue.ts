@@ -7,7 +7,7 @@ const MAX_PENDING_COMMANDS = 32;
 /** The largest total size of the pending commands, in bytes. */
 const BYTES = 1024 * 1024;
 /**
- * The size, in bytes, above which a command gets a turn of the event loop of its own for parsing. Many large ones in
+ * The size, in bytes, above which a command gets a turn of the event loop of its own for parsing. Many large commands in
  * one turn would block everything else.
  */
 const LARGE = 64 * 1024;
@@ -36,7 +36,7 @@ const busy = new ServiceError(
 
 /**
  * The commands of one socket, executed sequentially in the order of arrival, so that a cancel finds the run that was started before it.
- * Each is answered exactly once, when its change is stored.
+ * Each command is answered exactly once, when its change is stored.
  */
 export class CommandQueue {
   readonly #do: Do;
@@ -82,7 +82,7 @@ export class CommandQueue {
     return { id: idOf(body["id"]), body };
   }
 
-  /** `isNew`: whether its id is new; undefined: not known yet. */
+  /** Adds a command to the queue. `isNew`: whether its id is new; undefined: not known yet. */
   #enqueue(length: number, take: () => Eventually<Command>, isNew?: boolean): void {
     this.#waiting++;
     this.#bytes += length;
@@ -92,7 +92,8 @@ export class CommandQueue {
         const taken = take();
         const command = taken instanceof Promise ? await taken : taken;
         ({ id } = command);
-        // Refused here, not on arrival: so the first command with this id is answered before the repeated one.
+        // A repeated id is refused here, not on arrival, so that the first command with this id is answered before the
+        // repeated one.
         if (!(isNew ?? this.#remember(id))) throw reused(id);
         await this.#do(id, command.body);
       } catch (cause) {

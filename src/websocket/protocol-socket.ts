@@ -31,7 +31,7 @@ export async function openProtocolSocket(
   let cancelStart: Cancel = () => undefined;
   const onDone = () => cancelStart();
   const memory = { budget: deps.streamMemory, tenant: accepted.budgetOwner, mayBeLarge };
-  // Not rereadable: events depend on earlier ones, so they cannot be read again from the middle.
+  // The events are not rereadable: they depend on earlier events, so they cannot be read again from the middle.
   const send = sendEvents(feed.reader, socket, feed.render, { scheduler, memory, logger, onDone }, false);
   const say = (answer: JsonObject): void => send(JSON.stringify(answer));
 

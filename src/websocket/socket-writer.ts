@@ -71,7 +71,8 @@ export class SocketWriter implements PumpOutput<Frames> {
     for (let i = this.#index; i < messages.length; i++) left += (messages[i] as string | Uint8Array).length;
     if (left <= HELD) return undefined;
     let next = this.#index;
-    // Several messages may have the same id: a checkpoint is a state update too. Then all of them are sent again.
+    // Several messages may have the same id, such as those of a checkpoint and of its state update. Then all of them
+    // are sent again.
     while (next > 0 && ids[next - 1] === ids[next]) next--;
     const sent = next === 0 ? (ids[0] as number) - 1 : (ids[next - 1] as number);
     this.#frames = NONE;

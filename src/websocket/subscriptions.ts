@@ -18,9 +18,9 @@ const MAX_NAMESPACES = 2048;
 
 interface Subscription {
   readonly isWanted: EventTest;
-  /** The number of namespaces that it names. */
+  /** The number of namespaces that the subscription names. */
   readonly namespaces: number;
-  /** The number of the last event that was sent to it or filtered out. */
+  /** The number of the last event that was sent for this subscription, or was filtered out. */
   after: number;
 }
 
@@ -69,7 +69,7 @@ export class SubscriptionFeed {
     }
     const id = `subscription-${++this.#made}`;
     this.#waiting.set(id, { isWanted: eventTestOf(filter), namespaces, since });
-    // New events have to wait until the past ones are sent.
+    // New events have to wait until the past events are sent.
     this.reader.hold();
     this.#isHeld = true;
     return id;
@@ -99,9 +99,9 @@ export class SubscriptionFeed {
   async #startThose(): Promise<void> {
     this.#isHeld = false;
     const waiting = [...this.#waiting];
-    // The earlier subscriptions continue where they are.
+    // The subscriptions that have started continue where they are.
     const others = [...this.#subscriptions.values()];
-    // All were removed: there is nothing to start.
+    // All subscriptions were removed: there is nothing to start.
     if (waiting.length === 0 && others.length === 0) return;
     const from = waiting.map(([, { since }]) => since).filter((since) => since !== undefined);
     if (others.length > 0) from.push(this.#seen);

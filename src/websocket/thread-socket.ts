@@ -44,7 +44,7 @@ export async function openThreadSocket(
   const command = createCommandHandler(deps, accepted, key);
   const commands = new CommandQueue(
     async (id, body) => {
-      // Commands that come before the thread is found wait for it.
+      // Commands that arrive before the thread is found wait until it is found.
       await opened;
       await answer({ type: "ack", id, ...(await command(body)) });
     },

@@ -27,7 +27,7 @@ export const socketPaths: readonly RegExp[] = routes.map(([path]) => path);
 /** The WebSocket subprotocol for MessagePack messages instead of text. */
 const PACKED = "heddle.msgpack";
 
-/** Used if there are no users. It throws, so that no user can ever get the unrestricted service. */
+/** Stands in for `serviceOf` if there are no users. It throws, so that no user can ever get the unrestricted service. */
 const noUsers = (): never => {
   throw new TypeError("users need a service of their own");
 };
@@ -37,7 +37,10 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   const { service, serviceOf = noUsers, ...deps } = given;
   const { access, configurableHeaders, logger, requestLog } = deps;
 
-  /** The client of a handshake; undefined if it has no credentials. A user without a token is identified later. */
+  /**
+   * The client of a handshake; undefined if it has no credentials. A user who has no token is identified by the
+   * project's own code, which takes time.
+   */
   function clientOf(
     request: HttpRequest,
     { tenant, user }: ReturnType<typeof access.checkSocket>,
@@ -80,7 +83,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
     const found = routeOf(path);
     const missing = `There is no WebSocket at ${request.path.slice(0, 200)}`;
     if (found === undefined && !(client instanceof Promise)) return refuse(404, missing);
-    // The request is invalid after this call returns.
+    // Reads the request now, because it cannot be read any more after this call has returned.
     const configurable = attempt(() => configurableHeaders(request));
     const upgraded = { query: request.query, lastEventId: request.header("last-event-id"), packed };
     const headers = deps.forwarding && Object.fromEntries(request.headers());
@@ -91,11 +94,12 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       logger.error("a WebSocket request failed", { path, error: String(cause) });
     };
     const serve = async (socket: Socket, known: SocketClient): Promise<void> => {
-      // Sent only to clients with credentials.
+      // Only clients with credentials learn that there is no WebSocket at this path.
       if (found === undefined) throw new ServiceError("route.not_found", missing);
       if (path !== "/inspect") deps.sockets.add(socket);
       const name = socketShardOf(path, found.parts, upgraded.query);
-      // Without a thread or a run, the inspector's feed is that of all shards; other paths are invalid.
+      // Without a name, `/inspect` shows the actors of all shards. On another path, the id in the path is invalid, and
+      // this process refuses it.
       if (deps.forwarding !== undefined && (name !== undefined || path === "/inspect")) {
         const forwarded = deps.forwarding.socket(name, socket, known, {
           path: target,
@@ -141,7 +145,7 @@ function attempt<T>(call: () => T): () => T {
 function socketShardOf(path: string, [thread]: readonly string[], query: string): string | undefined {
   if (path !== "/inspect") return parseUuid(thread);
   const asked = new URLSearchParams(query);
-  // The id of a run is made in the shard of its thread.
+  // The id of a run was made so that it leads to the same shard as the id of its thread.
   return parseUuid(asked.get("thread_id")) ?? parseUuid(asked.get("run_id"));
 }
 

@@ -13,7 +13,7 @@ export class WorkerNodeIo implements NodeIo {
   #isOver = false;
   #messages = 0;
   #requests = 0;
-  /** Made on the first access of the signal. */
+  /** The controller of the signal, made when the signal is first read. */
   #controller: AbortController | undefined;
   #reason: DOMException | undefined;
   readonly #pending = new Map<number, { resolve(value: unknown): void; reject(why: Error): void }>();

@@ -18,7 +18,7 @@ export type ToWorker =
       readonly id: number;
       readonly ask: number;
       readonly value?: unknown;
-      /** `code`: that of a `ServiceError`. */
+      /** `code`: the code of a `ServiceError`. */
       readonly error?: PlainError & { readonly code?: ErrorCode };
     }
   /** Requests a `pong`. A node function that blocks the thread prevents the answer. */

@@ -1,4 +1,4 @@
-import { ServiceError, toPlainError } from "../model/errors.ts";
+import { type PlainError, ServiceError, toPlainError } from "../model/errors.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { Host } from "../ports/node-host.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -7,9 +7,14 @@ import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 import { WorkerSlot, type WorkerCall } from "./worker-slot.ts";
 
-/** Milliseconds before a new worker replaces one that ended; doubled after each that ended before it was ready, up to the longest. */
+/**
+ * Milliseconds before a new worker replaces one that ended. Doubled, up to the longest delay, for each worker that
+ * ended before it was ready.
+ */
 const RESTART_DELAY = 200;
 const LONGEST_RESTART_DELAY = 10_000;
+
+const CLOSED: PlainError = { error: "WorkerLostError", message: "The worker threads have been closed" };
 
 export interface WorkerPoolDeps {
   readonly count: number;
@@ -41,7 +46,7 @@ class WorkerPool implements Host {
   readonly #slots = new Set<WorkerSlot>();
   #waiting: WorkerCall[] = [];
   #closed = false;
-  /** Workers that ended before they were ready, since the last one that was. */
+  /** The number of workers that ended before they were ready, since a worker was last ready. */
   #failedStarts = 0;
 
   constructor(deps: WorkerPoolDeps) {
@@ -65,13 +70,15 @@ class WorkerPool implements Host {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#slots].map((slot) => slot.close()));
+    for (const call of this.#waiting.splice(0)) this.#assign(call);
     await this.#deps.local.close();
   }
 
   #assign(call: WorkerCall): void {
     const { signal } = call.io;
-    // Aborted while it waited.
+    // The call was aborted while it waited.
     if (signal.aborted) return call.settle({ kind: "failed", error: toPlainError(signal.reason) });
+    if (this.#closed) return call.settle({ kind: "failed", error: CLOSED });
     let best: WorkerSlot | undefined;
     for (const slot of this.#slots) {
       if (slot.isReady && (best === undefined || slot.load < best.load)) best = slot;

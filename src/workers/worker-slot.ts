@@ -18,7 +18,7 @@ export interface WorkerCall {
 }
 
 interface RunningCall extends WorkerCall {
-  /** Event ids of its messages, by their number in the worker. */
+  /** The event ids of the call's messages, by the number that the worker gives each message. */
   readonly messages: number[];
   readonly removeListener: () => void;
 }
@@ -28,7 +28,10 @@ export interface WorkerSlotDeps {
   readonly logger: Logger;
   /** Called when the worker is ready to take calls: after its start, and each time it answers again. */
   ready(): void;
-  /** Called when the worker has ended. `notBegun`: its calls that can run elsewhere; those that it began fail. */
+  /**
+   * Called when the worker has ended. `notBegun`: the calls that it had not begun, which can run elsewhere. The calls
+   * that it had begun fail.
+   */
   ended(notBegun: readonly WorkerCall[]): void;
 }
 
@@ -47,7 +50,7 @@ export class WorkerSlot {
   #isOver = false;
   #unansweredPings = 0;
   #watch: Cancel | undefined;
-  /** The error if its graphs could not be loaded. */
+  /** Why the worker could not load its graphs; undefined: it could, or has not tried yet. */
   failure: string | undefined;
 
   constructor(thread: WorkerThread<ToWorker, readonly FromWorker[]>, deps: WorkerSlotDeps) {

@@ -18,6 +18,7 @@ const payment = setup({
 }).createMachine({
   id: "payment",
   initial: "asking",
+  entry: sendParent({ type: "BEGUN" }),
   context: ({ input }) => ({ amount: input.amount, receipt: null }),
   output: ({ context }) => context.receipt,
   invoke: { src: "counter", id: "attempts" },
@@ -125,6 +126,29 @@ describe.each(lines)("child machines as subgraphs, over %s", (_, connect) => {
       checkpoint_map: null,
     } as never)) as unknown as State;
     expect(own.values).toEqual(child.values);
+  });
+
+  test("are listed as the subgraphs of the assistant's graph, with the schemas of their states", async () => {
+    const { app, client } = await started(connect);
+    const own = await client.assistants.getSubgraphs("order");
+    expect(Object.keys(own)).toEqual(["payment"]);
+    const all = await client.assistants.getSubgraphs("order", { recurse: true });
+    expect(Object.keys(all)).toEqual(["payment", "payment|counter"]);
+    expect(all["payment|counter"]).toMatchObject({
+      graph_id: "counter",
+      state_schema: { properties: { count: { default: 0 }, __state__: {}, __output__: {} } },
+      input_schema: { properties: {} },
+    });
+    // It begins with an event for its parent, which it needs for that.
+    expect(all["payment"]?.state_schema?.properties).toMatchObject({ receipt: { default: null } });
+    const read = async (path: string) =>
+      (await fetch(`${app.url}/assistants/order/subgraphs/${path}`)).json();
+    expect(Object.keys((await read("payment")) as object)).toEqual(["payment"]);
+    expect(await read("payment%7Ccounter")).toEqual({});
+    expect(Object.keys((await read("payment:1%7Ccounter:2?recurse=true")) as object)).toEqual([
+      "payment|counter",
+    ]);
+    expect(await read("nothing?recurse=true")).toEqual({});
   });
 
   test("show their events under their namespace to those who ask for subgraphs", async () => {

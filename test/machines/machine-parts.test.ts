@@ -10,7 +10,7 @@ import {
 } from "xstate";
 import { kindOfActor } from "../../src/machines/actor-logic.ts";
 import { PromiseActors } from "../../src/machines/promise-actors.ts";
-import { type ActorResult, isHandled } from "../../src/machines/machine-driver.ts";
+import { type ActorResult, isHandled, type RunningActor } from "../../src/machines/machine-driver.ts";
 import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
 
@@ -82,32 +82,77 @@ describe("PromiseActors", () => {
     };
   };
   const { signal } = new AbortController();
+  const started = (one: RunningActor, of = signal) => ({
+    start: () => one,
+    emit: () => undefined,
+    signal: of,
+  });
 
   test("the first result ends the wait for the others, and a second wait finds the same actor", async () => {
     const live = new PromiseActors();
     const [a, b] = [actor(), actor()];
-    const waits = [live.next("r", "a", () => a, signal), live.next("r", "b", () => b, signal)];
+    const waits = [live.next("r", "a", started(a)), live.next("r", "b", started(b))];
     a.end(1);
     expect(await Promise.all(waits)).toEqual([{ output: 1 }, undefined]);
     b.end(2);
-    const again = () => {
+    const start = () => {
       throw new Error("it is at work already");
     };
-    expect(await live.next("r", "b", again, signal)).toEqual({ output: 2 });
+    expect(await live.next("r", "b", { ...started(b), start })).toEqual({ output: 2 });
   });
 
   test("actors that are not retained, and those of an aborted task, are stopped", async () => {
     const live = new PromiseActors();
     const [a, b] = [actor(), actor()];
     const abort = new AbortController();
-    const waits = [live.next("r", "a", () => a, abort.signal), live.next("r", "b", () => b, abort.signal)];
+    const waits = [
+      live.next("r", "a", started(a, abort.signal)),
+      live.next("r", "b", started(b, abort.signal)),
+    ];
     live.release("r");
     await Promise.all(waits);
     live.retain("r", new Set(["b"]));
     expect([a.stops(), b.stops()]).toEqual([1, 0]);
-    const wait = live.next("r", "b", () => b, abort.signal);
+    const wait = live.next("r", "b", started(b, abort.signal));
     abort.abort();
     expect(await wait).toBeUndefined();
     expect(b.stops()).toBe(1);
+  });
+
+  test("what an actor emits while no task waits for it is given to the next one, in order", async () => {
+    const live = new PromiseActors();
+    const one = actor();
+    let emits: (event: unknown) => void = () => undefined;
+    const start = (emit: typeof emits) => {
+      emits = emit;
+      emit(1);
+      return one;
+    };
+    const seen: unknown[] = [];
+    const waits = (by: string) =>
+      live.next("r", "a", { start, emit: (event) => seen.push([by, event]), signal });
+    const first = waits("first");
+    live.release("r");
+    await first;
+    emits(2);
+    const second = waits("second");
+    emits(3);
+    one.end("over");
+    await second;
+    expect(seen).toEqual([
+      ["first", 1],
+      ["second", 2],
+      ["second", 3],
+    ]);
+  });
+
+  test("those of a run that is over are stopped, those of others are not", async () => {
+    const live = new PromiseActors();
+    const [a, b] = [actor(), actor()];
+    void live.next("r", "a", started(a));
+    void live.next("other", "b", started(b));
+    live.stop("r");
+    live.stop("r");
+    expect([a.stops(), b.stops()]).toEqual([1, 0]);
   });
 });

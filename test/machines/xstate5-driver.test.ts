@@ -141,3 +141,13 @@ describe("a promise actor that assign spawns", () => {
     expect(late.snapshot).toEqual(ended.snapshot);
   });
 });
+
+test("machines that start each other in a circle are listed once on each way", () => {
+  const actors: Record<string, unknown> = {};
+  const inner = setup({ actors: actors as never }).createMachine({ context: { depth: 1 } });
+  actors["outer"] = setup({ actors: { inner } }).createMachine({ context: ({ input }) => ({ of: input }) });
+  actors["sum"] = sum;
+  const listed = driverOf(actors["outer"]).childMachines();
+  expect(listed.map(({ path }) => path.join("|"))).toEqual(["inner", "inner|outer"]);
+  expect(listed.map(({ firstContext }) => firstContext())).toEqual([{ depth: 1 }, { of: {} }]);
+});

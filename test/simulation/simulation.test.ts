@@ -4,7 +4,7 @@ import { World } from "./world.ts";
 
 /** `SEED=17` replays one world; `SEEDS=10000` runs more, as `npm run simulate` does. */
 const only = process.env["SEED"];
-const seeds = only === undefined ? Number(process.env["SEEDS"] ?? 25) : 1;
+const seeds = only === undefined ? Number(process.env["SEEDS"] ?? 12) : 1;
 const first = only === undefined ? 1 : Number(only);
 
 describe("a simulated server, its clients, its stops and its crashes", () => {

@@ -69,3 +69,31 @@ test("a worker whose graphs can no longer be loaded is started again ever less o
   expect(logged.at(-1)).toEqual({ left: 0, delay_ms: 200 });
   await host.close();
 });
+
+test("calls that wait for a worker when the workers are closed, or come later, fail", async () => {
+  const thread = new ScriptedThread();
+  const starting = startWorkerHost({
+    count: 1,
+    spawn: () => thread,
+    local: { ...local, close: async () => undefined },
+    serves: () => true,
+    scheduler: new Timers(),
+    logger: silentLogger,
+  });
+  thread.send({ t: "ready" });
+  const host = await starting;
+  const call = () =>
+    host.run(
+      {} as Parameters<Host["run"]>[0],
+      { signal: new AbortController().signal } as Parameters<Host["run"]>[1],
+    );
+  // No worker is left, so the call waits for the next one.
+  await thread.terminate();
+  const waiting = call();
+  await host.close();
+  const failed = {
+    kind: "failed",
+    error: { error: "WorkerLostError", message: "The worker threads have been closed" },
+  };
+  expect([await waiting, await call()]).toEqual([failed, failed]);
+});

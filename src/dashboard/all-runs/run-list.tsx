@@ -66,7 +66,8 @@ export function AllRunsList({ query, assistants, prices }: Props) {
       rows.value = shown.map((run) => found.get(run.run_id) ?? run);
     }
     if (cursor !== null) return;
-    // Where no run matched, all would be read again; but those with one status are few, and older runs come to have it.
+    // If the list is empty, only runs since the list was read are counted, because counting all runs would read all of them. With a status
+    // filter, older runs are counted too: they are few, and a run may get the status long after its creation.
     const sinceLoad = new Date(loadedAt.current - CLOCK_DIFFERENCE_MS).toISOString();
     const since = newest ?? (filter.status === undefined ? sinceLoad : filter.created_after);
     const newer = since === undefined ? filter : { ...filter, created_after: since };
@@ -88,7 +89,7 @@ export function AllRunsList({ query, assistants, prices }: Props) {
       attempt(async () => {
         const shown = rows.peek();
         if (shown === null) await load();
-        // Not during an action, which changes what the rows show as well.
+        // Not while an action is in progress, because the action changes the rows too.
         else if (working.peek() === null) await look(shown);
       }),
     LOOK_MS,

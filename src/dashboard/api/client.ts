@@ -41,7 +41,7 @@ const SORTING = {
 
 export interface ThreadListPage {
   readonly rows: readonly ThreadRow[];
-  /** The number of matching threads. */
+  /** The number of matching threads. If many follow this page, the number may be too small, but it shows that there are more. */
   readonly total: number;
 }
 
@@ -72,11 +72,11 @@ export interface WaitingThreads {
 /**
  * Up to this number, waiting threads are sorted by the time when they asked. For that, the server reads all of them
  * (104 ms for 3,000, on a busy machine, 2026-11-26). More threads are sorted by their last change, for which the server
- * has an index; it differs if metadata were edited since.
+ * has an index. The two times differ if the metadata was edited after the thread asked.
  */
 const MAX_EXACT_ORDER = 1_000;
 
-/** Lists the threads that wait for an answer, longest wait first. The state of such a thread changed last when it asked. */
+/** Lists the threads that wait for an answer, longest wait first. The state of such a thread last changed when the thread asked. */
 export async function listWaitingThreads(
   offset: number,
   limit: number,
@@ -178,8 +178,8 @@ export const getRun = (id: string, run: string): Promise<Run> =>
 
 /**
  * The stream modes that the pages need. A run requests them when it is created, because LangGraph.js produces tokens
- * only for runs that request them. `values` is for other clients: joining a run without naming modes gives them the
- * run's own modes.
+ * only for runs that request them. `values` is for other clients: a client that joins the run without naming modes
+ * gets the modes that the run requested.
  */
 const SHOWN = {
   stream_mode: ["values", "debug", "messages-tuple", "custom", "logs"],

@@ -23,7 +23,7 @@ function wind(): void {
 }
 
 wind();
-// Browsers slow down or stop timers of background pages.
+// Browsers slow down or stop the timers of background pages, so the time is updated when the page is shown again.
 document.addEventListener("visibilitychange", tick);
 
 /** Returns the current time. While `isMoving`, the clock ticks faster, and each tick renders the component again. */

@@ -9,15 +9,15 @@ const PAGES = [
 
 interface HeaderProps {
   readonly current: (typeof PAGES)[number][1];
-  /** The address of the page's own start. */
+  /** The address to which the logo links: the start of the page. */
   readonly home: string;
   readonly children: ComponentChildren;
-  /** Buttons beside that of the colours. */
+  /** Buttons that are shown before the button for the colour theme. */
   readonly buttons?: ComponentChildren;
   readonly onHome?: () => void;
 }
 
-/** The header of a page: the way to its start, what it puts there, and the other pages. The inspector's is written like it. */
+/** The header of a page: a link to the page's start, the page's own contents, and links to the other pages. `inspector.html` repeats it. */
 export function SiteHeader({ current, home, children, buttons, onHome }: HeaderProps) {
   return (
     <header class="top">

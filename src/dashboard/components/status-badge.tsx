@@ -41,7 +41,7 @@ export function timeUntil(then: string, at: number): string {
 export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
   const age = ageOf(since, nowTruncatedToSeconds.value);
   return (
-    // The title is made when it is wanted: formatting a page's dates takes longer than drawing the rest of it.
+    // The title is set only when the pointer enters: formatting all dates of a page takes longer than rendering the rest of the page.
     <time
       dateTime={since}
       onMouseEnter={({ currentTarget }) => (currentTarget.title = new Date(since).toLocaleString())}

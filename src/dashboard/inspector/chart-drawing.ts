@@ -40,7 +40,7 @@ export class ChartRenderer {
     return this.#elk;
   }
 
-  /** `key`: identifies the chart in the cache of layouts. */
+  /** Draws a chart as SVG. `key` identifies the chart in the cache of layouts. */
   async draw(chart: ChartModel, key: string): Promise<SVGSVGElement> {
     const laid = this.#laid.get(key) ?? this.start().layout(graphOf(chart));
     this.#laid.set(key, laid);
@@ -176,7 +176,7 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
   return element;
 }
 
-/** Marks the arrows that were taken, and the arrows not taken of states that the run has exited. */
+/** Marks the arrows that runs have taken, and the untaken arrows of states that a run has left. */
 export function markArrows(svg: SVGElement, { chart, taken, left }: ChartWithTakenTransitions): void {
   for (const part of svg.querySelectorAll<SVGElement>("[data-arrow]")) {
     const index = Number(part.dataset["arrow"]);

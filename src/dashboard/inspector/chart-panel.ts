@@ -44,7 +44,7 @@ export class ChartPanel {
     this.#figures.delete(slot);
   }
 
-  /** `ways`: the paths that runs have taken through the graph. */
+  /** Shows the chart of an actor in a slot. `ways`: the paths that runs have taken through the graph. */
   show(slot: ChartSlotKey, actor: Actor, ways: readonly NodePath[]): void {
     const figure = this.#figures.get(slot) ?? this.#add(slot);
     const { element } = figure;

@@ -83,7 +83,7 @@ export class FeedModel {
     this.events.length = 0;
   }
 
-  /** Returns the latest actor of a kind. The graphs of subgraphs do not count. */
+  /** Returns the latest actor of a kind. Actors of subgraphs are left out. */
   latest(kind: FeedMessage["kind"]): Actor | undefined {
     return [...this.actors.values()].findLast(
       (actor) => actor.kind === kind && !actor.id.startsWith("subgraph:"),

@@ -97,7 +97,7 @@ export class RunSubscription {
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // Only a run that is watched live, with a feed, shows that the thread waits. For others, no more has to be read.
+    // Only a run that is watched live, with a feed, shows that the thread waits. For other runs, the thread need not be read.
     if (!isDone(run) || this.feed === null) return { run, waiting: null };
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
     const waiting = pausedRunOf(record, runs);
@@ -110,7 +110,7 @@ export class RunSubscription {
     this.error.value = null;
     this.isMissing.value = false;
     if (!isDone(run)) return;
-    // While the stream is open, the events that are still to come end the trace in more detail.
+    // While the stream is open, the trace is not ended here: the events that are still to come end it with more detail.
     const stream = this.stream.state.peek();
     if (stream !== "open") this.trace.end(Date.parse(run.updated_at));
     if (stream === "ended" && this.trace.tasks.size === 0 && this.trace.steps.length === 0)

@@ -9,12 +9,12 @@ import { ThreadDescriptions } from "./thread-descriptions.ts";
 export const THREADS_PER_REQUEST = 100;
 /** Milliseconds between two reads of the visible pages. */
 const POLL_INTERVAL_MS = 1_000;
-/** The shortest pause between two reads, as a multiple of the first one's duration, so that a slow server gets fewer requests. */
+/** The shortest pause after a read, as a multiple of the read's duration, so that a slow server gets fewer requests. */
 const SHARE = 10;
 const MAX_POLL_INTERVAL_MS = 10_000;
 /**
- * Milliseconds between two counts of all matches. They are counted separately, because the total that a search returns
- * ends after some pages.
+ * Milliseconds between two counts of all matches. They are counted separately, because a search counts only somewhat
+ * beyond its own page.
  */
 const COUNT_EVERY = 5_000;
 

@@ -78,8 +78,8 @@ export class Trace {
   endedAt: number | null = null;
   #last = -1;
   /**
-   * The tries of each task, counted from the events of the stream. The inspector's feed reports more tries of a live
-   * run, but not in one order with the stream, so those are counted in `Task.tries` only.
+   * The tries of each task, counted from the events of the stream. The inspector's feed reports tries of a live run
+   * too. Its order relative to the stream is not known, so tries from the feed are counted in `Task.tries` only.
    */
   readonly #tries = new Map<string, { count: number; hasFailed: boolean }>();
   /** Epoch milliseconds: the time of the last event that has a time. */

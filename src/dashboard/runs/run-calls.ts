@@ -3,7 +3,7 @@ import { type ChatMessage, isMessage, toChatMessage, uniqueNames } from "../live
 import type { Task, Trace } from "../live/trace.ts";
 import type { TimelineGroup } from "./timeline-rows.ts";
 
-/** A model call. Its start and end times are not known: the stored events have only those of its task. */
+/** A model call. Its start and end times are not known: the stored events have only the times of its task. */
 interface ModelCall {
   readonly kind: "model";
   readonly id: string;
@@ -80,7 +80,7 @@ export function callsByTask(
   return new Map([...owned].map(([task, messages]) => [task, messages.flatMap(callsOf)]));
 }
 
-/** `whole`: the message as a task returned it, which may contain more than was streamed. */
+/** Makes the model call of a message. `whole`: the message as a task returned it, which may contain more than was streamed. */
 function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, prices: Prices): ModelCall {
   const usage = streamed.usage ?? whole?.usage ?? null;
   const models = uniqueNames(streamed.models, whole?.models ?? []);

@@ -2,7 +2,7 @@ import type { Task } from "../live/trace.ts";
 import type { TimelineGroup, TimelineRow } from "./timeline-rows.ts";
 
 /**
- * Returns the critical path of a run: in each superstep the task that ended last, and within its subgraph the same.
+ * Returns the critical path of a run: in each superstep the task that ended last, and likewise within its subgraph.
  * Only a faster task on this path makes the run faster. Empty if no tasks ran in parallel, because the path would then
  * contain all tasks.
  */
@@ -12,7 +12,7 @@ export function slowestPath(groups: readonly TimelineGroup[]): ReadonlySet<Task>
   return path.size === begun.length ? new Set() : path;
 }
 
-/** `lines`: tasks of one superstep at this depth, each followed by the tasks of its subgraph. */
+/** Returns the path through one superstep. `lines`: its tasks at this depth, each followed by the tasks of its subgraph. */
 function pathThrough(lines: readonly TimelineRow[], depth: number): readonly Task[] {
   const heads = lines.flatMap(({ task, depth: own }, at) =>
     own === depth && task.begunAt !== null ? [{ task, at }] : [],

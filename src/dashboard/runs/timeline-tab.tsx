@@ -50,7 +50,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const [most, setMost] = useState(MAX_TASKS);
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!isDone(run));
-  // Subscribes to the events as well: those of an ended run arrive after its record, which does not change any more.
+  // Also subscribes to the events: the events of an ended run arrive after its record, and the record no longer changes.
   void watch.changes.count;
   const { trace } = watch;
   const { query } = currentLocation.value;

@@ -10,7 +10,7 @@ export interface Series {
   /** Formats a value with its unit. */
   readonly unit: (value: number) => string;
   readonly values: readonly (number | null)[];
-  /** The current value, if it is not the last one. */
+  /** The current value. Absent: it is the last of `values`. */
   readonly now?: number | null;
   /** A second line for a part of the values, such as failed runs. `isBad`: it is drawn in the colour of errors. */
   readonly below?: { readonly values: readonly (number | null)[]; readonly isBad: boolean };

@@ -51,7 +51,7 @@ export function parseMetrics(text: string, at: number): MetricsSample {
 
 const ESCAPED: { readonly [letter: string]: string } = { n: "\n", '"': '"', "\\": "\\" };
 
-/** The labels of earlier samples by their text, because each sample of five minutes has the same ones. */
+/** Parsed labels by their text. Each sample of five minutes has the same labels, so they are parsed and stored once. */
 const knownLabels = new Map<string, MetricSampleLabels>();
 const MAX_KNOWN_LABELS = 1_000;
 

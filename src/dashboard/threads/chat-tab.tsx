@@ -97,7 +97,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   );
 }
 
-/** One object, so that a page without a state is not read again. */
+/** The values of a thread without a state. It is always the same object, so that a new rendering does not count as a change of the values. */
 const NOTHING: JsonRecord = {};
 
 /** Returns the newest known state: the record's, or a later one from the stream. */
@@ -141,7 +141,7 @@ function workOf(trace: Trace | undefined): string {
   return names.length === 0 ? "Running…" : `${[...new Set(names)].join(", ")}…`;
 }
 
-/** Keeps the view scrolled to the end, unless the user has scrolled away from it. `wanted`: the message that is shown instead. */
+/** Keeps the view scrolled to the end, unless the user has scrolled away from it. `wanted`: the id of a message to show instead of the end. */
 function useFollow(on: readonly unknown[], wanted: string | null) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(wanted === null);
@@ -155,19 +155,19 @@ function useFollow(on: readonly unknown[], wanted: string | null) {
     const look = () => {
       const { scrollTop, scrollHeight, clientHeight } = current;
       const distance = scrollHeight - scrollTop - clientHeight;
-      // New content does not move what is visible, and content that goes leaves the view at the end: only the user scrolls up.
+      // Only the user scrolls up: added content does not move what is visible, and when content is removed, the view stays at the end.
       if (distance < 2) isAtEnd.current = true;
       else if (scrollTop !== last) isAtEnd.current = scrollTop > last && (isAtEnd.current || distance < 60);
       last = scrollTop;
     };
-    // A smooth scroll would pass through all messages, and end where the end was assumed to be.
+    // Jumps to the edge at once. A smooth scroll would pass through all messages, and stop at the end that was estimated at its start.
     const jump = (event: KeyboardEvent) => {
       if ((event.key !== "End" && event.key !== "Home") || event.target !== current) return;
       event.preventDefault();
       isAtEnd.current = event.key === "End";
       current.scrollTop = isAtEnd.current ? current.scrollHeight : 0;
     };
-    // The form below may take some of its height.
+    // The conversation gets less height when the form below it grows.
     const resize = new ResizeObserver(follow);
     resize.observe(current);
     current.addEventListener("scroll", look, { passive: true });

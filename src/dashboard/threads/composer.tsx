@@ -29,7 +29,7 @@ export function Composer({
   const [answering, setAnswering] = useState<string | boolean>(false);
   const unfinished = watch.runs.value.filter((run) => !isDone(run));
   const isBusy = unfinished.length > 0;
-  // Until its answer is accepted, the question stays with what the user has entered: the answer may have to be corrected.
+  // A question and the user's input stay visible until the answer is accepted, because the user may have to correct it.
   const isWaiting = answering === true || unfinished.every(({ run_id }) => run_id === answering);
   const asked = isWaiting ? interruptsOf(state) : [];
   // Reads each open question from the server, for the schema of its answer. If that fails, the user enters the answer as JSON.

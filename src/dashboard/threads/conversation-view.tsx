@@ -6,7 +6,7 @@ import { useVirtualizer } from "../components/use-virtualizer.ts";
 import { toChatMessage } from "../live/chat-messages.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 
-/** Pixels: what a message takes beside its text. */
+/** Pixels: the height of a message without its text. */
 const FRAME_HEIGHT = 44;
 /** Pixels. */
 const LINE_HEIGHT = 22;
@@ -26,13 +26,13 @@ interface ConversationViewProps {
   readonly messages: readonly JsonRecord[];
   /** The names of called tools, by call id. */
   readonly calls: ReadonlyMap<string, string>;
-  /** The id of the message of the page's address. */
+  /** The id of the message that the page's address names; null if it names none. */
   readonly wanted: string | null;
   /** The element that scrolls. */
   readonly scroll: { readonly current: HTMLElement | null };
   /** Whether the view stays at the end of the conversation. */
   readonly isFollowing: () => boolean;
-  /** Called after the list has got another height. */
+  /** Called when the height of the list has changed. */
   readonly onResize: () => void;
 }
 
@@ -56,7 +56,8 @@ export function ConversationView({
     getItemKey: (index) => idOf(messages[index]) || index,
     rangeExtractor: (range) => indexesOf(range, focused.current),
   });
-  // Messages that turn out higher or lower than assumed move those below them, which must stay where they are seen.
+  // A message that is higher or lower than estimated moves the messages below it. The scroll position is adjusted, so that the visible
+  // messages stay where they are.
   virtual.shouldAdjustScrollPositionOnItemSizeChange = (
     { key, start, end },
     _,
@@ -73,7 +74,7 @@ export function ConversationView({
   }, [wanted, wantedIndex >= 0]);
   useEffect(() => {
     const { current } = scroll;
-    // The user scrolls while the wanted message is still being approached.
+    // If the user scrolls before the wanted message is reached, the page's own scrolling ends.
     const stop = () => virtual.cancelScroll();
     for (const event of USER_EVENTS) current?.addEventListener(event, stop, { passive: true });
     return () => {
@@ -109,7 +110,7 @@ export function ConversationView({
   );
 }
 
-/** Estimates the height that a message has before it is drawn, so that the scroll bar tells the truth roughly. */
+/** Estimates the height of a message that is not drawn yet, so that the scroll bar is roughly right. */
 function assumedHeight(message: JsonRecord | undefined): number {
   const { text, calls } = toChatMessage(message ?? {});
   const count = text
@@ -129,7 +130,7 @@ const indexOfRow = (target: EventTarget | null): number | null => {
   return index === undefined ? null : Number(index);
 };
 
-/** Returns what is drawn of a list. `focused`: the row that keeps the keyboard's place while others are scrolled to. */
+/** Returns the indexes of the rows to draw. `focused`: the row with the keyboard focus, which is drawn even if it is out of view. */
 function indexesOf(range: Range, focused: number | null): number[] {
   if (range.count <= WHOLE) return Array.from({ length: range.count }, (_, index) => index);
   const indexes = defaultRangeExtractor(range);

@@ -23,7 +23,7 @@ function metaQuestions({
   });
 }
 
-/** Formats a question, of a machine too, as one line of at most `most` characters. */
+/** Formats a question, which may be that of a machine, as one line of at most `most` characters. */
 export function questionLine(value: unknown, most?: number): string {
   const events = awaitedEvents({ value });
   if (events === null || !isJsonRecord(value)) return toLine(value, most);

@@ -33,7 +33,7 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
     [watch.id, isAtWork, JSON.stringify(values["__state__"])],
   );
   const events = isAtWork ? (possible.value ?? []) : [];
-  // An event that was chosen in an earlier state counts no more.
+  // An event that was chosen before the possible events changed is no longer chosen.
   const key = events.join();
   const chosen = choice?.of === key ? choice.event : undefined;
   if (events.length === 0 && sent.length === 0) return null;

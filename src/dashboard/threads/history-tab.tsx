@@ -10,7 +10,7 @@ import { CheckpointView } from "./checkpoint-view.tsx";
 const MAX_CHECKPOINTS = 200;
 /** The number of states read at first, however large they are. */
 const FIRST_CHECKPOINTS = 20;
-/** Characters: more states are read only as long as all together are likely to be shorter. */
+/** Characters: more states are read only if all of them together are likely to be shorter than this. */
 const MAX_HISTORY_CHARACTERS = 4_000_000;
 
 /** The states of a thread over time (time travel). */

@@ -23,7 +23,7 @@ interface AnswersProps {
   readonly questions: readonly InterruptQuestion[];
   /** True: no answer can be sent any more. */
   readonly isClosed?: boolean;
-  /** Why the last answer was refused; null: it was not. */
+  /** Why the last answer was refused; null if it was not refused. */
   readonly refusal: string | null;
   /** Called with the answers by the ids of their questions. Resolves with the reason if they are refused, else with null. */
   readonly onAnswer: (answers: JsonRecord) => Promise<string | null>;

@@ -12,7 +12,7 @@ interface BubbleProps {
   readonly node?: string | undefined;
   /** The address of the message. */
   readonly href?: string;
-  /** The address of the page is that of this message. */
+  /** Whether the page was opened by the address of this message. */
   readonly isWanted?: boolean;
   /** The place in a list of which only a part is drawn. */
   readonly place?: {

@@ -1,7 +1,10 @@
 import type { JsonRecord, JsonSchema } from "../api/records.ts";
 import { formErrors, simplifySchema } from "../components/form-schema.ts";
 
-/** Input with which a graph can be tried: a greeting where it takes messages, and something for each required value; null: it needs more. */
+/**
+ * Returns an example input with which a graph can be tried: a greeting if the graph takes messages, and an example of each required value.
+ * Null if such an input does not match the schema.
+ */
 export function exampleInput(schema: JsonSchema | null): JsonRecord | null {
   const root = schema ?? {};
   const talk = messagesProperty(schema);

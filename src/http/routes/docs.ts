@@ -14,7 +14,7 @@ export function docsRoutes(deps: RouteDeps, routes: () => readonly Route[]): rea
       path: "/openapi.json",
       access: "public",
       async handle(call) {
-        // Loaded at the first request, to keep the start fast.
+        // This module is loaded at the first request, to keep the start fast.
         const { openApiOf } = await import("../openapi/document.ts");
         // Leaves out routes that the configuration has disabled.
         const served = () => routes().filter(({ path }) => access.path(`${mount}${path}`) !== undefined);

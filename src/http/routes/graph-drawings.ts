@@ -3,7 +3,7 @@ import type { SubgraphQuery } from "../../service/graph-drawings.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { Route } from "../router.ts";
 
-/** Drawings and schemas of an assistant's graph. */
+/** The routes for the drawings and schemas of an assistant's graph. */
 export function drawingRoutes(): readonly Route[] {
   async function subgraphs(call: RouteCall, ns: string | undefined): Promise<void> {
     const recurse = call.query.flag("recurse") ?? false;

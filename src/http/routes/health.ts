@@ -39,10 +39,10 @@ export function healthRoutes({ about, ready, metrics, metricsHistory }: RouteDep
     },
     { method: "GET", path: "/live", access: "public", handle: alive },
     { method: "GET", path: "/ready", access: "public", handle: able },
-    // Clients request it before they have a key.
+    // Clients request `/info` before they have a key.
     { method: "GET", path: "/info", access: "public", handle: (call) => call.json(info()) },
     {
-      // Needs a key if there are keys: it reveals what all tenants do.
+      // This route needs a key if there are keys, because the metrics show what all tenants do.
       method: "GET",
       path: "/metrics",
       async handle(call) {

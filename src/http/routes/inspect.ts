@@ -9,7 +9,7 @@ import { invalidUuid } from "../../schemas/error-to-response.ts";
 import type { Route } from "../router.ts";
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 
-/** The inspector's charts and actors. Their events are on the WebSocket `/inspect`. */
+/** The routes for the inspector's charts and actors. The actors' events are on the WebSocket `/inspect`. */
 export function inspectRoutes({ inspect }: RouteDeps): readonly Route[] {
   return [
     {

@@ -21,7 +21,7 @@ export function machineEventRoutes(deps: RouteDeps): readonly Route[] {
         const run = await sendEvent(deps, call);
         const { run_id, thread_id } = run;
         const headers = { ...JSON_HEADERS, "content-location": runPath(run) };
-        // The status at admission, as for runs.
+        // The status that the run had when it was admitted, as in the responses of the routes for runs.
         call.send(202, headers, JSON.stringify({ run_id, thread_id, status: "pending" }));
       },
     },

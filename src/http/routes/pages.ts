@@ -25,7 +25,8 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
       handle(call) {
         const { path } = call.request;
         if (!wantsPage(call.request.header("accept"))) return call.json(links);
-        // The page's links are relative, so its path must end with a slash, with and without a prefix.
+        // The page's links are relative, so the page's path must end with a slash. The redirect is relative too, because a
+        // proxy may have removed a prefix from the path.
         if (!path.endsWith("/"))
           return call.send(307, { ...HTML_PAGE_HEADERS, location: `${path.replace(/^.*\//, "./")}/` });
         sendPage(deps, call, "dashboard.html");

@@ -29,7 +29,7 @@ import {
 /** The part of a run's events that a client wants. */
 interface Wanted {
   readonly modes: StreamModeList;
-  /** Undefined: all namespaces that the run streams. */
+  /** The namespaces to show; undefined: all that the run streams. */
   readonly namespaces: readonly string[] | undefined;
 }
 
@@ -157,7 +157,7 @@ class Views {
     let view = this.#made.get(key);
     if (view === undefined) {
       view = createView(modes, subgraphs, sseFormat);
-      // Limited, because a client can request any number of combinations of modes.
+      // The cache is limited, because a client can request any number of combinations of modes.
       if (this.#made.size < 256) this.#made.set(key, view);
     }
     return view;

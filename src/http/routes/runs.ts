@@ -110,8 +110,8 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         const shown = started.map((run) => {
           return { ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" };
         });
-        // Sent in one piece, because the nodes of these runs begin in the next turn of the event loop. A node that
-        // computes for long would delay further pieces.
+        // The response is sent in one piece, because the nodes of these runs begin in the next turn of the event loop.
+        // A node that computes for long would delay further pieces.
         if (memorySizeOf(shown) < MAX_WHOLE_BATCH) call.json(shown);
         else await sendList(call, shown);
       },

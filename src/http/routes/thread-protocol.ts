@@ -60,7 +60,7 @@ export function protocolRoutes({
   return [
     { method: "POST", path: "/threads/:thread_id/commands", access: "users", handle: command },
     { method: "POST", path: "/threads/:thread_id/stream/events", access: "users", handle: stream },
-    // The path that the protocol's specification names.
+    // The same stream, under the path that the protocol's specification names.
     { method: "POST", path: "/threads/:thread_id/stream", access: "users", handle: stream },
   ];
 }

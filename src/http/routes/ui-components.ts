@@ -43,7 +43,7 @@ export function componentRoutes({ components }: RouteDeps): readonly Route[] {
     {
       method: "GET",
       path: "/ui/:agent/:file",
-      // Script tags send no key.
+      // Public, because script tags send no key.
       access: "public",
       async handle(call) {
         const { files } = await bundleOf(call.param(0));

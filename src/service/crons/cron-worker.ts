@@ -123,7 +123,7 @@ export class CronWorker {
     if (this.#stopped) return true;
     try {
       const cron = await book.find(at);
-      // The cron has been changed since the lookup.
+      // The cron was deleted or changed after the list of due crons was read.
       if (cron === undefined || cron.next !== at.slot) return true;
       const isOver = await this.#fire(at, cron);
       await book.change(at, (now) => {
@@ -143,7 +143,7 @@ export class CronWorker {
   /** Starts the run of a slot. Returns true if the cron's runs can never start any more. */
   async #fire(at: DueCron, cron: CronRecord): Promise<boolean> {
     const { clock, crons, logger } = this.#deps;
-    // The slot was missed, and the cron's end time has passed.
+    // A slot that was missed is not made up for once the cron's end time has passed.
     if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - RETRY_PAUSE_MS)
       return false;
     try {
@@ -152,7 +152,7 @@ export class CronWorker {
     } catch (cause) {
       if (!(cause instanceof ServiceError) || PASSING.has(cause.code)) throw cause;
       const { code, message } = cause;
-      // The slot's run has ended and been deleted.
+      // The slot's run was started earlier, and has ended and been deleted since.
       if (code === "request.gone") return false;
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
       // A resource that the user may not reach looks as if it did not exist; but the rules may change again, so the cron stays.
@@ -163,7 +163,8 @@ export class CronWorker {
   #start({ tenant, slot }: DueCron, cron: CronRecord): Promise<RunRecord> {
     const { cron_id, thread_id: thread, user = null } = cron;
     const runs = this.#deps.runsOf(user);
-    // Copied, because the rules for users may change it, and the record may be shared.
+    // The project's rules for users may change the request, and parts of it belong to the cron's record. So they get a
+    // copy.
     const request = user === null ? cronRunRequest(cron) : structuredClone(cronRunRequest(cron));
     // The cron's id and slot identify the request, so its content need not be compared. With `neverExpires` the key stays valid however late the
     // retry comes.

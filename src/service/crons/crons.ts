@@ -66,8 +66,8 @@ export interface CronOwner {
 }
 
 /**
- * Crons. `permits` decides, by the metadata of a cron, whether the request may reach it. One that the request may not reach counts as
- * missing.
+ * Crons. `permits` decides, by the metadata of a cron, whether the request may reach it. A cron that the request may
+ * not reach counts as missing.
  */
 export interface Crons {
   /** @throws ServiceError `validation.failed`, `assistant.not_found` */

@@ -40,7 +40,7 @@ function inTime(call: () => unknown, scheduler: Scheduler): Promise<unknown> {
     const cancel = scheduler.after(EMBEDDING_TIMEOUT_MS, () =>
       reject(new Error(`it gave no answer in ${EMBEDDING_TIMEOUT_MS / 1000} s`)),
     );
-    // Called inside a promise, so that a synchronous throw becomes a rejection too.
+    // The embedder is called inside a promise, so that a synchronous throw becomes a rejection too.
     new Promise((given) => given(call())).then(resolve, reject).finally(cancel);
   });
 }

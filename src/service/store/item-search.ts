@@ -39,8 +39,8 @@ interface Candidate {
 /**
  * A page of the items under a prefix. With a query, the most similar items come first, then items without vectors;
  * otherwise the last updated come first. The scan reads items without their values, and only a small number of them
- * stay in memory; values are read in the order of the answer, and only as many as the page, and the filter if there is
- * one, require. With a query, every vector under the prefix is read and compared.
+ * stay in memory. Values are read in the order of the answer: without a filter only those of the page, with a filter
+ * until the page is full. With a query, every vector under the prefix is read and compared.
  */
 export async function searchItems(items: StoreItems, search: ItemSearch): Promise<readonly ItemMatch[]> {
   const { tenant, op, now, test, gate, at, share } = search;

@@ -32,7 +32,7 @@ export interface StorePolicy {
   readonly defaultTtl: number | null;
   /** Default of `refresh_ttl`: whether a read restarts an item's lifetime. */
   readonly refreshOnRead: boolean;
-  /** Absent: there is no semantic search. */
+  /** The configuration of semantic search; absent: there is no semantic search. */
   readonly index?: StoreIndex;
   /** The reason why the configured index is not available. Queries are refused with this text. */
   readonly noIndex?: string;
@@ -147,7 +147,7 @@ export function createStore(deps: StoreDeps): Store {
           // No item has an empty namespace.
           const found = op.namespace.length === 0 ? undefined : await items.find(tenant, op);
           if (found === undefined || !isUnexpired(found, now)) return null;
-          // Treated as missing, so that the caller does not learn whether the item exists.
+          // The item is treated as missing, so that the caller does not learn whether it exists.
           if (permission !== undefined && !allowsItem(permission, found)) return null;
           return shown(found, await refresh(tenant, [found], op.refresh_ttl));
         };

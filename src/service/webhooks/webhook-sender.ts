@@ -30,7 +30,7 @@ export type AttemptOutcome =
   | { readonly kind: "delivered" }
   | {
       readonly kind: "again" | "never";
-      /** Null when there was no answer. */
+      /** The status of the receiver's response; null when there was no response. */
       readonly status: number | null;
       readonly error: string;
       /** Milliseconds that the receiver requested before the next attempt. */

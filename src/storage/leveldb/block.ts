@@ -53,7 +53,7 @@ const LAST_ENDS_BEHIND = KEYS_WITHIN / 2;
 
 /**
  * The first and the last key of a block whose checksum is right. Decompresses only the start of a large block.
- * @throws FormatError if the keys are not found in it
+ * @throws FormatError if the keys are not found in that part
  */
 export function firstAndLastKeyOf(
   bytes: Buffer,

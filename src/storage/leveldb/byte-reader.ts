@@ -17,7 +17,7 @@ export class ByteReader {
     return this.at >= this.#end;
   }
 
-  /** A number in groups of seven bits, the lowest first. Exact up to 2^53. */
+  /** Reads a number that is stored in groups of seven bits, the lowest group first. Exact up to 2^53. */
   varint(): number {
     let value = 0;
     for (let factor = 1; factor <= 2 ** 63; factor *= 128) {
@@ -34,7 +34,7 @@ export class ByteReader {
     return this.bytes.subarray(this.at, (this.at += length));
   }
 
-  /** A byte string: its length, then its bytes. */
+  /** Reads a byte string: its length, then its bytes. */
   text(): Buffer {
     return this.take(this.varint());
   }

@@ -17,7 +17,10 @@ export interface TableBounds {
   readonly first: Buffer;
 }
 
-/** After a damaged block, only blocks with at most this many bytes are searched for. Larger ones, each with one large value, are lost. */
+/**
+ * After a damaged block, only blocks with at most this many bytes are searched for. Larger blocks, each with one large
+ * value, are lost.
+ */
 const LARGEST = 64 * 1024;
 /** The most bytes that one search may read in total. They take about a second. */
 const MAX_SEARCH_BYTES = 512 * 1024 * 1024;
@@ -49,7 +52,8 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
       continue;
     }
     const block = dataOf(bytes, at, end - at, blocks.at(-1)?.last, bounds);
-    // Undefined for the filter and the index, which follow the data blocks: their keys do not come after the last key of the data.
+    // `block` is undefined for the filter and the index, which follow the data blocks: their keys do not come after the
+    // last key of the data.
     if (block !== undefined) blocks.push(block);
     isBlockStart = true;
     at = end + BLOCK_TRAILER_BYTES;
@@ -130,7 +134,7 @@ function looksLikeBlock(bytes: Buffer, at: number): boolean {
   let next = at;
   while (next < at + 4 && (bytes[next] as number) >= 128) next++;
   const tag = bytes[++next];
-  // Compressed bytes can only begin with a literal.
+  // Data that Snappy has compressed always begins with a literal.
   if (tag === undefined || (tag & 3) !== 0) return false;
   return looksLikeEntry(bytes, next + 1 + Math.max(0, (tag >>> 2) - 59));
 }

@@ -63,7 +63,7 @@ export function* checkTable(
     return;
   }
   if (bytes.length !== size) {
-    // An intact table with the wrong size is another table.
+    // A table without a wrong checksum, but with the wrong size, is not the table that the manifest means.
     yield { what: sizeIs(bytes, size), range: bounds ?? WHOLE_KEY_RANGE };
     return;
   }

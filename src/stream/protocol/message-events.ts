@@ -24,7 +24,7 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
 /** The most messages that are tracked as being streamed at the same time. */
 const MAX_STREAMING_MESSAGES = 256;
 
-/** Emits the messages of one run as protocol events: streamed messages, and those that nodes return whole. */
+/** Emits the messages of one run as protocol events: streamed messages, and messages that nodes return whole. */
 export class MessageEvents {
   readonly #emit: MessageEventHandler;
   readonly #streaming = new Map<number, Streaming>();

@@ -6,7 +6,10 @@ export interface ProtocolEvent {
   readonly seq: number;
   readonly id: string;
   readonly method: string;
-  /** The channel of the event. Clients subscribe to channels; one that begins with `custom:` belongs to `custom` too. */
+  /**
+   * The channel of the event. Clients subscribe to channels. A channel that begins with `custom:` belongs to `custom`
+   * too.
+   */
   readonly channel: string;
   readonly namespace: readonly string[];
   /** The whole event as JSON text. */
@@ -21,7 +24,10 @@ export interface EventOrigin {
   readonly node?: unknown;
 }
 
-/** Collects events, and gives the events of each fact the thread's event numbers that the fact takes. */
+/**
+ * Collects the protocol events of facts and numbers them. A fact takes some of the thread's event numbers, and its
+ * events get these numbers in order.
+ */
 export class EventNumbering {
   readonly events: ProtocolEvent[] = [];
   #next = 0;

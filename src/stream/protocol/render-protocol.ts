@@ -43,7 +43,7 @@ export function protocolSse(
  * dropped and translated again, because a {@link Translator} gets each fact only once.
  */
 export function mayBeLarge({ entry, data }: ChunkSlice): boolean {
-  // The size of a chunk that was read from storage is unknown.
+  // The weight is 0 for a chunk that was read from storage. Then the size is estimated below.
   if (entry.weight > 0) return entry.weight > LARGE_OUTPUT;
   let size = 0;
   for (const [i, fact] of entry.chunk.facts.entries()) {

@@ -123,7 +123,7 @@ export class Translator {
 
   /** Emits custom data. An object with a `name` becomes the event's data, on a channel with that name; other data becomes the `payload`. */
   #custom({ ns, json: text }: FactOf<"custom">): void {
-    // Parses only data that may have a `name`, because few have one.
+    // Parses the data only if it may have a `name`. Most custom data has none.
     const data: unknown = text.startsWith("{") && text.includes('"name"') ? JSON.parse(text) : undefined;
     if (!isObject(data) || !Object.hasOwn(data, "name"))
       return this.#put("custom", ns, `{"payload":${text}}`);
@@ -166,7 +166,10 @@ export class Translator {
     });
   }
 
-  /** Emits a request for input, once for each interrupt. The facts of a task above the subgraph, and of the run's pause, repeat its interrupts. */
+  /**
+   * Emits a request for input, once for each interrupt. Several facts report the same interrupt: that of its task,
+   * those of the tasks above its subgraph, and that of the run's pause.
+   */
   #ask(ns: string, interrupts: FactOf<"interrupt">["interrupts"]): void {
     for (const { id, value } of interrupts) {
       if (this.#asked.has(id)) continue;

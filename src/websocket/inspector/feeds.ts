@@ -19,7 +19,7 @@ const MAX_QUERY_CHARACTERS = 1024;
 /** A watching client, and what may be shown to it. */
 interface FeedClient {
   readonly tenant: string;
-  /** Whose share of the sockets it takes. */
+  /** The name under which the client's sockets are counted. */
   readonly budgetOwner: string;
   readonly inspection: ActorInspection;
 }
@@ -38,7 +38,7 @@ interface Asked {
   readonly run: string | null;
 }
 
-/** The close code: 4000 + the HTTP status of the same request. */
+/** The close code for a client without permission: 4000 + the HTTP status that the same request would get. */
 const FORBIDDEN = 4403;
 
 /** The WebSocket `/inspect`, in the message format of `@statelyai/inspect`: one text frame for each message. */

@@ -66,7 +66,7 @@ function base({ id, kind, machine, thread, run }: InspectedActor, { seq, at }: M
     createdAt: String(at),
     id: null,
     _version: FORMAT,
-    // Members of our own, which the vendor's receivers ignore.
+    // Members that Heddle adds. Receivers of `@statelyai/inspect` ignore them.
     seq,
     kind,
     machine,

@@ -12,8 +12,8 @@ import { actorMessage, eventMessage, snapshotMessage, type MessageStamp } from "
 import type { InspectorPeer } from "./inspector-peer.ts";
 
 /**
- * The number of events that are stored for peers that join later. Snapshots are not stored: such a peer gets the current state of each
- * actor.
+ * The number of events that are stored for peers that join later. Snapshots are not stored, because a peer that joins
+ * later gets the current state of each actor.
  */
 const RECENT = 200;
 
@@ -47,7 +47,7 @@ export class ScopeFeed implements Inspector {
   join(viewer: Viewer, recorded: readonly ActorSnapshot[]): void {
     const found = new Map(recorded.map((one) => [one.actor.id, one]));
     const add = (actor: InspectedActor, state: InspectedState) => void found.set(actor.id, { actor, state });
-    // The live actors are read again for each peer, so that they need not be stored for later ones.
+    // The live actors are read again for each peer, so they need not be stored for peers that join later.
     this.#deps.inspection.watch(this.#scope, { actor: add, event: () => undefined, snapshot: add })();
     for (const { actor, state } of found.values()) {
       if (!wants(viewer, actor.run)) continue;

@@ -1,0 +1,371 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  assign,
+  createMachine,
+  fromPromise,
+  log,
+  type PromiseActorLogic,
+  raise,
+  sendTo,
+  setup,
+} from "xstate";
+import { lines } from "./support/clients.ts";
+import { heldCalls } from "./support/latches.ts";
+import { directory, serve } from "./support/server.ts";
+import { post } from "./support/wire.ts";
+
+const connect = (lines[0] as (typeof lines)[number])[1];
+
+type Graphs = NonNullable<NonNullable<Parameters<typeof serve>[0]>["graphs"]>;
+type Values = Readonly<Record<string, unknown>>;
+
+/** Errors that no part of the server has caught: they would end its process. */
+const uncaught: unknown[] = [];
+const note = (error: unknown) => void uncaught.push(error);
+beforeEach(() => void process.on("uncaughtException", note));
+afterEach(() => {
+  process.off("uncaughtException", note);
+  const [first] = uncaught.splice(0);
+  if (first !== undefined) throw first;
+});
+
+async function serving(machine: unknown, data?: string) {
+  const app = await serve({ graphs: { machine } as Graphs, ...(data !== undefined && { data }) });
+  const client = connect(app.url);
+  const { thread_id: thread } = await client.threads.create();
+  const wait = (payload: object, on = thread) =>
+    client.runs.wait(on, "machine", payload as never) as Promise<Values>;
+  return { app, client, thread, wait, path: `${app.url}/threads/${thread}` };
+}
+
+const noted = assign({
+  seen: ({ context, event }: { context: { seen: string[] }; event: { type: string } }) => [
+    ...context.seen,
+    event.type,
+  ],
+});
+
+const turns = async (count: number) => {
+  for (let i = 0; i < count; i++) await new Promise((next) => setImmediate(next));
+};
+
+/** Promise actors side by side, each in a region of its own. */
+const sideBySide = (actors: Record<string, PromiseActorLogic<string, unknown>>) =>
+  setup({ actors }).createMachine({
+    type: "parallel",
+    states: Object.fromEntries(
+      Object.keys(actors).map((src) => [
+        src,
+        {
+          initial: "working",
+          states: { working: { invoke: { src, input: src, onDone: "done" } }, done: { type: "final" } },
+        },
+      ]),
+    ) as never,
+  });
+
+describe("what a promise actor emits", () => {
+  test("is streamed also after another actor has ended, and while none waits for it", async () => {
+    const { work, calls } = heldCalls<string>();
+    const machine = sideBySide({
+      first: fromPromise(work),
+      second: fromPromise(async (given) => {
+        given.emit({ type: "early" });
+        await work(given);
+        given.emit({ type: "late" });
+        return "second";
+      }),
+    });
+    const { client, thread } = await serving(machine);
+    const seen: unknown[] = [];
+    const release = async () => {
+      const [first, second] = await calls(2);
+      first?.open("first");
+      await turns(20);
+      second?.open("go on");
+    };
+    void release();
+    const stream = client.runs.stream(thread, "machine", { input: {}, streamMode: ["custom"] });
+    for await (const { event, data } of stream) if (event === "custom") seen.push(data);
+    expect(seen).toEqual([{ type: "early" }, { type: "late" }]);
+  });
+
+  test("fails the actor where it is no JSON, and the process goes on", async () => {
+    const machine = setup({
+      actors: {
+        emitting: fromPromise(async ({ emit }) => {
+          emit({ type: "big", n: 1n } as never);
+          await turns(3);
+        }),
+      },
+    }).createMachine({
+      context: { why: "" },
+      initial: "working",
+      states: {
+        working: {
+          invoke: {
+            src: "emitting",
+            onDone: "done",
+            onError: {
+              target: "failed",
+              actions: assign({ why: ({ event }) => (event.error as Error).message }),
+            },
+          },
+        },
+        done: { type: "final" },
+        failed: { type: "final" },
+      },
+    });
+    const { wait } = await serving(machine);
+    expect(await wait({ input: {} })).toMatchObject({
+      __state__: "failed",
+      why: "emit.n cannot be stored: it is a bigint",
+    });
+  });
+});
+
+describe("a promise actor that never settles is stopped", () => {
+  test("when the run fails because of another", async () => {
+    const { work, calls } = heldCalls<string>();
+    const { wait } = await serving(sideBySide({ first: fromPromise(work), second: fromPromise(work) }));
+    const run = wait({ input: {} });
+    const [first, second] = await calls(2);
+    first?.fail(new Error("nobody handles this"));
+    await expect(run).rejects.toThrow("nobody handles this");
+    expect(second?.signal.aborted).toBe(true);
+  });
+
+  test("when the run is cancelled while no task waits for the actor", async () => {
+    const { work, calls } = heldCalls<string>();
+    const { work: act, calls: acts } = heldCalls<void>();
+    const machine = setup({
+      actors: { work: fromPromise(work) },
+      actions: { act: () => act({ input: null, signal: AbortSignal.abort() }) },
+    }).createMachine({
+      on: { ACT: { actions: "act" } },
+      initial: "working",
+      states: { working: { invoke: { src: "work" } } },
+    });
+    const { client, thread, path } = await serving(machine);
+    const { run_id } = await client.runs.create(thread, "machine", { input: {} });
+    const [actor] = await calls(1);
+    await post(`${path}/events`, { type: "ACT" });
+    await acts(1);
+    await client.runs.cancel(thread, run_id, true);
+    expect(actor?.signal.aborted).toBe(true);
+  });
+});
+
+describe("a machine that never comes to rest fails its run", () => {
+  const circle = createMachine({
+    initial: "a",
+    states: { a: { always: "b" }, b: { always: "a" } },
+  });
+  const raising = createMachine({
+    entry: raise({ type: "MORE" }),
+    on: { MORE: { actions: raise({ type: "MORE" }) } },
+  });
+
+  test.each([
+    ["always", circle],
+    ["raise", raising],
+  ])("because of %s", async (_, machine) => {
+    const { wait, path } = await serving(machine);
+    await expect(wait({ input: {} })).rejects.toThrow("does not come to rest: it made 10000 transitions");
+    expect((await fetch(path)).status).toBe(200);
+  });
+
+  test("and a child gives its parent that error", async () => {
+    const machine = setup({ actors: { circle } }).createMachine({
+      initial: "on",
+      states: { on: { invoke: { src: "circle", onError: "failed" } }, failed: { type: "final" } },
+    });
+    await expect((await serving(machine)).wait({ input: {} })).rejects.toThrow("does not come to rest");
+  });
+
+  test("one that makes thousands of transitions, and then rests, is none", async () => {
+    const counting = createMachine({
+      context: { n: 0 },
+      initial: "counting",
+      states: {
+        counting: {
+          always: [
+            { guard: ({ context }) => context.n === 5_000, target: "done" },
+            { actions: assign({ n: ({ context }) => context.n + 1 }) },
+          ],
+        },
+        done: { type: "final" },
+      },
+    });
+    expect(await (await serving(counting)).wait({ input: {} })).toMatchObject({ n: 5_000 });
+  });
+});
+
+test("an event whose guard throws is stored while an actor works, and its own run fails", async () => {
+  const { work, calls } = heldCalls<string>();
+  const guard = () => {
+    throw new Error("guard!");
+  };
+  const machine = setup({ actors: { work: fromPromise(work) } }).createMachine({
+    initial: "working",
+    on: { GO: { guard, actions: raise({ type: "OK" }) } },
+    states: {
+      working: { invoke: { src: "work", onDone: "waiting" } },
+      waiting: { on: { OK: "done" } },
+      done: { type: "final" },
+    },
+  });
+  const { client, thread, wait, path } = await serving(machine);
+  const run = wait({ input: {} });
+  const [actor] = await calls(1);
+  const sent = await post(`${path}/events`, { type: "GO" });
+  expect(sent.status).toBe(202);
+  const { run_id } = (await sent.json()) as { run_id: string };
+  actor?.open("worked");
+  await run;
+  await client.runs.join(thread, run_id).catch(() => undefined);
+  expect(await client.runs.get(thread, run_id)).toMatchObject({ status: "error" });
+  expect(await wait({ command: { resume: { type: "OK" } } })).toMatchObject({ __state__: "done" });
+});
+
+test.each([Number.MAX_VALUE, 8.64e15, 2 ** 31, -5, Number.NaN, Number.POSITIVE_INFINITY, 0, 0.5])(
+  "a delay of %d milliseconds is due at a time that exists",
+  async (delay) => {
+    const machine = createMachine({
+      initial: "on",
+      states: {
+        on: { entry: raise({ type: "GO" }, { delay }), on: { GO: "off" } },
+        off: { type: "final" },
+      },
+    });
+    const { timers } = (await (await serving(machine)).wait({ input: {} }))["__snapshot__"] as {
+      timers: readonly [{ readonly due: number }];
+    };
+    const { due } = timers[0];
+    expect(Number.isNaN(new Date(due).getTime())).toBe(false);
+    expect(due > Date.now() + 2 ** 31 - 60_000).toBe(delay >= 2 ** 31 && delay < Number.POSITIVE_INFINITY);
+  },
+);
+
+describe("a context", () => {
+  test.each([
+    ["a list", [1]],
+    ["a text", "abc"],
+    ["a number", 5],
+  ])("that is %s is refused, not changed", async (_, context) => {
+    const { wait } = await serving(createMachine({ context: context as never }));
+    await expect(wait({ input: {} })).rejects.toThrow('context of the machine "(machine)" must be an object');
+  });
+
+  test.each(["__state__", "__snapshot__", "__output__", "__events__", "__version__"])(
+    "with the key %s is refused: it would be lost",
+    async (key) => {
+      const { wait } = await serving(createMachine({ context: { [key]: 1 } }));
+      await expect(wait({ input: {} })).rejects.toThrow(`a key ${key}, which Heddle keeps for itself`);
+    },
+  );
+
+  test.each([
+    ["a Map", { at: new Map() }],
+    ["NaN", { at: Number.NaN }],
+    ["a function", { at: () => 1 }],
+  ])("that holds %s fails the run, which names the place", async (_, context) => {
+    const { wait } = await serving(createMachine({ context: context as object }));
+    await expect(wait({ input: {} })).rejects.toThrow("context.at cannot be stored");
+  });
+
+  test("with keys of Object.prototype, and events of such types, are kept", async () => {
+    const machine = createMachine({
+      context: { constructor: 1, toString: 2, seen: [] } as never,
+      on: { "*": { actions: noted as never } },
+    });
+    const { client, thread, wait, path } = await serving(machine);
+    await wait({ input: {} });
+    for (const type of ["__proto__", "constructor", "hasOwnProperty"]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { run_id } = (await (await post(`${path}/events`, { type })).json()) as { run_id: string };
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await client.runs.join(thread, run_id);
+    }
+    const { values } = (await client.threads.getState(thread)) as { values: Values };
+    expect(values).toMatchObject({ seen: ["__proto__", "constructor", "hasOwnProperty"] });
+    expect([values["constructor"], values["toString"]]).toEqual([1, 2]);
+  });
+});
+
+test.each([1n, circular(), Symbol("s"), undefined])("logging %s does not fail the run", async (logged) => {
+  const { wait } = await serving(createMachine({ entry: log(() => logged), on: { GO: {} } }));
+  expect(await wait({ input: {} })).toHaveProperty("__state__");
+});
+
+function circular() {
+  const one: { self?: unknown } = {};
+  one.self = one;
+  return one;
+}
+
+test.each(["start", "user:load", "a|b", "__start__", "xstate.wait", "constructor", "", "tab\there"])(
+  "a promise actor may be named %j",
+  async (src) => {
+    const machine = setup({ actors: { [src]: fromPromise(async () => 1) } }).createMachine({
+      initial: "on",
+      states: { on: { invoke: { src, id: "#x.y", onDone: "off" } }, off: { on: { GO: "on" } } },
+    } as never);
+    const { wait } = await serving(machine);
+    expect(await wait({ input: {} })).toMatchObject({ __state__: "off" });
+    expect(await wait({ command: { resume: { type: "GO" } } })).toMatchObject({ __state__: "off" });
+  },
+);
+
+test.each(["constructor", "a.b#c", "#(machine).on", "a|b:c"])("a child may have the id %j", async (id) => {
+  const child = createMachine({ initial: "a", states: { a: { on: { GO: "b" } }, b: { type: "final" } } });
+  const machine = setup({ actors: { child } }).createMachine({
+    initial: "on",
+    states: {
+      on: {
+        invoke: { src: "child", id, onDone: "off" },
+        on: { GO: { actions: sendTo(id, { type: "GO" }) } },
+      },
+      off: { type: "final" },
+    },
+  });
+  const { client, thread, wait } = await serving(machine);
+  await wait({ input: {} });
+  const { tasks } = await client.threads.getState(thread, undefined, { subgraphs: true });
+  expect(tasks.find(({ name }) => name === "child")?.state?.values).toMatchObject({ __state__: "a" });
+  expect(await wait({ command: { resume: { type: "GO" } } })).toMatchObject({ __state__: "off" });
+});
+
+test("a migration may return a value and a context alone; events are taken after it", async () => {
+  const data = await directory();
+  const old = createMachine({ version: "1", on: { GO: ".on" }, initial: "on", states: { on: {} } });
+  const first = await serving(old, data);
+  await first.wait({ input: {} });
+  await first.app.close();
+  const made = createMachine({
+    version: "2",
+    context: { n: 0 },
+    initial: "a",
+    states: { a: { on: { GO: "b" } }, b: { on: { GO: "a" } } },
+  });
+  const migrate = () => ({ value: "a", context: { n: 2 } });
+  const { wait } = await serving({ versions: [made], migrate }, data);
+  await wait({ input: null }, first.thread);
+  expect(await wait({ command: { resume: { type: "GO" } } }, first.thread)).toMatchObject({
+    __state__: "b",
+    n: 2,
+  });
+});
+
+test("a state update that breaks the list of children is refused", async () => {
+  const child = createMachine({});
+  const machine = setup({ actors: { child } }).createMachine({ invoke: { src: "child" }, on: { GO: {} } });
+  const { client, thread, wait } = await serving(machine);
+  const snapshot = (await wait({ input: {} }))["__snapshot__"] as object;
+  for (const children of [5, [5], [{ start: 1 }]]) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await expect(
+      client.threads.updateState(thread, { values: { __snapshot__: { ...snapshot, children } } }),
+    ).rejects.toThrow(/HTTP 422/);
+  }
+});
