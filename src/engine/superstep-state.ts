@@ -390,8 +390,9 @@ export function engineDataOfMachine(
   values: JsonObject,
   positions: readonly ChildPosition[],
 ): JsonObject {
-  if (machine === undefined) return {};
+  if (machine === undefined) return EMPTY_OBJECT;
   const timers = machine.timers(values);
+  if (timers.length === 0 && positions.length === 0) return EMPTY_OBJECT;
   const living = new Set(positions.length === 0 ? [] : machine.children(values));
   const children = positions.filter(({ start }) => living.has(start));
   return { ...(timers.length > 0 && { timers }), ...(children.length > 0 && { children }) };

@@ -135,12 +135,12 @@ const describeFunction = (_: string, value: unknown): unknown =>
 
 function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
   const { value, status, output, error } = snapshot;
-  const context = toStorable(snapshot.context, "context");
-  if (!isObject(context)) throw new TypeError(`The context of the machine "${machine.id}" must be an object`);
   let { historyValue, children } = snapshot;
   // XState's own function converts these, and copies the whole snapshot several times. Actors in the context convert themselves by `toJSON`.
   if (hasMembers(historyValue) || hasMembers(children ?? {}))
     ({ historyValue, children } = machine.getPersistedSnapshot(snapshot));
+  const context = toStorable(snapshot.context, "context");
+  if (!isObject(context)) throw new TypeError(`The context of the machine "${machine.id}" must be an object`);
   const rest = { status, output, error, historyValue, children };
   return {
     value: toStorable(value, "state"),
