@@ -39,6 +39,8 @@ export function childMachineCheckpoints(
     const above = parent === null ? undefined : positions.get(parent);
     const before = positions.get(start);
     const ns = before?.ns ?? own;
+    // A client has edited the list of children. The root's own namespace MUST NOT get the state of a child.
+    if (ns === "") continue;
     const step = (before?.step ?? -1) + 1;
     const id = source.checkpointId(step);
     const created_at = source.now();

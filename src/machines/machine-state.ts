@@ -130,7 +130,10 @@ export const isWork = (value: unknown): value is Work =>
   isObject(value) && Array.isArray(value["at"]) && Array.isArray(value["owner"]);
 
 const isStoredChild = (value: unknown): value is StoredChild =>
-  isObject(value) && typeof value["start"] === "number" && Array.isArray(value["at"]);
+  isObject(value) &&
+  typeof value["start"] === "number" &&
+  Array.isArray(value["at"]) &&
+  ["string", "undefined"].includes(typeof value["ns"]);
 
 /** The child machines of a state. Malformed ones are left out: a client may have edited the state. */
 export function storedChildrenOf(state: JsonObject): readonly StoredChild[] {

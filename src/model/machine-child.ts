@@ -41,3 +41,15 @@ export function nextNames(next: readonly PlannedTask[]): readonly string[] {
 
 /** The outermost part of a namespace: `node:task`. */
 export const topOf = (ns: string): string => ns.split("|", 1)[0] ?? ns;
+
+/** The child machines directly below a namespace. `own`: the last part of the child's namespace, `name:task`. */
+export function childrenWithin(
+  positions: readonly ChildPosition[],
+  ns: string,
+): readonly { readonly own: string; readonly child: ChildPosition }[] {
+  const above = ns === "" ? "" : `${ns}|`;
+  return positions.flatMap((child) => {
+    const own = child.ns.startsWith(above) ? child.ns.slice(above.length) : "|";
+    return own.includes("|") ? [] : [{ own, child }];
+  });
+}

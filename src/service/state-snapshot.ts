@@ -1,7 +1,12 @@
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type ChildPosition, childMachinePositionsAt, topOf } from "../model/machine-child.ts";
+import {
+  type ChildPosition,
+  childMachinePositionsAt,
+  childrenWithin,
+  topOf,
+} from "../model/machine-child.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -101,9 +106,7 @@ async function childTasks(
     if (place !== undefined) errors.set(topOf(place), error);
   }
   const tasks: JsonObject[] = [];
-  for (const child of children) {
-    const own = ns === "" ? child.ns : child.ns.startsWith(`${ns}|`) ? child.ns.slice(ns.length + 1) : "|";
-    if (own.includes("|")) continue;
+  for (const { own, child } of childrenWithin(children, ns)) {
     // oxlint-disable-next-line no-await-in-loop -- a machine has few children, and parallel reads would not be faster
     const made =
       projection.subgraphs === true ? await journal.checkpoint(key, child.ns, child.id) : undefined;

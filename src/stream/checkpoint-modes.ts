@@ -5,7 +5,7 @@ import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import type { CheckpointTaskResult } from "../model/earlier-task-results.ts";
-import { nextNames, ownTasks } from "../model/machine-child.ts";
+import { childMachinePositionsAt, childrenWithin, nextNames, ownTasks } from "../model/machine-child.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { toIso } from "../model/time.ts";
@@ -74,6 +74,12 @@ function plannedOf(
   };
 }
 
+/** A child machine, in the form of a task that runs a subgraph. `own`: its name, with its id. */
+function childTaskOf(run: RunRecord, ns: string, own: string): JsonObject {
+  const [name = "", id = ""] = own.split(":");
+  return plannedOf(run, ns, { id, name, path: ["__pregel_push", name], triggers: [] }, { subgraph: true });
+}
+
 /** Calls `put` with the whole checkpoint; does nothing if its state is not stored any more. */
 function withCheckpoint(
   fact: CheckpointFact,
@@ -93,7 +99,10 @@ function withCheckpoint(
         values,
         metadata: metadataOf(run, fact, head),
         next: nextNames(head?.next ?? []),
-        tasks: ownTasks(head?.next ?? []).map((task) => plannedOf(run, ns, task, fact.tasks?.[task.id])),
+        tasks: [
+          ...ownTasks(head?.next ?? []).map((task) => plannedOf(run, ns, task, fact.tasks?.[task.id])),
+          ...childrenWithin(childMachinePositionsAt(head), ns).map(({ own }) => childTaskOf(run, ns, own)),
+        ],
         checkpoint: placeOf(run, ns, id, head),
         parent_checkpoint: parent === null ? null : placeOf(run, ns, parent, head),
       };

@@ -378,3 +378,24 @@ test("a state update that breaks the list of children is refused", async () => {
     ).rejects.toThrow(/HTTP 422/);
   }
 });
+
+test("a child whose namespace is not known, because a client has edited the state, gets no checkpoint", async () => {
+  const child = createMachine({
+    context: { n: 0 },
+    on: { GO: { actions: assign({ n: ({ context }) => context.n + 1 }) } },
+  });
+  const machine = setup({ actors: { child } }).createMachine({
+    invoke: { src: "child", id: "child" },
+    on: { GO: { actions: sendTo("child", { type: "GO" }) } },
+  });
+  const { client, thread, wait } = await serving(machine);
+  const snapshot = (await wait({ input: {} }))["__snapshot__"] as object;
+  const children = [{ start: 99, parent: null, at: ["child"], src: "child" }];
+  await client.threads.updateState(thread, { values: { __snapshot__: { ...snapshot, children } } });
+  await wait({ input: null });
+  expect(await wait({ command: { resume: { type: "GO" } } })).toHaveProperty(
+    "__snapshot__.rest.children.child",
+  );
+  const history = await client.threads.getHistory(thread);
+  expect(history.filter(({ values }) => Object.hasOwn(values as object, "n"))).toEqual([]);
+});
