@@ -237,7 +237,9 @@ export interface ServerHistory {
   readonly figures: { readonly [name: string]: readonly (number | null)[] };
 }
 
-/** The section `dashboard` of the configuration. */
+/** The section `dashboard` of the configuration, and what else the pages have to know of the server. */
 export interface DashboardSettings {
   readonly prices: Prices;
+  /** True: the server knows its users, and rules decide what each of them may see. */
+  readonly has_users: boolean;
 }

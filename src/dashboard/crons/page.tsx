@@ -146,7 +146,10 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
         </button>
       </div>
       <p>
-        {assistant === undefined ? `assistant …${shortId(cron.assistant_id)}` : assistantLabel(assistant)} ·{" "}
+        {assistant !== undefined
+          ? assistantLabel(assistant)
+          : (runs[0]?.graph_id ?? `assistant …${shortId(cron.assistant_id)}`)}{" "}
+        ·{" "}
         {thread === null ? (
           "a thread for each run"
         ) : (
