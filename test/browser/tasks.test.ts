@@ -116,6 +116,20 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     expect(wrong).toEqual([]);
   });
 
+  test("resumes a failed run from its page, where another run would send the input once more", async () => {
+    const app = await server();
+    const thread = await run(app.url, "pay", { amount: -5 });
+    const { page, wrong } = await opened(await browser(), `${app.url}/${await pageOf(app.url, thread)}`);
+    const actions = page.locator(".head .actions").getByRole("button");
+    await expect.poll(async () => (await actions.allInnerTexts())[0]).toBe("Resume");
+    expect(await actions.nth(1).getAttribute("title")).toContain("sends the input once more");
+    await post(`${app.url}/threads/${thread}/state`, { values: { amount: 5 }, as_node: "check" });
+    await page.reload();
+    await button(page, /^check done/).waitFor();
+    expect(await actions.first().innerText()).toBe("Run again");
+    expect(wrong).toEqual([]);
+  });
+
   test("answers the oldest open interrupt", async () => {
     ahead = -600_000;
     const app = await server();
