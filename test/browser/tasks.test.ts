@@ -103,7 +103,10 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await button(page, "Show where").click();
     const task = page.getByRole("complementary", { name: "Task charge" });
     await task.waitFor();
-    expect(await task.getByLabel("Where it failed").innerText()).toMatch(/RangeError.*tasks\.test\.ts/s);
+    const stack = task.getByLabel("Where it failed");
+    expect(await stack.innerText()).toMatch(
+      /RangeError.*\n\s*at .*…\/test\/browser\/tasks\.test\.ts:\d+:\d+/,
+    );
 
     await page.getByRole("link", { name: "Thread", exact: true }).click();
     await expect.poll(() => page.innerText(".composer .bar p")).toBe("charge failed.");
