@@ -63,6 +63,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly delayedRuns: DueQueue;
   readonly #dueTimers: DueQueue;
   #admitTimerRun: AdmitTimerRun = () => Promise.resolve(false);
+  #onRunEnd: (key: ThreadKey, run: RunRecord) => void = () => undefined;
   readonly #deps: SystemDeps;
   readonly #threads = new ReleasingMap<string, LiveThread>();
   readonly live = new LiveThreads(this.#threads);
@@ -283,6 +284,10 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.#admitTimerRun = admit;
   }
 
+  onRunEnd(listener: (key: ThreadKey, run: RunRecord) => void): void {
+    this.#onRunEnd = listener;
+  }
+
   async restoreRunEnd(found: Parameters<ThreadSystem["restoreRunEnd"]>[0]) {
     return restoreRunEnd(await this.#wake(found.key), found);
   }
@@ -355,6 +360,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.limiter.release(run);
     if (!this.#hasParked) this.#cancelledOnDisconnect.delete(run);
     this.activityChanged(liveThread);
+    if (end.run !== undefined) this.#onRunEnd(liveThread.key, end.run);
     this.#temporaryThreads.runEnded(liveThread, run, end, isRead);
     this.#endCallbacks.notify(run, this.#withDeletion(liveThread, end));
     // If there still is an attempt, the run that ended was a queued one, and the run in progress stays paused.

@@ -214,6 +214,8 @@ export interface ThreadSystem {
   recover(): Promise<void>;
   /** Sets the function that admits runs for timers that are due. Called before {@link ThreadSystem.recover}. */
   onTimer(admit: AdmitTimerRun): void;
+  /** Sets the function that is called when the end of a run is stored. Called before {@link ThreadSystem.recover}. */
+  onRunEnd(listener: (key: ThreadKey, run: RunRecord) => void): void;
   /** Ends a run whose record has no end although no thread lists the run. Resolves with its outcome when the end is stored. */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
   /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the unended runs: the next start continues them. */

@@ -147,7 +147,7 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
       return deps.checkStorage();
     },
     inspect,
-    dashboard: { prices: {}, ...config?.dashboard, ...options.dashboard },
+    dashboard: { prices: {}, ...config?.dashboard, ...options.dashboard, has_users: serviceOf !== undefined },
     pages: builtPages(),
     ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
     traffic,

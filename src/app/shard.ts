@@ -21,6 +21,7 @@ import type { TimeBudget } from "../ports/time-budget.ts";
 import { systemHeap } from "../platform/heap.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Assistants } from "../service/assistants.ts";
+import { CronOutcomes } from "../service/crons/cron-outcomes.ts";
 import { CronWorker } from "../service/crons/cron-worker.ts";
 import { IDEMPOTENCY_TTL } from "../service/idempotency.ts";
 import { LostRunEndRepair } from "../service/lost-run-end-repair.ts";
@@ -163,6 +164,8 @@ export function createShard(deps: ShardDeps): Shard {
     repeats: IDEMPOTENCY_TTL,
   });
   const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf });
+  const outcomes = new CronOutcomes(book, logger);
+  system.onRunEnd(({ tenant }, run) => outcomes.runEnded(tenant, run));
   const threadExpiry = new ThreadExpiry({
     ...parts,
     threads: system.threads,
@@ -196,7 +199,9 @@ export function createShard(deps: ShardDeps): Shard {
       const swept = threadExpiry.stop();
       // The drain starts at once, so that no further run is accepted.
       await Promise.all([system.drain(ms), lostRunEndRepair.stop()]);
-      await Promise.all([sent, fired, swept]);
+      // Storage that refuses writes is not waited for.
+      const noted = journal.whenWritable() === undefined ? outcomes.settled() : undefined;
+      await Promise.all([sent, fired, swept, noted]);
     },
 
     endStreams: () => hub.close(),

@@ -14,6 +14,9 @@ export class RequestError extends Error {
 export const isNotFound = (cause: unknown): boolean =>
   cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
 
+/** Returns whether the rules of the server do not allow the request. */
+export const isRefused = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 403;
+
 /** Returns whether the same request may succeed later: the server was not reached, is busy, or failed. */
 export const isTransient = (cause: unknown): boolean =>
   !(cause instanceof ApiKeyRequired) &&

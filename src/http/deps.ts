@@ -49,9 +49,10 @@ export interface HttpDeps {
   readonly ready: () => Promise<ReadyDetails>;
   /** The settings of the inspector. */
   readonly inspect: { readonly values: boolean; readonly viewer: string };
-  /** The settings of the dashboard. Prices are dollars for a million tokens, by model. */
+  /** The settings of the dashboard. Prices are dollars for a million tokens, by model. `has_users`: rules decide what each user may see. */
   readonly dashboard: {
     readonly prices: { readonly [model: string]: { readonly in: number; readonly out: number } };
+    readonly has_users: boolean;
   };
   /** Finds a file of a page by name. */
   readonly pages: (name: string) => { readonly type: string; readonly body: string } | undefined;

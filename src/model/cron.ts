@@ -1,11 +1,22 @@
+import type { PlainError } from "./errors.ts";
 import { contains, type JsonObject } from "./json.ts";
 import type { Permits } from "./permission.ts";
+import type { TerminalStatus } from "./run.ts";
 
 /**
  * What happens to the thread of a cron's run after the run. It applies only if the cron has no thread, so that each run
  * gets a new one.
  */
 export type OnRunCompleted = "delete" | "keep";
+
+/** How the last run of a cron ended. It stays when the run is deleted with its thread. */
+export interface CronOutcome {
+  /** Null: the run could not be started. */
+  readonly run_id: string | null;
+  readonly status: TerminalStatus;
+  readonly error: PlainError | null;
+  readonly ended_at: number;
+}
 
 /** A cron: a schedule that starts runs. Times are epoch milliseconds. */
 export interface CronRecord {
@@ -29,6 +40,8 @@ export interface CronRecord {
   readonly metadata: JsonObject;
   /** The user for whom the cron starts runs; null, or absent in older records: none. */
   readonly user?: JsonObject | null;
+  /** Absent: none of its runs has ended yet. */
+  readonly last_run?: CronOutcome;
   readonly created_at: number;
   readonly updated_at: number;
 }

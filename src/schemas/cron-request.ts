@@ -40,6 +40,7 @@ export const cronFields = [
   "next_run_date",
   "metadata",
   "enabled",
+  "last_run",
 ] as const;
 
 const asked = {

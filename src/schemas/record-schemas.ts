@@ -145,6 +145,20 @@ const records = {
     payload: object,
     metadata: object,
     user_id: orNull(text),
+    last_run: Type.Optional(
+      Type.Object(
+        {
+          run_id: orNull(uuid),
+          status: text,
+          error: orNull(Type.Object({ error: text, message: text })),
+          ended_at: time,
+        },
+        {
+          description:
+            "Heddle's own: how the last run ended that the cron started, also when it was deleted with its thread. `run_id` is null where a run could not be started",
+        },
+      ),
+    ),
     created_at: time,
     updated_at: time,
   }),

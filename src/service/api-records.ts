@@ -158,6 +158,7 @@ export function apiCron(cron: CronRecord): JsonObject {
     payload: cron.payload,
     metadata: cron.metadata,
     user_id: cron.user?.["identity"] ?? null,
+    ...(cron.last_run && { last_run: { ...cron.last_run, ended_at: toIso(cron.last_run.ended_at) } }),
     created_at: toIso(cron.created_at),
     updated_at: toIso(cron.updated_at),
   };

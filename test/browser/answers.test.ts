@@ -52,6 +52,7 @@ const graphs = {
   human: asking(human),
   review: asking(review),
   plain: asking({ question: "What now?" }),
+  text: asking("What is its name?"),
 };
 
 /** The page of a thread that waits at a question of that graph. */
@@ -250,6 +251,14 @@ describe.skipIf(isMissing)("Markdown in a real browser", { timeout: 60_000 }, ()
     expect(links).toEqual(["https://example.com/x", "https://example.com/p.png"]);
     expect(await reply.locator("img, script").count()).toBe(0);
     expect(await reply.innerText()).toContain("<script>alert(2)</script>");
+    expect(wrong).toEqual([]);
+  });
+
+  test("a question that is a text alone is answered with one", async () => {
+    const { page, wrong, answers } = await asked("text");
+    await page.getByRole("textbox", { name: "Answer" }).fill("Tom");
+    await page.getByRole("button", { name: "Send answer" }).click();
+    await expect.poll(answers).toEqual(["Tom"]);
     expect(wrong).toEqual([]);
   });
 });

@@ -26,15 +26,26 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     const stored = async () => (await get(`${url}/assistants/${id}`)).json();
     expect(await stored()).toMatchObject({ name: "Helper", graph_id: "approval", context: { tone: "dry" } });
 
+    const save = page.getByRole("button", { name: "Save as a new version" });
+    expect(await save.isDisabled()).toBe(true);
     await page.getByLabel("Context", { exact: true }).fill('{"tone": "warm"}');
-    await page.getByRole("button", { name: "Save as a new version" }).click();
+    await save.click();
     await expect.poll(() => page.locator("h2").innerText()).toContain("version 2");
+    await expect.poll(() => page.locator(".versions li").allInnerTexts()).toHaveLength(2);
+    expect((await page.locator(".versions li").allInnerTexts())[0]).toContain("changed context");
+    expect(await stored()).toMatchObject({ description: null });
     await page.getByRole("link", { name: "Compare with 1" }).click();
     await expect.poll(() => page.locator(".diff del").innerText()).toContain('"tone": "dry"');
     expect(await page.locator(".diff ins").innerText()).toContain('"tone": "warm"');
     expect(page.url()).toContain("with=1");
 
+    await page.getByLabel("Description").fill("of tea");
     await page.getByRole("button", { name: "Set to version 1" }).click();
+    await page.getByRole("button", { name: "Keep" }).click();
+    expect(await page.getByLabel("Description").inputValue()).toBe("of tea");
+    expect(await stored()).toMatchObject({ version: 2 });
+    await page.getByRole("button", { name: "Set to version 1" }).click();
+    await page.getByRole("button", { name: "Drop them" }).click();
     await expect.poll(() => page.locator("h2").innerText()).toContain("version 1");
     expect(await stored()).toMatchObject({ version: 1, context: { tone: "dry" } });
     await expect

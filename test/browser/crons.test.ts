@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { graph, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
+import { shortlyBeforeAMinute } from "../e2e/support/minute-clock.ts";
 import { get, newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
@@ -58,6 +59,19 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
     await page.getByRole("button", { name: "Delete it" }).click();
     await expect.poll(() => page.locator(".crons > ul > li").count()).toBe(1);
     expect(await stored()).toMatchObject({ detail: "Cron not found" });
+    expect(wrong).toEqual([]);
+  });
+
+  test("a cron whose runs are deleted at their end shows how the last one ended", async () => {
+    const { url } = await serve({ graphs: { work }, clock: shortlyBeforeAMinute(500) });
+    const cron = { assistant_id: "work", schedule: "* * * * *", input: { name: "bad" } };
+    const { cron_id } = await postJson<{ cron_id: string }>(`${url}/runs/crons`, cron);
+    const stored = async () => (await get(`${url}/runs/crons/${cron_id}`)).json();
+    await expect.poll(stored, { timeout: 10_000 }).toMatchObject({ last_run: { status: "error" } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/crons`);
+    const card = page.locator(".crons > ul > li");
+    await expect.poll(() => card.innerText()).toMatch(/Last run:\s+error .*RangeError: no such file/);
+    expect(await card.innerText()).toContain('on_run_completed: "keep"');
     expect(wrong).toEqual([]);
   });
 });

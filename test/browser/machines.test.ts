@@ -92,12 +92,22 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     expect(wrong).toEqual([]);
   });
 
+  test("has what it keeps for itself folded, under its state", async () => {
+    const { page, wrong } = await waiting();
+    const state = page.getByRole("region", { name: "State", exact: true });
+    await expect.poll(() => state.innerText()).toContain("__state__: reviewing");
+    expect(await state.innerText()).not.toContain("__snapshot__");
+    await state.getByText("Internals").click();
+    expect(await state.innerText()).toContain("__snapshot__");
+    expect(wrong).toEqual([]);
+  });
+
   test("shows its timers with the time that is left, the next one first", async () => {
     const { page, wrong } = await waiting();
     const timers = page.getByRole("region", { name: "Timers" }).getByRole("listitem");
     expect(await timers.allInnerTexts()).toEqual([
-      expect.stringMatching(/^after 7200000\.order\.reviewing in (1 h 59|2 h 0) m$/),
-      expect.stringMatching(/^after 86400000\.order\.reviewing in (23 h 59|24 h 0) m$/),
+      expect.stringMatching(/^leaves reviewing after 2 h 0 m, in (1 h 59|2 h 0) m$/),
+      expect.stringMatching(/^leaves reviewing after 24 h 0 m, in (23 h 59|24 h 0) m$/),
     ]);
     expect(wrong).toEqual([]);
   });

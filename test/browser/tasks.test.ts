@@ -103,7 +103,10 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await button(page, "Show where").click();
     const task = page.getByRole("complementary", { name: "Task charge" });
     await task.waitFor();
-    expect(await task.getByLabel("Where it failed").innerText()).toMatch(/RangeError.*tasks\.test\.ts/s);
+    const stack = task.getByLabel("Where it failed");
+    expect(await stack.innerText()).toMatch(
+      /RangeError.*\n\s*at .*…\/test\/browser\/tasks\.test\.ts:\d+:\d+/,
+    );
 
     await page.getByRole("link", { name: "Thread", exact: true }).click();
     await expect.poll(() => page.innerText(".composer .bar p")).toBe("charge failed.");
@@ -113,6 +116,26 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await button(page, "Resume").click();
     await page.getByText("paid 5").waitFor();
     await expect.poll(() => page.innerText(".head .status")).toBe("idle");
+    expect(wrong).toEqual([]);
+  });
+
+  test("resumes a failed run from its page, where another run would send the input once more", async () => {
+    const app = await server();
+    const thread = await run(app.url, "pay", { amount: -5 });
+    const { page, wrong } = await opened(await browser(), `${app.url}/${await pageOf(app.url, thread)}`);
+    const actions = page.locator(".head .actions").getByRole("button");
+    await expect.poll(async () => (await actions.allInnerTexts())[0]).toBe("Resume");
+    expect(await actions.nth(1).getAttribute("title")).toContain("sends the input once more");
+    const first = page.url();
+    await actions.first().click();
+    await expect.poll(() => page.url()).not.toBe(first);
+    await button(page, /^charge failed/).waitFor();
+    // The step before it is not run again.
+    expect(await page.locator('[data-task="check"]').count()).toBe(0);
+    await page.goto(first);
+    await button(page, /^check done/).waitFor();
+    // Another run has come after it: the thread no longer stands where this one failed.
+    await expect.poll(() => actions.first().innerText()).toBe("Run again");
     expect(wrong).toEqual([]);
   });
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
-import { systemClock } from "../../src/platform/clock.ts";
 import { lines } from "./support/clients.ts";
 import { differs, ours } from "./support/suite-variant.ts";
+import { shortlyBeforeAMinute } from "./support/minute-clock.ts";
 import { directory, serve } from "./support/server.ts";
 import { aTime, aUuid, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 
@@ -12,13 +12,6 @@ const named = graph({
   nodes: { work: async ({ name }) => ({ log: [name] }) },
   edges: { start: "work" },
 });
-
-/** A clock that starts this many milliseconds before a full minute. */
-function shortlyBeforeAMinute(ms: number) {
-  const now = systemClock.now();
-  const shift = (60_000 - (now % 60_000) - ms + 60_000) % 60_000;
-  return { now: () => systemClock.now() + shift, mono: () => systemClock.mono() };
-}
 
 describe.each(lines)("crons over %s", (_, connect) => {
   const start = async () => {

@@ -325,8 +325,15 @@ describe("the README and the guide:", () => {
       const { thread_id, metadata } = await ann.threads.create();
       expect(metadata).toEqual({ owner: "ann" });
       await expect(bob.threads.get(thread_id)).rejects.toThrow("HTTP 404");
-      expect((await ann.assistants.create({ graphId: "agent" })).metadata).toEqual({ owner: "ann" });
+      const own = await ann.assistants.create({ graphId: "agent", metadata: { created_by: "system" } });
+      expect(own.metadata).toEqual({ owner: "ann", created_by: "ann" });
+      const mark = { metadata: { created_by: "system" } };
+      expect((await ann.assistants.update(own.assistant_id, mark)).metadata).toEqual(own.metadata);
       await expect(bob.assistants.create({ graphId: "agent" })).rejects.toThrow("HTTP 403");
+      await expect(bob.assistants.get(own.assistant_id)).rejects.toThrow("HTTP 404");
+      const seen = await bob.assistants.search();
+      expect(seen.map(({ graph_id }) => graph_id)).toContain("agent");
+      expect(seen.map(({ metadata }) => metadata)).toEqual(seen.map(() => ({ created_by: "system" })));
       await ann.store.putItem(["notes"], "k", { a: 1 });
       expect(await ann.store.getItem(["notes"], "k")).toMatchObject({ namespace: ["ann", "notes"] });
       expect(await bob.store.getItem(["notes"], "k")).toBeNull();

@@ -135,7 +135,7 @@ const accessAndClock = {
   newId: () => "request-1",
   ready: async () => ({}),
   inspect: { values: false, viewer: "https://viewer.test/" },
-  dashboard: { prices: {} },
+  dashboard: { prices: {}, has_users: false },
   pages: () => undefined,
   components: () => undefined,
   metricsHistory: () => ({}),

@@ -80,6 +80,7 @@ beforeEach(async () => {
     },
     recover: async () => undefined,
     onTimer: () => undefined,
+    onRunEnd: () => undefined,
     admitAll: () => Promise.reject(new Error("not here")),
     restoreRunEnd: () => Promise.reject(new Error("not here")),
     drain: async () => undefined,

@@ -208,6 +208,13 @@ export interface StoreItem {
 
 /** A schedule on which runs start. */
 export interface Cron {
+  /** How the last run that the schedule started has ended; the run itself may be deleted. `run_id`: null if it could not be started. */
+  readonly last_run?: {
+    readonly run_id: string | null;
+    readonly status: ApiRunStatus;
+    readonly error: { readonly error: string; readonly message: string } | null;
+    readonly ended_at: string;
+  };
   readonly cron_id: string;
   readonly assistant_id: string;
   /** Null: each run gets a thread of its own. */
@@ -237,7 +244,9 @@ export interface ServerHistory {
   readonly figures: { readonly [name: string]: readonly (number | null)[] };
 }
 
-/** The section `dashboard` of the configuration. */
+/** The section `dashboard` of the configuration, and what else the pages have to know of the server. */
 export interface DashboardSettings {
   readonly prices: Prices;
+  /** True: the server knows its users, and rules decide what each of them may see. */
+  readonly has_users: boolean;
 }

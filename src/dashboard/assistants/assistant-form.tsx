@@ -1,15 +1,19 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { AssistantFields } from "../api/client.ts";
-import { type Assistant, isJsonRecord } from "../api/records.ts";
+import { type Assistant, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
+import { differingMembers } from "./differing-members.ts";
 import { useSubmit } from "../components/use-submit.ts";
 
 interface FormProps {
   /** Null: a new assistant. */
   readonly assistant: Assistant | null;
   readonly graphs: readonly string[];
+  /** Gets the fields that were changed. */
   readonly onSave: (fields: AssistantFields) => Promise<void>;
+  /** Called with whether the form differs from the assistant. */
+  readonly onEdit?: (isEdited: boolean) => void;
 }
 
 const OBJECTS = [
@@ -19,18 +23,25 @@ const OBJECTS = [
 ] as const;
 
 /** The form for an assistant's settings. */
-export function AssistantForm({ assistant, graphs, onSave }: FormProps) {
+export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) {
   const submit = useSubmit();
-  const [name, setName] = useState(assistant?.name ?? "");
-  const [description, setDescription] = useState(assistant?.description ?? "");
-  const [graph, setGraph] = useState(assistant?.graph_id ?? graphs[0] ?? "");
-  const [objects, setObjects] = useState<Readonly<Record<string, unknown>>>(() =>
-    Object.fromEntries(OBJECTS.map(([field]) => [field, assistant?.[field] ?? {}])),
-  );
+  const before = {
+    name: assistant?.name ?? "",
+    description: assistant?.description ?? "",
+    graph_id: assistant?.graph_id ?? graphs[0] ?? "",
+    ...(Object.fromEntries(OBJECTS.map(([field]) => [field, assistant?.[field] ?? {}])) as JsonRecord),
+  };
+  const [fields, setFields] = useState(before);
+  const change = (changed: JsonRecord) => setFields((last) => ({ ...last, ...changed }));
+  const changed = differingMembers(before, fields);
+  const isEdited = changed.length > 0;
+  useEffect(() => onEdit?.(isEdited), [isEdited]);
   const save = async () => {
     for (const [field, label] of OBJECTS)
-      if (!isJsonRecord(objects[field])) throw new Error(`${label} must be an object, as JSON.`);
-    await onSave({ name, description, graph_id: graph, ...objects });
+      if (!isJsonRecord((fields as JsonRecord)[field]))
+        throw new Error(`${label} must be an object, as JSON.`);
+    const sent = assistant === null ? ["graph_id", ...changed] : changed;
+    await onSave(Object.fromEntries(sent.map((name) => [name, (fields as JsonRecord)[name]])));
   };
   return (
     <form
@@ -43,17 +54,27 @@ export function AssistantForm({ assistant, graphs, onSave }: FormProps) {
     >
       <label class="field">
         <span>Name</span>
-        <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+        <input
+          required
+          value={fields.name}
+          onInput={({ currentTarget }) => change({ name: currentTarget.value })}
+        />
       </label>
       <label class="field">
         <span>Description</span>
-        <input value={description} onInput={({ currentTarget }) => setDescription(currentTarget.value)} />
+        <input
+          value={fields.description}
+          onInput={({ currentTarget }) => change({ description: currentTarget.value })}
+        />
       </label>
       <label class="field">
         <span>Graph</span>
-        <select value={graph} onChange={({ currentTarget }) => setGraph(currentTarget.value)}>
+        <select
+          value={fields.graph_id}
+          onChange={({ currentTarget }) => change({ graph_id: currentTarget.value })}
+        >
           {graphs.map((one) => (
-            <option key={one} value={one} selected={one === graph}>
+            <option key={one} value={one} selected={one === fields.graph_id}>
               {one}
             </option>
           ))}
@@ -67,9 +88,7 @@ export function AssistantForm({ assistant, graphs, onSave }: FormProps) {
             value={Object.keys(assistant?.[field] ?? {}).length === 0 ? undefined : assistant?.[field]}
             placeholder={placeholder}
             isStrict
-            onChange={(value, text) =>
-              setObjects((before) => ({ ...before, [field]: text.trim() === "" ? {} : value }))
-            }
+            onChange={(value, text) => change({ [field]: text.trim() === "" ? {} : value })}
           />
           {field === "metadata" && assistant !== null && (
             <p class="hint">Members are added and replaced; those that are left out stay.</p>
@@ -78,6 +97,7 @@ export function AssistantForm({ assistant, graphs, onSave }: FormProps) {
       ))}
       <FormFooter
         submit={submit}
+        isUnchanged={assistant !== null && !isEdited}
         words={assistant === null ? "Make the assistant" : "Save as a new version"}
       />
     </form>

@@ -16,6 +16,7 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age } from "../components/status-badge.tsx";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
+import { differingMembers } from "./differing-members.ts";
 import { AssistantForm } from "./assistant-form.tsx";
 
 /** The largest number of versions listed. */
@@ -105,6 +106,7 @@ interface DetailProps {
 function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps) {
   const { assistant_id: id, version, metadata } = assistant;
   const [isDeleting, setDeleting] = useState(false);
+  const [isEdited, setEdited] = useState(false);
   const remove = () =>
     runAction(async () => {
       await deleteAssistant(id);
@@ -139,13 +141,14 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
         key={version}
         assistant={assistant}
         graphs={graphs}
+        onEdit={setEdited}
         onSave={async (fields) => {
           const after = await updateAssistant(id, fields);
           showNotice(`Version ${after.version} is made.`);
           onChanged();
         }}
       />
-      <Versions assistant={assistant} compared={compared} onChanged={onChanged} />
+      <Versions assistant={assistant} isEdited={isEdited} compared={compared} onChanged={onChanged} />
       {isDeleting && (
         <Confirm
           title="Delete the assistant?"
@@ -159,7 +162,13 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
   );
 }
 
-function Versions({ assistant, compared, onChanged }: Omit<DetailProps, "graphs">) {
+interface VersionsProps extends Omit<DetailProps, "graphs"> {
+  /** True: the form has changes that are not saved. */
+  readonly isEdited: boolean;
+}
+
+function Versions({ assistant, isEdited, compared, onChanged }: VersionsProps) {
+  const [dropping, setDropping] = useState<number | null>(null);
   const { assistant_id: id, version: current } = assistant;
   const versions = useResource(() => listAssistantVersions(id, MAX_VERSIONS), [current]);
   const rows = versions.value ?? [];
@@ -175,12 +184,13 @@ function Versions({ assistant, compared, onChanged }: Omit<DetailProps, "graphs"
       <h3>Versions</h3>
       {versions.error !== null && <LoadFailure text={versions.error} onRetry={versions.reload} />}
       <ol>
-        {rows.map(({ version, name, created_at }) => (
+        {rows.map(({ version, name, created_at }, i) => (
           <li key={version} class="bar">
             <strong>{version}</strong>
             <span>{name}</span>
             <span class="dim space">
               <Age since={created_at} isAgo />
+              {changesOf(rows[i], rows[i + 1])}
             </span>
             {version === current ? (
               <span class="dim">current</span>
@@ -192,7 +202,7 @@ function Versions({ assistant, compared, onChanged }: Omit<DetailProps, "graphs"
                 >
                   Compare with {version}
                 </a>
-                <button type="button" onClick={() => set(version)}>
+                <button type="button" onClick={() => (isEdited ? setDropping(version) : set(version))}>
                   Set to version {version}
                 </button>
               </>
@@ -200,6 +210,15 @@ function Versions({ assistant, compared, onChanged }: Omit<DetailProps, "graphs"
           </li>
         ))}
       </ol>
+      {dropping !== null && (
+        <Confirm
+          title="Drop the changes that are not saved?"
+          text={`The form shows version ${dropping} then.`}
+          yes="Drop them"
+          onYes={() => set(dropping)}
+          onClose={() => setDropping(null)}
+        />
+      )}
       {other !== undefined && other.version !== current && (
         <>
           <h4>
@@ -221,4 +240,11 @@ function settingsOf({
   metadata,
 }: Assistant | AssistantVersionRow) {
   return { graph_id, name, description, config, context, metadata };
+}
+
+/** What a version changed of the one before it. */
+function changesOf(row: AssistantVersionRow | undefined, older: AssistantVersionRow | undefined): string {
+  if (row === undefined || older === undefined) return "";
+  const names = differingMembers(settingsOf(older), settingsOf(row));
+  return ` · ${names.length === 0 ? "no change" : `changed ${names.join(", ")}`}`;
 }

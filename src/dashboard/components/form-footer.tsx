@@ -6,6 +6,8 @@ interface FooterProps {
   readonly submit: Submit;
   /** The words of the button that sends the form. */
   readonly words: string;
+  /** True: there is nothing to send. */
+  readonly isUnchanged?: boolean;
   /** Absent: the form has no button to leave it. */
   readonly onCancel?: () => void;
   /** Further buttons. */
@@ -13,7 +15,7 @@ interface FooterProps {
 }
 
 /** The end of a form: why the last attempt failed, and the buttons. */
-export function FormFooter({ submit, words, onCancel, children }: FooterProps) {
+export function FormFooter({ submit, words, isUnchanged = false, onCancel, children }: FooterProps) {
   return (
     <>
       {submit.error !== null && <LoadFailure text={submit.error} />}
@@ -24,7 +26,7 @@ export function FormFooter({ submit, words, onCancel, children }: FooterProps) {
             Cancel
           </button>
         )}
-        <button class="primary" disabled={submit.isSending}>
+        <button class="primary" disabled={submit.isSending || isUnchanged}>
           {words}
         </button>
       </div>

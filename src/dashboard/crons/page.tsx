@@ -126,7 +126,15 @@ interface CardProps extends ListedCron {
 }
 
 function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProps) {
-  const { cron_id: id, schedule, timezone, thread_id: thread, next_run_date: next, enabled } = cron;
+  const {
+    cron_id: id,
+    schedule,
+    timezone,
+    thread_id: thread,
+    next_run_date: next,
+    enabled,
+    last_run: outcome,
+  } = cron;
   return (
     <li class="card">
       <div class="bar">
@@ -146,7 +154,10 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
         </button>
       </div>
       <p>
-        {assistant === undefined ? `assistant …${shortId(cron.assistant_id)}` : assistantLabel(assistant)} ·{" "}
+        {assistant !== undefined
+          ? assistantLabel(assistant)
+          : (runs[0]?.graph_id ?? `assistant …${shortId(cron.assistant_id)}`)}{" "}
+        ·{" "}
         {thread === null ? (
           "a thread for each run"
         ) : (
@@ -154,10 +165,19 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
         )}{" "}
         · {next === null ? enabled ? "ended" : "no next run" : <NextRun at={next} />}
       </p>
+      {outcome !== undefined && runs.every(({ run_id }) => run_id !== outcome.run_id) && (
+        <p>
+          Last run: <StatusBadge of={outcome.status} />{" "}
+          <span class="dim">
+            <Age since={outcome.ended_at} isAgo />
+          </span>{" "}
+          <Failure error={outcome.error} />
+        </p>
+      )}
       {runs.length === 0 ? (
         <p class="dim">
           {cron.on_run_completed === "delete"
-            ? "No runs: each is deleted with its thread when it ends (on_run_completed)."
+            ? 'Each run is deleted with its thread when it ends; on_run_completed: "keep" keeps both.'
             : "No runs yet."}
         </p>
       ) : (
@@ -169,9 +189,7 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
               <span class="dim">
                 <Age since={run.created_at} isAgo />
               </span>{" "}
-              {run.error !== null && (
-                <span class="bad">{errorLine(run.error.error, run.error.message).split("\n", 1)[0]}</span>
-              )}
+              <Failure error={run.error} />
             </li>
           ))}
           <li>
@@ -185,6 +203,11 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
       </details>
     </li>
   );
+}
+
+function Failure({ error }: Pick<FoundRun, "error">) {
+  if (error === null) return null;
+  return <span class="bad">{errorLine(error.error, error.message).split("\n", 1)[0]}</span>;
 }
 
 function NextRun({ at }: { readonly at: string }) {

@@ -1,14 +1,13 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { RunSubscription } from "../live/run-subscription.ts";
-import { fetchJson } from "../requests.ts";
 import { navigate, threadHref } from "../app/page-location.ts";
-import type { ChartDefinition } from "../inspector/chart-model.ts";
 import { stateLabel } from "../inspector/chart-model.ts";
 import { type Actor, isLive, type FeedModel } from "../inspector/feed-model.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
+import { getGraphDefinition, HIDDEN_GRAPH } from "./graph-definition.ts";
 import { pathOf, pathsOfTrace } from "./visible-chart.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
@@ -61,18 +60,20 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
   const actor = model.latest("graph");
   const name = actor?.name ?? graph;
   const found = useResource(
-    async () => (name === undefined || actor !== undefined ? null : machineOf(name)),
+    async () => (name === undefined || actor !== undefined ? null : getGraphDefinition(name)),
     [name, actor === undefined],
   );
   const definition = actor?.definition ?? found.value ?? null;
   const tasks = traces.flatMap((trace) => [...trace.tasks.values()]);
   if (definition === null)
-    return found.error === null ? (
+    return found.error !== null ? (
+      <LoadFailure text={found.error} onRetry={found.reload} />
+    ) : found.isReading ? (
       <p class="dim pad" aria-busy="true">
         Reading…
       </p>
     ) : (
-      <LoadFailure text={found.error} onRetry={found.reload} />
+      <p class="note">{HIDDEN_GRAPH}</p>
     );
   const value = actor !== undefined && isLive(actor) ? actor.message.snapshot?.value : undefined;
   const actors = (["run", "thread"] as const)
@@ -121,11 +122,4 @@ function ActorChart({ actor }: { readonly actor: Actor }) {
       />
     </details>
   );
-}
-
-async function machineOf(graph: string): Promise<string> {
-  const { definition } = await fetchJson<{ readonly definition: ChartDefinition }>(
-    `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`,
-  );
-  return JSON.stringify(definition);
 }

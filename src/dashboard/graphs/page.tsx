@@ -1,12 +1,12 @@
 import { getSchemas } from "../api/client.ts";
-import type { ChartDefinition } from "../inspector/chart-model.ts";
-import { fetchJson } from "../requests.ts";
 import { hrefOf } from "../app/page-location.ts";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { CopyButton } from "../components/copy-button.tsx";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
+import { NoAssistants } from "../components/no-assistants.tsx";
 import { useResource } from "../components/use-resource.ts";
+import { getGraphDefinition, HIDDEN_GRAPH } from "./graph-definition.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
 /** The assistants: their graphs as charts, and their input and output schemas. */
@@ -21,9 +21,7 @@ export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) 
         Reading…
       </p>
     ) : (
-      <EmptyState title="The server has no graphs.">
-        <p class="dim">They are named in its configuration, under "graphs".</p>
-      </EmptyState>
+      <NoAssistants />
     );
   return (
     <article class="page graphs-page">
@@ -51,13 +49,7 @@ export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) 
 }
 
 function Graph({ graph, assistant }: { readonly graph: string; readonly assistant: string }) {
-  const chart = useResource(
-    () =>
-      fetchJson<{ readonly definition: ChartDefinition }>(
-        `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`,
-      ),
-    [graph],
-  );
+  const chart = useResource(() => getGraphDefinition(graph), [graph]);
   const schemas = useResource(() => getSchemas(assistant), [assistant]);
   return (
     <div class="pad graphs">
@@ -68,13 +60,9 @@ function Graph({ graph, assistant }: { readonly graph: string; readonly assistan
         </a>
       </div>
       {chart.error !== null && <LoadFailure text={chart.error} onRetry={chart.reload} />}
-      {chart.value !== undefined && (
-        <StatechartView
-          definition={JSON.stringify(chart.value.definition)}
-          value={undefined}
-          tasks={[]}
-          label={`Graph ${graph}`}
-        />
+      {chart.value === null && <p class="note">{HIDDEN_GRAPH}</p>}
+      {typeof chart.value === "string" && (
+        <StatechartView definition={chart.value} value={undefined} tasks={[]} label={`Graph ${graph}`} />
       )}
       {schemas.value !== undefined && (
         <details class="more">

@@ -18,6 +18,8 @@ const POLL_MS = 1_500;
 interface Records {
   readonly run: Run;
   readonly waiting: PausedRun | null;
+  /** True: the thread stopped at the failure of this run. */
+  readonly isLastFailure: boolean;
 }
 
 /** One run with all of its events, from the first one on. The run may be live or have ended long ago. */
@@ -29,6 +31,8 @@ export class RunSubscription {
   readonly isMissing = signal(false);
   /** The question or breakpoint at which the thread waits, if it waits because of this run. */
   readonly waiting = signal<PausedRun | null>(null);
+  /** True: the thread stopped at the failure of this run, from where another run can go on. */
+  readonly isLastFailure = signal(false);
   /** True if the server no longer stores the run's events: the trace is built from the thread's history. */
   readonly isRebuilt = signal(false);
   readonly model = new FeedModel();
@@ -98,14 +102,16 @@ export class RunSubscription {
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
     // Only a run that is watched live, with a feed, shows that the thread waits. For other runs, the thread need not be read.
-    if (!isDone(run) || this.feed === null) return { run, waiting: null };
+    if (!isDone(run) || this.feed === null) return { run, waiting: null, isLastFailure: false };
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
     const waiting = pausedRunOf(record, runs);
-    return { run, waiting: waiting?.run === this.id ? waiting : null };
+    const isLastFailure = record.status === "error" && runs[0]?.run_id === this.id;
+    return { run, waiting: waiting?.run === this.id ? waiting : null, isLastFailure };
   }
 
-  #show({ run, waiting }: Records): void {
+  #show({ run, waiting, isLastFailure }: Records): void {
     this.run.value = run;
+    this.isLastFailure.value = isLastFailure;
     this.waiting.value = waiting;
     this.error.value = null;
     this.isMissing.value = false;

@@ -2,7 +2,7 @@ import { extractValues, getSchemas } from "../api/client.ts";
 import type { JsonRecord, JsonSchema, ThreadRow } from "../api/records.ts";
 import { simplifySchema } from "../components/form-schema.ts";
 import { toLine } from "../components/value-text.ts";
-import { isTransient } from "../request-errors.ts";
+import { isNotFound, isRefused, isTransient } from "../request-errors.ts";
 import { toChatMessage } from "./chat-messages.ts";
 
 /** The largest number of threads in the cache. */
@@ -16,6 +16,8 @@ interface DescriptionPaths {
   readonly initial: { readonly [name: string]: unknown };
   readonly isChat: boolean;
 }
+
+const NO_PATHS: DescriptionPaths = { extract: {}, initial: {}, isChat: false };
 
 /**
  * Short descriptions of threads: the first message, or some values of the state. Read for visible threads only, once
@@ -66,7 +68,9 @@ export class ThreadDescriptions {
     try {
       texts = await this.#textsOf(assistant, rows);
     } catch (cause) {
-      this.#paths.delete(assistant);
+      // An assistant that is gone or not permitted has no description to ask for again.
+      if (isNotFound(cause) || isRefused(cause)) this.#paths.set(assistant, Promise.resolve(NO_PATHS));
+      else this.#paths.delete(assistant);
       // After a temporary error, these rows stay without a description; the next load of the list tries again.
       if (isTransient(cause)) return;
     }

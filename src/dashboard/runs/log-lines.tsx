@@ -1,6 +1,7 @@
 import type { LogLine } from "../live/trace.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
+import { ErrorStack } from "./error-stack.tsx";
 import { formatDuration } from "../components/duration.ts";
 
 interface LogLinesProps {
@@ -27,11 +28,7 @@ export function LogLines({ lines, begunAt }: LogLinesProps) {
             <span class="level">{line.level}</span>
             <span class="what">{line.message}</span>
             {line.fields !== undefined && <JsonTree value={line.fields} open={0} />}
-            {line.stack !== undefined && (
-              <pre class="stack" tabIndex={0} aria-label="Where it failed">
-                {line.stack}
-              </pre>
-            )}
+            {line.stack !== undefined && <ErrorStack stack={line.stack} />}
           </li>
         ))}
       </ol>

@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { cancelRun, createRun } from "../api/client.ts";
-import { isDone, type Run } from "../api/records.ts";
+import { isDone, type JsonRecord, type Run } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
@@ -136,15 +136,18 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   const graph = run.metadata["graph_id"];
   const state = watch.stream.state.value;
   const waiting = watch.waiting.value;
+  void watch.changes.count;
   const origin = replayOriginOf(run);
   const user = userOfRun(run);
   const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
-  const again = () =>
-    runAction(async () => {
-      const { run_id } = await createRun(thread, repeatRequestOf(run));
-      showNotice("The run is started again.");
+  const start = (request: JsonRecord, said: string) =>
+    void runAction(async () => {
+      const { run_id } = await createRun(thread, request);
+      showNotice(said);
       navigate(["threads", thread, "runs", run_id]);
     });
+  // A run whose first step was never planned has nothing to go on with.
+  const isResumable = watch.isLastFailure.value && watch.trace.tasks.size > 0;
   return (
     <header class="head">
       <a class="back" href={threadHref(thread, "runs")} aria-label="To the runs of the thread">
@@ -177,9 +180,27 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
       </div>
       <div class="actions">
         {isDone(run) ? (
-          <button type="button" onClick={() => void again()}>
-            Run again
-          </button>
+          <>
+            {isResumable && (
+              <button
+                type="button"
+                class="primary"
+                title="Runs the steps that failed again, from the stored state"
+                onClick={() =>
+                  start({ assistant_id: run.assistant_id, input: null }, "The run goes on in a new one.")
+                }
+              >
+                Resume
+              </button>
+            )}
+            <button
+              type="button"
+              title="Starts another run from the thread's present state: sends the input once more"
+              onClick={() => start(repeatRequestOf(run), "The run is started again.")}
+            >
+              Run again
+            </button>
+          </>
         ) : (
           <button
             type="button"

@@ -32,7 +32,11 @@ export function ReplayForm({ run, from, number }: ReplayProps) {
     });
   return (
     <p>
-      <button type="button" onClick={() => setOpen(true)}>
+      <button
+        type="button"
+        title="Runs this step and those after it on a new branch, from the state before it, which you can change"
+        onClick={() => setOpen(true)}
+      >
         Replay from here…
       </button>
       {isOpen && (

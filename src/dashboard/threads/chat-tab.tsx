@@ -71,12 +71,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
         )}
         <MachineTimers values={values} />
         <EventsAtWork watch={watch} values={values} run={watch.active} />
-        {Object.keys(rest).length > 0 && (
-          <section class="card state" aria-label="State">
-            <h3>State</h3>
-            <JsonTree value={rest} open={2} />
-          </section>
-        )}
+        <StateValues values={rest} />
         {latest?.status === "error" && (
           <div class="failure" role="alert">
             <span>
@@ -94,6 +89,28 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
       </div>
       {state !== null && <Composer watch={watch} state={state} />}
     </div>
+  );
+}
+
+/** Channels that a graph keeps for itself, such as a machine's snapshot. The name of a machine's state is for people. */
+const isInternal = (name: string): boolean => /^__.+__$/.test(name) && name !== "__state__";
+
+function StateValues({ values }: { readonly values: JsonRecord }) {
+  const entries = Object.entries(values);
+  const internal = Object.fromEntries(entries.filter(([name]) => isInternal(name)));
+  const shown = Object.fromEntries(entries.filter(([name]) => !isInternal(name)));
+  if (entries.length === 0) return null;
+  return (
+    <section class="card state" aria-label="State">
+      <h3>State</h3>
+      {Object.keys(shown).length > 0 && <JsonTree value={shown} open={2} />}
+      {Object.keys(internal).length > 0 && (
+        <details class="more">
+          <summary>Internals</summary>
+          <JsonTree value={internal} open={1} />
+        </details>
+      )}
+    </section>
   );
 }
 

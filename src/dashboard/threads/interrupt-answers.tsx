@@ -114,7 +114,11 @@ function Asking({
           : schema !== null
             ? ["form", "json"]
             : ["fields", "text", "yes", "json"];
-  const [way, setWay] = useState<AnswerMethod>(ways.length > 2 ? "json" : (ways[0] ?? "json"));
+  const [way, setWay] = useState<AnswerMethod>(() => {
+    if (ways.length <= 2) return ways[0] ?? "json";
+    // What a plain text asks is answered with one; an object may expect an object.
+    return typeof question.value === "string" ? "text" : "json";
+  });
   const [entered, setEntered] = useState<unknown>(undefined);
   const from = question.ns?.at(-1)?.split(":")[0];
   const choose = (next: AnswerMethod) => {

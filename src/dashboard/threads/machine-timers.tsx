@@ -23,6 +23,23 @@ function timersOf({ __snapshot__: snapshot }: JsonRecord): readonly Timer[] {
   return read.toSorted((a, b) => a.due - b.due);
 }
 
+/** Says what a timer does. The event of an `after` is `xstate.after.`, its delay, and the state's id: the machine's and the state's names. */
+function timerLabel(event: string) {
+  const [, delay, state] = /^xstate\.after\.([^.]+)\.(.+)$/.exec(event) ?? [];
+  if (delay === undefined || state === undefined)
+    return (
+      <>
+        sends <code>{event}</code>
+      </>
+    );
+  return (
+    <>
+      leaves <strong>{state.replace(/^[^.]+\./, "")}</strong> after{" "}
+      {/^\d+$/.test(delay) ? formatDuration(Number(delay)) : delay}
+    </>
+  );
+}
+
 /** The timers of a machine's thread, each with the time that is left. */
 export function MachineTimers({ values }: { readonly values: JsonRecord }) {
   const timers = timersOf(values);
@@ -33,7 +50,7 @@ export function MachineTimers({ values }: { readonly values: JsonRecord }) {
       <ul>
         {timers.map(({ id, due, event }) => (
           <li key={id}>
-            <code>{event.replace(/^xstate\.after\./, "after ")}</code>{" "}
+            {timerLabel(event)},{" "}
             <time dateTime={new Date(due).toISOString()} title={new Date(due).toLocaleString()}>
               {due > nowTruncatedToSeconds.value
                 ? `in ${formatDuration(due - nowTruncatedToSeconds.value)}`

@@ -3,14 +3,15 @@ import { createThread, createRun } from "../api/client.ts";
 import type { JsonRecord } from "../api/records.ts";
 import { navigate, hrefOf } from "../app/page-location.ts";
 import { runAction } from "../app/notices.ts";
-import { useAssistants } from "../components/use-assistants.ts";
+import { useAssistantList } from "../components/use-assistants.ts";
+import { NoAssistants } from "../components/no-assistants.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { isJsonRecord } from "../api/records.ts";
 import { RunForm } from "./run-form.tsx";
 
 /** Creates a thread with its first run. */
 export function NewThreadPage({ graph }: { readonly graph: string | null }) {
-  const assistants = useAssistants();
+  const { value: assistants } = useAssistantList();
   // Null: the text is not a JSON object.
   const [metadata, setMetadata] = useState<JsonRecord | null>({});
   const make = () => {
@@ -41,14 +42,18 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
       </header>
       <div class="pad">
         <div class="card">
-          <RunForm
-            assistants={assistants}
-            initial={graph ?? undefined}
-            thread={null}
-            isBusy={false}
-            submit="Start"
-            onRun={start}
-          />
+          {assistants?.length === 0 && graph === null ? (
+            <NoAssistants />
+          ) : (
+            <RunForm
+              assistants={assistants ?? []}
+              initial={graph ?? undefined}
+              thread={null}
+              isBusy={false}
+              submit="Start"
+              onRun={start}
+            />
+          )}
         </div>
         <details class="more">
           <summary>Metadata of the thread</summary>

@@ -90,7 +90,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                   <button
                     type="button"
                     class="quiet"
-                    title="Starts another run with the same input"
+                    title="Starts another run from the thread's present state: sends the input once more"
                     onClick={() =>
                       void act(() => createRun(watch.id, repeatRequestOf(run)), "The run is started again.")
                     }

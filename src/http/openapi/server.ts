@@ -86,10 +86,12 @@ export const serverRouteDescriptions: RouteDescriptions = {
   "GET /dashboard/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
   "GET /dashboard/settings": {
     tag: "Server",
-    summary: "Get the settings of that page: `prices`, dollars for a million tokens by model",
+    summary:
+      "Get the settings of that page: `prices`, dollars for a million tokens by model; `has_users`, whether rules decide what is shown",
     answer: jsonResponse(
       Type.Object({
         prices: Type.Record(Type.String(), Type.Object({ in: Type.Number(), out: Type.Number() })),
+        has_users: Type.Boolean(),
       }),
     ),
   },

@@ -1,5 +1,5 @@
 import type { CronRecord } from "../../model/cron.ts";
-import { type ErrorCode, ServiceError } from "../../model/errors.ts";
+import { type ErrorCode, ServiceError, toPlainError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
 import type { Journal } from "../../ports/journal.ts";
@@ -21,6 +21,10 @@ interface Deps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
+}
+
+interface Fired extends Pick<CronRecord, "last_run"> {
+  readonly isOver: boolean;
 }
 
 /** The number of slots that are read at a time. */
@@ -125,10 +129,10 @@ export class CronWorker {
       const cron = await book.find(at);
       // The cron was deleted or changed after the list of due crons was read.
       if (cron === undefined || cron.next !== at.slot) return true;
-      const isOver = await this.#fire(at, cron);
+      const { isOver, ...fired } = await this.#fire(at, cron);
       await book.change(at, (now) => {
         if (now === undefined || isOver) return now === undefined ? undefined : null;
-        return now.next === at.slot ? advancedCron(now, at.slot, clock.now()) : undefined;
+        return now.next === at.slot ? { ...advancedCron(now, at.slot, clock.now()), ...fired } : undefined;
       });
       return true;
     } catch (cause) {
@@ -140,23 +144,25 @@ export class CronWorker {
     }
   }
 
-  /** Starts the run of a slot. Returns true if the cron's runs can never start any more. */
-  async #fire(at: DueCron, cron: CronRecord): Promise<boolean> {
+  /** Starts the run of a slot. `isOver`: the cron's runs can never start any more. */
+  async #fire(at: DueCron, cron: CronRecord): Promise<Fired> {
     const { clock, crons, logger } = this.#deps;
     // A slot that was missed is not made up for once the cron's end time has passed.
     if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - RETRY_PAUSE_MS)
-      return false;
+      return { isOver: false };
     try {
       await this.#start(at, cron);
-      return false;
+      return { isOver: false };
     } catch (cause) {
       if (!(cause instanceof ServiceError) || PASSING.has(cause.code)) throw cause;
       const { code, message } = cause;
       // The slot's run was started earlier, and has ended and been deleted since.
-      if (code === "request.gone") return false;
+      if (code === "request.gone") return { isOver: false };
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
       // A resource that the user may not reach looks as if it did not exist; but the rules may change again, so the cron stays.
-      return OVER.has(code) && (isNobodys(cron) || (await crons.isUseless(at.tenant, cron)));
+      const isOver = OVER.has(code) && (isNobodys(cron) || (await crons.isUseless(at.tenant, cron)));
+      const error = toPlainError(cause);
+      return { isOver, last_run: { run_id: null, status: "error", error, ended_at: clock.now() } };
     }
   }
 

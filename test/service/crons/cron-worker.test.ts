@@ -5,6 +5,7 @@ import { defaultAssistantId } from "../../../src/model/ids.ts";
 import type { ThreadKey } from "../../../src/model/thread.ts";
 import { TimeBudget } from "../../../src/ports/time-budget.ts";
 import type { CronBook } from "../../../src/ports/cron-book.ts";
+import { CronOutcomes } from "../../../src/service/crons/cron-outcomes.ts";
 import { CronWorker } from "../../../src/service/crons/cron-worker.ts";
 import { createService, type Service } from "../../../src/service/service.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../../src/service/store/store.ts";
@@ -19,7 +20,12 @@ const START = Date.parse("2026-03-28T12:00:30Z");
 
 const named = graph({
   state: { name: value(""), log: list<string>() },
-  nodes: { work: async ({ name }, ctx) => ({ log: [`${name} ${String(ctx.config["metadata"] !== null)}`] }) },
+  nodes: {
+    work: async ({ name }, ctx) => {
+      if (name === "bad") throw new RangeError("no such file");
+      return { log: [`${name} ${String(ctx.config["metadata"] !== null)}`] };
+    },
+  },
   edges: { start: "work" },
 });
 
@@ -80,6 +86,8 @@ async function rig({
     scheduler,
     logger,
   });
+  const outcomes = new CronOutcomes(crons, logger);
+  system.onRunEnd(({ tenant }, run) => outcomes.runEnded(tenant, run));
   worker.start();
   await scheduler.settle();
   return { server, service, worker, lines };
@@ -168,6 +176,12 @@ describe("a cron on a thread", () => {
     await pass(one, MINUTE);
     expect(await runsOf(one, key)).toEqual([]);
     expect(one.lines.join()).toContain("validation.failed");
+    const { last_run } = await one.service.crons.get("_", cron.cron_id);
+    expect(last_run).toMatchObject({
+      run_id: null,
+      status: "error",
+      error: { message: expect.any(String) as string },
+    });
     await one.server.do(one.service.crons.update("_", cron.cron_id, { run: { input: { name: "mended" } } }));
     await pass(one, MINUTE);
     expect(await runsOf(one, key)).toEqual(["12:02"]);
@@ -296,4 +310,24 @@ test("the clock on the wall is set forward: the slot comes soon; set back: no sl
   one.server.clock.jump(-HOUR);
   await pass(one, 50 * MINUTE);
   expect(await runsOf(one, key)).toHaveLength(1);
+});
+
+test("how the last run ended stays on the cron, when the run is deleted with its thread, and over a restart", async () => {
+  const kv = new MemoryKeyValueStore();
+  const one = await rig({ kv });
+  const failing = { ...asked, schedule: "1 12 * * *", run: { input: { name: "bad" } } };
+  const { cron_id } = await one.server.do(one.service.crons.create("_", failing));
+  expect(await one.service.crons.get("_", cron_id)).not.toHaveProperty("last_run");
+  await pass(one, 5 * MINUTE);
+  expect(await one.server.do(one.service.threads.count("_", {}))).toBe(0);
+  one.server.scheduler.kill();
+  const two = await rig({ kv, at: START + HOUR, seed: 2 });
+  const { last_run } = await two.service.crons.get("_", cron_id);
+  expect(last_run).toEqual({
+    run_id: expect.any(String) as string,
+    status: "error",
+    error: { error: "RangeError", message: "no such file" },
+    ended_at: expect.any(Number) as number,
+  });
+  expect((last_run?.ended_at ?? 0) - Date.parse("2026-03-28T12:01:00Z")).toBeLessThan(1_000);
 });

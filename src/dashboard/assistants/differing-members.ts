@@ -1,0 +1,7 @@
+/** Returns the names of the members that differ between two versions of a record. */
+export const differingMembers = (before: object, after: object): readonly string[] => {
+  const old = new Map<string, unknown>(Object.entries(before));
+  return Object.entries(after)
+    .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(old.get(name)))
+    .map(([name]) => name);
+};

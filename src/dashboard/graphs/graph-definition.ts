@@ -1,0 +1,18 @@
+import type { ChartDefinition } from "../inspector/chart-model.ts";
+import { isNotFound, isRefused } from "../request-errors.ts";
+import { fetchJson } from "../requests.ts";
+
+export const HIDDEN_GRAPH =
+  "The server has no drawing of this graph for you: its rules hide it with the graph's default assistant, or the graph is no longer there.";
+
+/** Returns the definition of a graph's statechart, as JSON; null: the server does not show it to this user. */
+export async function getGraphDefinition(graph: string): Promise<string | null> {
+  try {
+    const path = `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`;
+    const { definition } = await fetchJson<{ readonly definition: ChartDefinition }>(path);
+    return JSON.stringify(definition);
+  } catch (cause) {
+    if (isNotFound(cause) || isRefused(cause)) return null;
+    throw cause;
+  }
+}

@@ -1,0 +1,42 @@
+import type { CronOutcome } from "../../model/cron.ts";
+import { isTerminal, type RunRecord } from "../../model/run.ts";
+import type { CronBook } from "../../ports/cron-book.ts";
+import type { Logger } from "../../ports/logger.ts";
+
+/**
+ * Stores on each cron how its last run ended, because the run may be deleted with its thread. A crash between the end of a run and this
+ * write loses the outcome; the next run of the cron replaces it anyway.
+ */
+export class CronOutcomes {
+  readonly #book: Pick<CronBook, "change">;
+  readonly #logger: Logger;
+  readonly #writing = new Set<Promise<void>>();
+
+  constructor(book: Pick<CronBook, "change">, logger: Logger) {
+    this.#book = book;
+    this.#logger = logger;
+  }
+
+  runEnded(tenant: string, { origin, metadata, run_id, status, error, ...run }: RunRecord): void {
+    const { cron_id: cron } = metadata;
+    // Clients can give their runs any metadata, but not this origin.
+    if (origin !== "cron" || typeof cron !== "string" || !isTerminal(status)) return;
+    const last_run: CronOutcome = { run_id, status, error, ended_at: run.ended_at ?? run.updated_at };
+    const writing = this.#write(tenant, cron, last_run);
+    this.#writing.add(writing);
+    void writing.finally(() => this.#writing.delete(writing));
+  }
+
+  /** Resolves when all outcomes so far are stored, or their writes have failed. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#writing);
+  }
+
+  async #write(tenant: string, cron: string, last_run: CronOutcome): Promise<void> {
+    try {
+      await this.#book.change({ tenant, cron }, (now) => now && { ...now, last_run });
+    } catch (cause) {
+      this.#logger.debug("the outcome of a cron's run could not be stored", { cron, error: String(cause) });
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { serve } from "../e2e/support/server.ts";
+import { authenticate, connectAs, owned, tokens } from "../e2e/support/auth.ts";
+import { Auth } from "@langchain/langgraph-sdk/auth";
+import { browser, isMissing } from "./chromium.ts";
+import { buildPages } from "./pages.ts";
+import type { AppOptions } from "../../src/app.ts";
+
+/** The dashboard of Alice, and the requests that were refused there or found nothing. */
+async function pageOfAlice(auth: Auth) {
+  const { url } = await serve({ auth: auth as unknown as NonNullable<AppOptions["auth"]> });
+  const context = await browser();
+  await context.addInitScript(`sessionStorage.setItem("heddle.key", "${tokens.alice}")`);
+  const page = await context.newPage();
+  const refused: string[] = [];
+  page.on("response", (response) => {
+    if (response.status() >= 400) refused.push(new URL(response.url()).pathname);
+  });
+  return { url, page, refused, alice: connectAs(url, "alice") };
+}
+
+describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("says that the rules show no assistant, where the server has graphs", async () => {
+    const { url, page } = await pageOfAlice(owned());
+    for (const path of ["#/graphs", "#/new"]) {
+      await page.goto(`${url}/${path}`);
+      await expect
+        .poll(() => page.locator(".empty").last().innerText())
+        .toContain("The rules of this server show you no assistant.");
+    }
+    expect(await page.getByRole("button", { name: "Start", exact: true }).count()).toBe(0);
+  });
+
+  test("says so where a graph's drawing is hidden, and shows a cron's graph by its name", async () => {
+    const { url, page, alice } = await pageOfAlice(owned());
+    const { assistant_id } = await alice.assistants.create({ graphId: "approval", name: "Own" });
+    await page.goto(`${url}/#/graphs/${assistant_id}`);
+    await expect.poll(() => page.innerText(".graphs .note")).toContain("no drawing of this graph for you");
+    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+
+    const { thread_id } = await alice.threads.create();
+    const { cron_id } = await alice.crons.createForThread(thread_id, "approval", { schedule: "0 9 * * *" });
+    const metadata = { cron_id };
+    await alice.runs.wait(thread_id, "approval", { input: { topic: "tea" }, metadata });
+    await page.goto(`${url}/#/crons`);
+    await expect.poll(() => page.innerText(".crons > ul > li p")).toContain("approval · thread …");
+  });
+
+  test("asks once for the schemas of an assistant that it may not read", async () => {
+    const { url, page, refused, alice } = await pageOfAlice(
+      new Auth().authenticate(authenticate).on("assistants", () => false) as unknown as Auth,
+    );
+    const run = async () => alice.runs.wait((await alice.threads.create()).thread_id, "agent", { input: {} });
+    await run();
+    await page.goto(`${url}/`);
+    await page.locator("a.thread").first().waitFor();
+    await expect.poll(() => refused.filter((path) => path.endsWith("/schemas"))).toHaveLength(1);
+    await run();
+    await expect.poll(() => page.locator("a.thread").count()).toBe(2);
+    await page.waitForLoadState("networkidle");
+    expect(refused.filter((path) => path.endsWith("/schemas"))).toHaveLength(1);
+  });
+});
