@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
-import { findConfig, readConfig } from "../config/config.ts";
+import { configFileAt, readConfig } from "../config/config.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { ServiceError } from "../model/errors.ts";
 
@@ -46,7 +46,7 @@ export interface WrittenContainerFiles {
  *   depends on files outside of it, or a file exists and `force` is not set; then no file is written
  */
 export function writeContainerFiles({ config, compose, force }: ContainerOptions): WrittenContainerFiles {
-  const read = readConfig(config ?? findConfig(process.cwd()));
+  const read = readConfig(configFileAt(config));
   const { path } = read;
   const root = dirname(path);
   const packageFile = join(root, "package.json");

@@ -1,5 +1,5 @@
 import type { ModuleExport } from "../model/export-location.ts";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type HttpConfig, readHttpConfig } from "../access/http-config.ts";
@@ -78,6 +78,10 @@ export interface RunLimits {
 }
 
 export const STREAM_SYNC_MODES = ["os", "memory"] as const;
+
+/** The configuration file of a command. `given`: its path, or its directory; default: the current directory. */
+export const configFileAt = (given = process.cwd()): string =>
+  statSync(given, { throwIfNoEntry: false })?.isDirectory() === true ? findConfig(given) : given;
 
 /** The configuration file in `directory` to use when none is named: `heddle.json` first, then `langgraph.json`. */
 export function findConfig(directory: string): string {

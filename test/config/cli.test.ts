@@ -174,7 +174,7 @@ describe("the command", () => {
     const { status, stderr } = heddle(["start", "--prot", "1"]);
     expect({ status, stderr }).toEqual({
       status: 2,
-      stderr: "heddle: Unknown option '--prot'\nTry: heddle --help\n",
+      stderr: "heddle: Unknown option '--prot'; did you mean --port?\nTry: heddle --help\n",
     });
   });
 

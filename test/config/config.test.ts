@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { findConfig, readConfig } from "../../src/config/config.ts";
+import { configFileAt, findConfig, readConfig } from "../../src/config/config.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-config-"));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -420,5 +420,13 @@ describe("without --config", () => {
     expect(findConfig(empty)).toBe(join(empty, "langgraph.json"));
     writeFileSync(join(empty, "heddle.json"), "{}");
     expect(findConfig(empty)).toBe(join(empty, "heddle.json"));
+  });
+
+  test("a directory stands for the file in it", () => {
+    const app = join(home, "app");
+    mkdirSync(app);
+    writeFileSync(join(app, "langgraph.json"), "{}");
+    expect(configFileAt(app)).toBe(join(app, "langgraph.json"));
+    expect(configFileAt("./none.json")).toBe("./none.json");
   });
 });
