@@ -50,7 +50,8 @@ export async function serve(options: Serving): Promise<void> {
   const progress = new ProgressDisplay({
     clock: systemClock,
     scheduler: systemScheduler,
-    ...(isLogText && stderr.isTTY && { terminal: stderr }),
+    // The processes of shards share the terminal: their progress is logged, because each could erase only its own line.
+    ...(isLogText && stderr.isTTY && task === undefined && { terminal: stderr }),
     line: (_, { work, ...figures }) => logger.info(work, figures),
   });
   for (const warning of warningsOfVariables(process.env)) logger.warn(warning);

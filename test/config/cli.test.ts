@@ -311,7 +311,7 @@ describe("a running server", () => {
       const stopped = server.stop();
       await server.printed('"message":"stopping"');
       await server.printed(
-        "waiting up to 8 s for the running nodes of 1 run; a second signal ends it at once",
+        "waiting up to 8 s for the running nodes of 1 run; a second signal (Ctrl-C) ends it at once",
       );
       // The first one on the open connection, each further one on a new connection.
       for (let i = 0; i < 3; i++) {
