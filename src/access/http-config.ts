@@ -1,3 +1,4 @@
+import { readFields, readEach } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import { isObject } from "../model/json.ts";
 import type { CorsOptions } from "./cors.ts";
@@ -14,46 +15,47 @@ export interface HttpConfig {
 /** Reads the section `http`. `refuse` is called with the invalid key and what is wrong with it. */
 export function readHttpConfig(http: JsonObject, refuse: (what: string) => never): HttpConfig {
   const at = (key: string, what: string): never => refuse(`http.${key} ${what}`);
-  const hosts = readHeaderValues(http["allowed_hosts"], (what) => at("allowed_hosts", what));
-  const mount = readPathPrefix(http["mount_prefix"], (what) => at("mount_prefix", what));
-  const disabled = ROUTE_GROUPS.filter((group) =>
-    flag(http[`disable_${group}`], (what) => at(`disable_${group}`, what)),
-  );
-  const { cors } = http;
-  if (isGiven(cors) && !isObject(cors)) return at("cors", "must be an object");
-  return {
-    ...(hosts === undefined ? {} : { hosts }),
-    ...(mount === undefined ? {} : { mount }),
-    ...(disabled.length === 0 ? {} : { disabled }),
-    ...(isObject(cors) ? { cors: readCors(cors, (key, what) => at(`cors.${key}`, what)) } : {}),
-  };
+  const { disabled, ...others } = readFields({
+    hosts: () => readHeaderValues(http["allowed_hosts"], (what) => at("allowed_hosts", what)),
+    mount: () => readPathPrefix(http["mount_prefix"], (what) => at("mount_prefix", what)),
+    cors: () => {
+      const { cors } = http;
+      if (!isGiven(cors)) return undefined;
+      return isObject(cors)
+        ? readCors(cors, (key, what) => at(`cors.${key}`, what))
+        : at("cors", "must be an object");
+    },
+    disabled: () =>
+      Object.keys(
+        readEach(Object.fromEntries(ROUTE_GROUPS.map((group) => [group, `disable_${group}`])), (key) =>
+          flag(http[key], (what) => at(key, what)) ? true : undefined,
+        ),
+      ) as RouteGroup[],
+  });
+  return { ...others, ...(disabled.length > 0 && { disabled }) };
 }
 
 function readCors(cors: JsonObject, at: (key: string, what: string) => never): CorsOptions {
-  const list = (key: string) => readHeaderValues(cors[key], (what) => at(key, what));
-  const [origins, methods, headers, exposed] = [
-    list("allow_origins"),
-    list("allow_methods"),
-    list("allow_headers"),
-    list("expose_headers"),
-  ];
-  const pattern = cors["allow_origin_regex"];
-  if (isGiven(pattern) && !isPattern(pattern)) at("allow_origin_regex", "must be a regular expression");
-  const age = cors["max_age"];
-  if (isGiven(age) && !(Number.isSafeInteger(age) && (age as number) >= 0)) {
-    at("max_age", "must be a whole number of seconds");
-  }
-  return {
-    ...(origins === undefined ? {} : { origins }),
-    ...(methods === undefined ? {} : { methods }),
-    ...(headers === undefined ? {} : { headers }),
-    ...(exposed === undefined ? {} : { exposed }),
-    ...(isPattern(pattern) ? { originPattern: pattern } : {}),
-    ...(typeof age === "number" ? { maxAge: age } : {}),
-    ...(flag(cors["allow_credentials"], (what) => at("allow_credentials", what))
-      ? { credentials: true }
-      : {}),
-  };
+  const list = (key: string) => () => readHeaderValues(cors[key], (what) => at(key, what));
+  return readFields({
+    origins: list("allow_origins"),
+    methods: list("allow_methods"),
+    headers: list("allow_headers"),
+    exposed: list("expose_headers"),
+    originPattern: () => {
+      const pattern = cors["allow_origin_regex"] ?? undefined;
+      if (pattern === undefined || isPattern(pattern)) return pattern;
+      return at("allow_origin_regex", "must be a regular expression");
+    },
+    maxAge: () => {
+      const age = cors["max_age"] ?? undefined;
+      if (age === undefined || (Number.isSafeInteger(age) && (age as number) >= 0))
+        return age as number | undefined;
+      return at("max_age", "must be a whole number of seconds");
+    },
+    credentials: () =>
+      flag(cors["allow_credentials"], (what) => at("allow_credentials", what)) ? true : undefined,
+  });
 }
 
 /** Reads a path prefix such as `/api`. Removes a slash at its end. */

@@ -1,6 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
-import { findConfig, readConfig } from "../config/config.ts";
+import { configFileAt, readConfig } from "../config/config.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { ServiceError } from "../model/errors.ts";
 
@@ -46,7 +46,7 @@ export interface WrittenContainerFiles {
  *   depends on files outside of it, or a file exists and `force` is not set; then no file is written
  */
 export function writeContainerFiles({ config, compose, force }: ContainerOptions): WrittenContainerFiles {
-  const read = readConfig(config ?? findConfig(process.cwd()));
+  const read = readConfig(configFileAt(config));
   const { path } = read;
   const root = dirname(path);
   const packageFile = join(root, "package.json");
@@ -96,12 +96,22 @@ function localDependencies(root: string, packageFile: string, dependencies: unkn
     const given = typeof version === "string" ? /^(?:file|link):(.+)$/.exec(version)?.[1] : undefined;
     if (given === undefined) return [];
     const path = relative(root, resolve(root, given)).replaceAll("\\", "/");
-    if (path !== "" && !path.startsWith("../") && !isAbsolute(path)) return [path];
+    if (path !== "" && !/^\.\.(?:\/|$)/.test(path) && !isAbsolute(path)) return [path];
     throw new ServiceError(
       "config.invalid",
-      `${packageFile}: ${name} is ${given}, which is not within the project, so a build of its image cannot read it; put it there`,
+      `${packageFile}: ${name} is ${given}, which is not within the project, so a build of its image cannot read it; put it there: ${copyCommand(root, name, given)}`,
     );
   });
+}
+
+/** The command that copies a dependency into the project, to be run in the project's folder `root`. */
+function copyCommand(root: string, name: string, path: string): string {
+  const isFolder = statSync(resolve(root, path), { throwIfNoEntry: false })?.isDirectory() === true;
+  const source = JSON.stringify(path);
+  const copy = isFolder ? `npm pack ${source} --pack-destination vendor` : `cp ${source} vendor/`;
+  // The name that npm gives the file, with any version.
+  const file = isFolder ? `${name.replace(/^@/, "").replace("/", "-")}-*.tgz` : basename(path);
+  return `mkdir -p vendor && ${copy} && npm install ./vendor/${file}`;
 }
 
 interface Image {

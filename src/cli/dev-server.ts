@@ -164,13 +164,13 @@ export class DevServer {
       this.#hasFailed = false;
     } catch (cause) {
       this.#hasFailed = true;
-      const why = cause instanceof Error ? cause.message : String(cause);
-      const stack = ownFrames(cause);
+      const message = cause instanceof Error ? cause.message : String(cause);
+      const stack = `${message}\n${ownFrames(cause)}`.trimEnd();
       this.#options.logger.error(
         this.#app === undefined
           ? "the server could not start again; it tries at the next change"
           : "what changed cannot be loaded, the graphs stay as they were",
-        { why, ...(stack !== "" && { stack }) },
+        { error: Object.assign(new Error(message), { stack }) },
       );
     } finally {
       this.#endReload();

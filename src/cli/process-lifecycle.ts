@@ -73,7 +73,7 @@ function stopper(
       exit(1);
     });
     const { running } = app.system.figures;
-    if (running > 0) logger.info(waitingFor(running, signal));
+    if (running > 0) logger.info(waitingFor(running));
     app.close(DRAIN_MS).then(
       () => {
         const { running: parked, queued } = app.system.figures;
@@ -96,8 +96,7 @@ const onSignals: OnStop = (stop) => {
   process.on("SIGHUP", stop);
 };
 
-function waitingFor(runs: number, signal: NodeJS.Signals): string {
+function waitingFor(runs: number): string {
   const runCount = runs === 1 ? "1 run" : `${runs} runs`;
-  const again = signal === "SIGINT" ? "press Ctrl-C again to end now" : "a second signal ends it at once";
-  return `waiting up to ${DRAIN_MS / 1_000} s for the running nodes of ${runCount}; ${again}`;
+  return `waiting up to ${DRAIN_MS / 1_000} s for the running nodes of ${runCount}; a second signal (Ctrl-C) ends it at once`;
 }

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import type { App, AppOptions } from "../app.ts";
-import { checkDataDirectory, type Config, findConfig, readConfig } from "../config/config.ts";
+import { checkDataDirectory, type Config, configFileAt, readConfig } from "../config/config.ts";
 import { parseKeyList } from "../access/api-keys.ts";
 import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
@@ -38,11 +38,11 @@ export async function serve(options: Serving): Promise<void> {
   const network = task?.cluster && clusterNetwork(task.cluster);
   // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
-  const path = options.config ?? findConfig(process.cwd());
+  const path = configFileAt(options.config);
   // A copy of the environment without the file's variables. When the file is read again, its new values must win over those set from its
   // old ones.
   const outside = { ...process.env };
-  const read = () => withGraphs(readConfig(path, outside));
+  const read = () => limited(withGraphs(readConfig(path, outside)), options.concurrent);
   const config = read();
   const setEnv = environment();
   setEnv(config.env);
@@ -60,10 +60,12 @@ export async function serve(options: Serving): Promise<void> {
   const progress = new ProgressDisplay({
     clock: systemClock,
     scheduler: systemScheduler,
-    ...(isLogText && stderr.isTTY && { terminal: stderr }),
+    // The processes of shards share the terminal: their progress is logged, because each could erase only its own line.
+    ...(isLogText && stderr.isTTY && task === undefined && { terminal: stderr }),
     line: (_, { work, ...figures }) => logger.info(work, figures),
   });
   for (const warning of warningsOfVariables(process.env)) logger.warn(warning);
+  for (const note of options.notes) logger.info(note);
   // The logger is registered before any file is loaded, because graph files may ask for it while they are loaded.
   registerSdkLogger(logger);
   let running: () => Running | undefined = () => undefined;
@@ -237,6 +239,13 @@ function withGraphs(config: Config): Config {
     "config.invalid",
     `${config.path}: graphs names no graph; add one, such as { "agent": "./agent.ts:default" }`,
   );
+}
+
+/** Replaces the limit of runs in progress, if one is given. */
+function limited(config: Config, all: number | undefined): Config {
+  if (all === undefined) return config;
+  const concurrent = { perTenant: Infinity, perGraph: {}, ...config.runs?.concurrent, all };
+  return { ...config, runs: { ...config.runs, concurrent } };
 }
 
 /** The names of the graphs. If `heddle dev` has loaded the graphs, they are in the options; otherwise only the configuration names them. */

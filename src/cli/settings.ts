@@ -11,6 +11,7 @@ import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ClusterSettings } from "./cluster-node.ts";
 import type { ClusterPlace } from "./cluster-network.ts";
+import { similarName } from "../model/similar-name.ts";
 import { parseUrl } from "../model/url.ts";
 
 /** The default port. */
@@ -54,6 +55,10 @@ export type Invocation =
       readonly command: "dev" | "start";
       /** The path of the configuration file, if one is named. */
       readonly config: string | undefined;
+      /** How many runs may be in progress. Absent: the configuration file decides. */
+      readonly concurrent?: number;
+      /** For the log: which options have no effect, and why. */
+      readonly notes: readonly string[];
       /**
        * Reads the other settings. Called after the configuration file has been read, with the file's variables in `env`; variables of the
        * real environment win over them.
@@ -127,10 +132,10 @@ Commands
                  several machines of a file; --draw FILE.mmd draws the chart, with the example marked, as a Mermaid flowchart
 
 Options
-  --config FILE      Configuration file; default: heddle.json, then langgraph.json, in this directory
+  -c, --config FILE  Configuration file, or a directory with one; default: heddle.json, then langgraph.json, in this directory
   --host HOST        Address to listen on; default 127.0.0.1. Any other address needs HEDDLE_API_KEYS, auth in the
                      configuration, or --insecure
-  --port PORT        Port to listen on; default 2024 or, if that is taken, the next free one. 0 takes any free port
+  -p, --port PORT    Port to listen on; default 2024 or, if that is taken, the next free one. 0 takes any free port
   --data DIR         Data directory; default .heddle in this directory (dev: next to the configuration file)
   --transport KIND   uws or node; default: uws if its binary loads on this machine
   --workers N        Run nodes in N worker threads; default 0: on the main thread (start only)
@@ -141,7 +146,9 @@ Options
   --node NAME        The name of this node in the cluster; default: that of the machine (start)
   --insecure         Listen on other addresses without a key or users
   --log FORMAT       text (for people) or json (lines); default: text on a terminal, json elsewhere (dev, start)
-  --help, --version
+  -h, --help; -v, --version
+  "heddle dev" also takes the options of "langgraphjs dev": --n-jobs-per-worker N (or -n) is the limit of runs in progress, and
+  the log says which options have no effect
 
 Exit codes
   0  Done; after check and repair: nothing is damaged; after conformance: everything holds; after prove: the claim is proved
@@ -172,9 +179,9 @@ Environment
 `;
 
 const OPTIONS = {
-  config: { type: "string" },
+  config: { type: "string", short: "c" },
   host: { type: "string" },
-  port: { type: "string" },
+  port: { type: "string", short: "p" },
   data: { type: "string" },
   transport: { type: "string" },
   workers: { type: "string" },
@@ -194,13 +201,44 @@ const OPTIONS = {
   draw: { type: "string" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "v" },
+  "n-jobs-per-worker": { type: "string", short: "n" },
+  tunnel: { type: "boolean" },
+  "no-browser": { type: "boolean" },
+  "no-reload": { type: "boolean" },
+  "studio-url": { type: "string" },
+  "debug-port": { type: "string" },
+  "wait-for-client": { type: "boolean" },
+  "allow-blocking": { type: "boolean" },
 } as const;
+
+/** Options of the official command line that `heddle dev` accepts and that have no effect; and why. */
+const IGNORED = {
+  "no-browser": "Heddle opens no browser",
+  "no-reload": '"heddle start" serves without reloading',
+  "studio-url": "LangGraph Studio is linked at https://smith.langchain.com",
+  "debug-port": "NODE_OPTIONS=--inspect=PORT opens a port for debuggers",
+  "wait-for-client": "NODE_OPTIONS=--inspect-brk waits for a debugger",
+  "allow-blocking": "Heddle does not look for blocking calls",
+} as const satisfies { readonly [option: string]: string };
 
 /** The commands, each with the flags that it accepts. */
 const COMMANDS = {
   init: [],
   build: ["config", "compose", "force"],
-  dev: ["config", "host", "port", "data", "transport", "insecure", "log"],
+  dev: [
+    ...([
+      "config",
+      "host",
+      "port",
+      "data",
+      "transport",
+      "insecure",
+      "log",
+      "n-jobs-per-worker",
+      "tunnel",
+    ] as const),
+    ...(Object.keys(IGNORED) as (keyof typeof IGNORED)[]),
+  ],
   start: [
     "config",
     "host",
@@ -233,7 +271,7 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
   try {
     parsed = parseArgs({ args: joinNegativeNumbers(args), options: OPTIONS, allowPositionals: true });
   } catch (cause) {
-    return refused(parserMessage((cause as Error).message));
+    return refused(parserMessage((cause as Error).message, args.find(isCommand)));
   }
   const { values: flags, positionals } = parsed;
   if (flags.help === true || positionals[0] === "help") return { command: "help" };
@@ -315,42 +353,58 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
     }
     case "dev":
     case "start":
+      let concurrent;
       try {
         // Settings are checked now, so that mistakes are reported at once. They are checked again when the file's variables have been read.
         settingsOf(flags, env, data);
+        const asked = given(flags, env, "n-jobs-per-worker");
+        concurrent = number(asked, isPositiveInteger, "is not a whole number, 1 or more");
       } catch (cause) {
         return refused((cause as Error).message);
       }
+      if (flags.tunnel === true)
+        return refused(
+          "--tunnel: Heddle opens no tunnel; set HEDDLE_API_KEYS, and run one beside it, such as cloudflared tunnel --url http://127.0.0.1:2024",
+        );
       return {
         command,
         config: given(flags, env, "config", "HEDDLE_CONFIG")?.value,
+        ...(concurrent === undefined ? {} : { concurrent }),
+        notes: Object.entries(IGNORED)
+          .filter(([option]) => Object.hasOwn(flags, option))
+          .map(([option, why]) => `--${option} is ignored: ${why}`),
         settings: (env, data) => settingsOf(flags, env, data),
       };
   }
 }
 
-/** Joins a negative number to its option, `--port -1` to `--port=-1`: otherwise the parser would read it as an option. */
+/** Joins a negative number to its option, `--port -1` to `--port=-1` and `-p -1` to `-p-1`: otherwise the parser would read it as an option. */
 function joinNegativeNumbers(args: readonly string[]): string[] {
   const joined: string[] = [];
   for (const arg of args) {
     const option = joined.at(-1) ?? "";
-    if (/^-\d/.test(arg) && takesValue(option)) joined[joined.length - 1] = `${option}=${arg}`;
+    if (/^-\d/.test(arg) && takesValue(option))
+      joined[joined.length - 1] = `${option}${option.startsWith("--") ? "=" : ""}${arg}`;
     else joined.push(arg);
   }
   return joined;
 }
 
-function takesValue(option: string): boolean {
-  const name = option.slice(2);
-  return (
-    option.startsWith("--") && Object.hasOwn(OPTIONS, name) && OPTIONS[name as keyof Flags].type === "string"
+const takesValue = (option: string): boolean =>
+  Object.entries(OPTIONS).some(
+    ([name, { type, ...other }]) =>
+      type === "string" && (option === `--${name}` || ("short" in other && option === `-${other.short}`)),
   );
-}
 
-/** What to print of the parser's message: its first sentence, without hints about quoting. */
-function parserMessage(message: string): string {
-  const [, option] = /^Option '(--[a-z]+)\b.* argument (?:missing|is ambiguous)/.exec(message) ?? [];
-  return option === undefined ? (message.split(". ")[0] ?? "") : `${option} needs a value`;
+/** What to print of the parser's message: its first sentence, without hints about quoting, and the option that may have been meant. */
+function parserMessage(message: string, command: Command | undefined): string {
+  const [, option] =
+    /^Option '(?:-\w, )?(--?[a-z-]+).* argument (?:missing|is ambiguous)/.exec(message) ?? [];
+  if (option !== undefined) return `${option} needs a value`;
+  const [, unknown] = /^Unknown option '--?([^']+)'/.exec(message) ?? [];
+  const options = command === undefined ? Object.keys(OPTIONS) : [...COMMANDS[command], "help", "version"];
+  const meant = unknown === undefined ? undefined : similarName(unknown, options);
+  return `${message.split(". ")[0]}${meant === undefined ? "" : `; did you mean --${meant}?`}`;
 }
 
 const isCommand = (name: string): name is Command => Object.hasOwn(COMMANDS, name);

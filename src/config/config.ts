@@ -1,5 +1,5 @@
 import type { ModuleExport } from "../model/export-location.ts";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type HttpConfig, readHttpConfig } from "../access/http-config.ts";
@@ -7,11 +7,12 @@ import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-
 import { type AuthConfig, readAuth } from "./auth.ts";
 import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.ts";
 import { checkKeys, NO_ENCRYPTION } from "./langgraph-keys.ts";
+import { jsonError } from "./json-error.ts";
 import type { UiConfig } from "./ui-bundler.ts";
 import { type DashboardConfig, readDashboard } from "./dashboard.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
-import { Refusals, ServiceError } from "../model/errors.ts";
+import { readFields, readEach, ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { parseDuration } from "../model/time.ts";
 import { readStore, type StoreConfig } from "./store.ts";
@@ -79,6 +80,10 @@ export interface RunLimits {
 
 export const STREAM_SYNC_MODES = ["os", "memory"] as const;
 
+/** The configuration file of a command. `given`: its path, or its directory; default: the current directory. */
+export const configFileAt = (given = process.cwd()): string =>
+  statSync(given, { throwIfNoEntry: false })?.isDirectory() === true ? findConfig(given) : given;
+
 /** The configuration file in `directory` to use when none is named: `heddle.json` first, then `langgraph.json`. */
 export function findConfig(directory: string): string {
   for (const name of ["heddle.json", "langgraph.json"]) {
@@ -115,81 +120,115 @@ export function checkDataDirectory(directory: string, configFile: string): void 
  */
 export function readConfig(file: string, environment: Env = process.env): Config {
   const path = resolve(file);
-  const refuse: Refuse = (what, cause) => {
-    throw new ServiceError("config.invalid", `${path}: ${what}`, { cause });
+  const base = dirname(path);
+  const refuse: Refuse = (what) => {
+    throw new ServiceError("config.invalid", `${path}: ${what.replaceAll("\n", `\n${path}: `)}`);
   };
   const root = readJson(path, refuse);
-  const notes = checkKeys(root, refuse);
-  const http = section(root, "http", refuse);
-  const streams = section(root, "streams", refuse);
-  const access = readHttpConfig(http, refuse);
-  const configurableHeaders = readHeaderPatterns(http, refuse);
-  const maxBody = http["max_body"];
-  if (maxBody !== undefined && !isPositiveInteger(maxBody))
-    refuse("http.max_body must be a whole number of bytes, 1 or more");
-  const sync = streams["sync"];
-  if (sync !== undefined && !isStreamSync(sync))
-    refuse(`streams.sync must be one of ${STREAM_SYNC_MODES.join(", ")}`);
-  const streamsTtl = parseDuration(streams["ttl"]);
-  if (streams["ttl"] !== undefined && streamsTtl === undefined)
-    refuse('streams.ttl must be milliseconds, or a text such as "90s", "24h" or "7d"');
-  const { stacks } = streams;
-  if (stacks !== undefined && typeof stacks !== "boolean") refuse("streams.stacks must be true or false");
-  const threadTtl = section(root, "checkpointer", refuse)["ttl"] ?? undefined;
-  const graphs = readGraphs(root["graphs"], dirname(path), Object.keys(root).find(isLikeGraphs), refuse);
-  const env = readEnv(root["env"], dirname(path), refuse);
-  const embedder = (text: string): ModuleExport =>
-    parseModuleExport(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
-  const store = readStore(section(root, "store", refuse), embedder, refuse);
-  const httpApp = readHttpApp(http, dirname(path), refuse);
-  const left = store.noIndex === undefined ? [] : [`store.index is left out: a query ${store.noIndex}`];
+  // All errors are reported together, each once: several readers may find the same one.
+  const errors = new Set<string>();
+  const attempt = <T>(read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      for (const line of error.message.split("\n")) errors.add(line);
+      return undefined;
+    }
+  };
+  const sectionOf = (key: string): JsonObject => attempt(() => section(root, key, refuse)) ?? {};
+  const notes = [...checkKeys(root, (what) => attempt(() => refuse(what)))];
+  const http = sectionOf("http");
+  const access = attempt(() => readHttpConfig(http, refuse)) ?? {};
+  const configurableHeaders = attempt(() => readHeaderPatterns(http, refuse));
+  const maxBody = attempt(() => readMaxBody(http, refuse));
+  const httpApp = attempt(() => readHttpApp(http, base, refuse));
+  const streams = attempt(() => readStreams(sectionOf("streams"), refuse));
+  const threadTtl = sectionOf("checkpointer")["ttl"] ?? undefined;
+  const lifetime = threadTtl === undefined ? undefined : attempt(() => readThreadTtl(threadTtl, refuse));
+  const graphs = attempt(() =>
+    readGraphs(root["graphs"], base, Object.keys(root).find(isLikeGraphs), refuse),
+  );
+  const env = attempt(() => readEnv(root["env"], base, refuse)) ?? {};
   const files = {
-    module: (text: string, at: string) =>
-      parseModuleExport(text, dirname(path), (what) => refuse(`${at} ${what}`)),
-    data: (text: string) => resolve(dirname(path), text),
+    module: (text: string, at: string) => parseModuleExport(text, base, (what) => refuse(`${at} ${what}`)),
+    data: (text: string) => resolve(base, text),
   };
-  const auth = readAuth(section(root, "auth", refuse), files, refuse);
+  const embedder = (text: string) => files.module(text, "store.index.embed");
+  const store = attempt(() => readStore(sectionOf("store"), embedder, refuse)) ?? {};
+  if (store.noIndex !== undefined) notes.push(`store.index is left out: a query ${store.noIndex}`);
+  const auth = attempt(() => readAuth(sectionOf("auth"), files, refuse));
   const variables = { ...env, ...environment };
-  if ((variables[ENCRYPTION_VARIABLE] ?? "") !== "") refuse(`${ENCRYPTION_VARIABLE} ${NO_ENCRYPTION}`);
-  const webhooks = readWebhooks(section(root, "webhooks", refuse), variables, refuse);
-  const assistants = readAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse);
-  const schemaTimeout = readSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse);
-  const notServed = (names: readonly string[], at: string) => {
-    const others = names.filter((name) => !Object.hasOwn(graphs, name));
-    left.push(...others.map((name) => `${at}: there is no graph ${JSON.stringify(name)}`));
+  if ((variables[ENCRYPTION_VARIABLE] ?? "") !== "")
+    attempt(() => refuse(`${ENCRYPTION_VARIABLE} ${NO_ENCRYPTION}`));
+  const webhooks = attempt(() => readWebhooks(sectionOf("webhooks"), variables, refuse));
+  const assistants = attempt(() => readAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse));
+  const schemaTimeout = attempt(() => readSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse));
+  const noteMissing = (names: readonly string[], at: string) => {
+    const others = names.filter((name) => graphs !== undefined && !Object.hasOwn(graphs, name));
+    notes.push(...others.map((name) => `${at}: there is no graph ${JSON.stringify(name)}`));
   };
-  notServed(Object.keys(assistants ?? {}), DEFAULTS_VARIABLE);
-  const runs = root["runs"] === undefined ? undefined : readRuns(section(root, "runs", refuse), refuse);
-  notServed(Object.keys(runs?.concurrent.perGraph ?? {}), "runs.max_per_graph");
-  return {
+  noteMissing(Object.keys(assistants ?? {}), DEFAULTS_VARIABLE);
+  const runs = root["runs"] === undefined ? undefined : attempt(() => readRuns(sectionOf("runs"), refuse));
+  noteMissing(Object.keys(runs?.concurrent.perGraph ?? {}), "runs.max_per_graph");
+  const config: Config = {
     path,
-    graphs,
+    graphs: graphs ?? {},
     env,
     ...(assistants === undefined ? {} : { assistants }),
     ...(schemaTimeout === undefined ? {} : { schemaTimeout }),
     ...(Object.keys(access).length === 0 ? {} : { access }),
     ...(configurableHeaders === undefined ? {} : { configurableHeaders }),
-    ...(typeof root["env"] === "string" ? { envFile: resolve(dirname(path), root["env"]) } : {}),
-    notes: [...notes, ...left],
+    ...(typeof root["env"] === "string" ? { envFile: resolve(base, root["env"]) } : {}),
+    notes,
     ...(Object.keys(store).length === 0 ? {} : { store }),
     ...(auth === undefined ? {} : { auth }),
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(httpApp === undefined ? {} : { httpApp }),
-    ...(sync === undefined ? {} : { sync }),
-    ...(streamsTtl === undefined ? {} : { streamsTtl }),
-    ...(typeof stacks === "boolean" ? { stacks } : {}),
-    ...(threadTtl === undefined ? {} : { threadTtl: readThreadTtl(threadTtl, refuse) }),
-    ...(root["webhooks"] === undefined ? {} : { webhooks }),
+    ...streams,
+    ...(lifetime === undefined ? {} : { threadTtl: lifetime }),
+    ...(root["webhooks"] === undefined || webhooks === undefined ? {} : { webhooks }),
     ...(root["inspect"] === undefined
       ? {}
-      : { inspect: readInspect(section(root, "inspect", refuse), refuse) }),
+      : attempt(() => ({ inspect: readInspect(sectionOf("inspect"), refuse) }))),
     ...(root["dashboard"] === undefined
       ? {}
-      : { dashboard: readDashboard(section(root, "dashboard", refuse), refuse) }),
-    ...readComponents(root, dirname(path), refuse),
-    ...readWorkers(section(root, "nodes", refuse), refuse),
+      : attempt(() => ({ dashboard: readDashboard(sectionOf("dashboard"), refuse) }))),
+    ...attempt(() => readComponents(root, base, refuse)),
+    ...attempt(() => readWorkers(sectionOf("nodes"), refuse)),
     ...(runs === undefined ? {} : { runs }),
   };
+  if (errors.size === 0) return config;
+  throw new ServiceError(
+    "config.invalid",
+    [...errors, ...notes.map((note) => `${path}: ${note}`)].join("\n"),
+  );
+}
+
+function readMaxBody({ max_body }: JsonObject, refuse: Refuse): number | undefined {
+  if (max_body === undefined || isPositiveInteger(max_body)) return max_body;
+  return refuse("http.max_body must be a whole number of bytes, 1 or more");
+}
+
+function readStreams(
+  { sync, ttl, stacks }: JsonObject,
+  refuse: Refuse,
+): Pick<Config, "sync" | "streamsTtl" | "stacks"> {
+  const streamsTtl = parseDuration(ttl);
+  return readFields({
+    sync: () => {
+      if (sync === undefined || isStreamSync(sync)) return sync;
+      return refuse(`streams.sync must be one of ${STREAM_SYNC_MODES.join(", ")}`);
+    },
+    streamsTtl: () => {
+      if (ttl === undefined || streamsTtl !== undefined) return streamsTtl;
+      return refuse('streams.ttl must be milliseconds, or a text such as "90s", "24h" or "7d"');
+    },
+    stacks: () => {
+      if (stacks === undefined || typeof stacks === "boolean") return stacks;
+      return refuse("streams.stacks must be true or false");
+    },
+  });
 }
 
 /** The variable that holds the key with which the official server encrypts checkpoints. */
@@ -241,35 +280,34 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
     if (value === undefined || value === null) return undefined;
     return isPositiveInteger(value) ? value : refuse(`runs.${name} must be a whole number, 1 or more`);
   };
-  const perGraph = runs["max_per_graph"] ?? {};
-  if (!isObject(perGraph)) refuse("runs.max_per_graph must be an object of graph names and numbers");
-  const graphs = Object.entries(perGraph as JsonObject).flatMap(([name, value]) => {
-    const most = limit(value, `max_per_graph.${name}`);
-    return most === undefined ? [] : [[name, most] as const];
-  });
-  const maxQueued = limit(runs["max_queued"], "max_queued");
-  const maxQueuedPerTenant = limit(runs["max_queued_per_tenant"], "max_queued_per_tenant");
-  const maxQueuedBytes = limit(runs["max_queued_bytes"], "max_queued_bytes");
-  const maxStateBytes = limit(runs["max_state_bytes"], "max_state_bytes");
-  const attempts = limit(runs["max_attempts"], "max_attempts");
-  const grace = limit(runs["grace_ms"], "grace_ms");
-  const timeout = parseDuration(runs["timeout"] ?? undefined);
-  if ((runs["timeout"] ?? null) !== null && timeout === undefined)
-    refuse('runs.timeout must be milliseconds, or a text such as "90s", "30m" or "2h"');
-  return {
-    concurrent: {
-      all: limit(runs["max_concurrent"], "max_concurrent") ?? Infinity,
-      perTenant: limit(runs["max_per_tenant"], "max_per_tenant") ?? Infinity,
-      perGraph: Object.fromEntries(graphs),
+  const limitOf = (name: string) => () => limit(runs[name], name);
+  const {
+    all = Infinity,
+    perTenant = Infinity,
+    perGraph,
+    ...others
+  } = readFields({
+    all: limitOf("max_concurrent"),
+    perTenant: limitOf("max_per_tenant"),
+    perGraph: () => {
+      const graphs = runs["max_per_graph"] ?? {};
+      if (!isObject(graphs)) return refuse("runs.max_per_graph must be an object of graph names and numbers");
+      return readEach(graphs, (value, name) => limit(value, `max_per_graph.${name}`));
     },
-    ...(maxQueued === undefined ? {} : { maxQueued }),
-    ...(maxQueuedPerTenant === undefined ? {} : { maxQueuedPerTenant }),
-    ...(maxQueuedBytes === undefined ? {} : { maxQueuedBytes }),
-    ...(maxStateBytes === undefined ? {} : { maxStateBytes }),
-    ...(attempts === undefined ? {} : { attempts }),
-    ...(grace === undefined ? {} : { grace }),
-    ...(timeout === undefined ? {} : { timeout }),
-  };
+    maxQueued: limitOf("max_queued"),
+    maxQueuedPerTenant: limitOf("max_queued_per_tenant"),
+    maxQueuedBytes: limitOf("max_queued_bytes"),
+    maxStateBytes: limitOf("max_state_bytes"),
+    attempts: limitOf("max_attempts"),
+    grace: limitOf("grace_ms"),
+    timeout: () => {
+      const given = runs["timeout"] ?? undefined;
+      const timeout = parseDuration(given);
+      if (given === undefined || timeout !== undefined) return timeout;
+      return refuse('runs.timeout must be milliseconds, or a text such as "90s", "30m" or "2h"');
+    },
+  });
+  return { concurrent: { all, perTenant, perGraph }, ...others };
 }
 
 export const isPositiveInteger = (value: unknown): value is number =>
@@ -280,7 +318,7 @@ export const isStreamSync = (value: unknown): value is (typeof STREAM_SYNC_MODES
 
 type Env = { readonly [name: string]: string | undefined };
 
-type Refuse = (what: string, cause?: unknown) => never;
+type Refuse = (what: string) => never;
 
 function readJson(path: string, refuse: Refuse): JsonObject {
   let text: string;
@@ -288,14 +326,14 @@ function readJson(path: string, refuse: Refuse): JsonObject {
     text = readFileSync(path, "utf8");
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
-    return refuse(code === "ENOENT" ? "there is no such file" : `the file cannot be read: ${message}`, cause);
+    return refuse(code === "ENOENT" ? "there is no such file" : `the file cannot be read: ${message}`);
   }
   let root: unknown;
+  const json = text.replace(/^\uFEFF/, "");
   try {
-    root = JSON.parse(text.replace(/^\uFEFF/, ""));
+    root = JSON.parse(json);
   } catch (cause) {
-    const hint = /^\s*\/[/*]/m.test(text) ? " (JSON has no comments)" : "";
-    return refuse(`is not JSON${hint}: ${(cause as Error).message}`, cause);
+    return refuse(`is not JSON: ${jsonError(json) ?? (cause as Error).message}`);
   }
   return isObject(root) ? root : refuse("must hold a JSON object");
 }
@@ -311,7 +349,7 @@ function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
     readWebhookPolicy(webhooks);
     return webhooks;
   } catch (cause) {
-    return refuse((cause as Error).message, cause);
+    return refuse((cause as Error).message);
   }
 }
 
@@ -328,8 +366,7 @@ function readGraphs(
       `graphs is missing: it must be ${example}${other === undefined ? "" : `; there is "${other}"`}`,
     );
   if (!isObject(value)) return refuse(`graphs must be ${example}`);
-  const refusals = new Refusals();
-  const read = ([name, entry]: readonly [string, unknown]): readonly [string, ModuleExport] => {
+  const read = (entry: unknown, name: string): ModuleExport => {
     if (name === "") refuse('graphs."" must have a name, by which clients call it');
     // LangGraph also accepts { "path": ..., "description": ... }.
     const entryPath = isObject(entry) ? entry["path"] : entry;
@@ -337,18 +374,9 @@ function readGraphs(
       const keys = isObject(entry) ? `, not one with ${namesOf(entry)}` : "";
       return refuse(`graphs.${name} must be "./file.ts:export", or an object with "path"${keys}`);
     }
-    return [name, parseModuleExport(entryPath, base, (what) => refuse(`graphs.${name} ${what}`))];
+    return parseModuleExport(entryPath, base, (what) => refuse(`graphs.${name} ${what}`));
   };
-  const graphs = Object.entries(value).flatMap((entry) => {
-    try {
-      return [read(entry)];
-    } catch (error) {
-      refusals.add(error);
-      return [];
-    }
-  });
-  refusals.throw();
-  return Object.fromEntries(graphs);
+  return readEach(value, read);
 }
 
 const isLikeGraphs = (key: string): boolean => /^graphs?$/i.test(key);
@@ -387,7 +415,7 @@ function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
       const why = existsSync(file)
         ? `the file ${file} cannot be read: ${(cause as Error).message}`
         : `there is no file ${file}; create it${templateHint(base, value)}, or remove env`;
-      return refuse(`env names "${value}", but ${why}`, cause);
+      return refuse(`env names "${value}", but ${why}`);
     }
     return Object.fromEntries(Object.entries(parseEnv(text)).map(([name, set]) => [name, set ?? ""]));
   }
@@ -395,10 +423,7 @@ function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
   if (Array.isArray(value) && value.every((name) => typeof name === "string")) return {};
   if (!isObject(value))
     return refuse("env must be the name of a .env file, an object of strings, or a list of names");
-  return Object.fromEntries(
-    Object.entries(value).map(([name, set]) => {
-      if (typeof set !== "string") return refuse(`env.${name} must be a string`);
-      return [name, set];
-    }),
+  return readEach(value, (set, name) =>
+    typeof set === "string" ? set : refuse(`env.${name} must be a string`),
   );
 }

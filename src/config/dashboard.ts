@@ -1,3 +1,4 @@
+import { readEach } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
 /** Dollars for a million tokens that a model reads (`in`), and that it writes (`out`). */
@@ -20,7 +21,7 @@ export function readDashboard(
   refuse: (what: string) => never,
 ): Required<DashboardConfig> {
   if (!isObject(prices)) return refuse(`dashboard.prices must be ${EXAMPLE}`);
-  const read = ([model, price]: readonly [string, unknown]): readonly [string, ModelPrice] => {
+  const read = (price: unknown, model: string): ModelPrice => {
     const at = `dashboard.prices.${model}`;
     if (!isObject(price)) return refuse(`${at} must be an object with in and out`);
     const unknown = Object.keys(price).find((key) => key !== "in" && key !== "out");
@@ -31,7 +32,7 @@ export function readDashboard(
         ? value
         : refuse(`${at}.${part} must be a number, 0 or more: dollars for a million tokens`);
     };
-    return [model, { in: dollars("in"), out: dollars("out") }];
+    return { in: dollars("in"), out: dollars("out") };
   };
-  return { prices: Object.fromEntries(Object.entries(prices).map(read)) };
+  return { prices: readEach(prices, read) };
 }

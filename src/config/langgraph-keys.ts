@@ -137,6 +137,8 @@ const FILE: Keys = {
     },
     ui: "served",
     ui_config: { keys: { shared: "served" } },
+    host: { ignored: "--host or the variable HOST sets it" },
+    port: { ignored: "--port or the variable PORT sets it" },
     node_loader: { ignored: "TypeScript is loaded by tsx" },
     $schema: "moot",
     node_version: "moot",
@@ -168,8 +170,8 @@ export function servedKeys({ keys }: Keys = FILE, above = ""): readonly string[]
   });
 }
 
-/** Checks the keys of a configuration file. Returns warnings about the ignored keys; calls `refuse` for a key that must not be ignored. */
-export function checkKeys(root: JsonObject, refuse: (what: string) => never): readonly string[] {
+/** Checks the keys of a configuration file. Returns warnings about the ignored keys; calls `refuse` for each key that must not be ignored. */
+export function checkKeys(root: JsonObject, refuse: (what: string) => void): readonly string[] {
   const notes: string[] = [];
   const visit = (holder: JsonObject, { keys }: Keys, above: string): void => {
     for (const [key, value] of Object.entries(holder)) {

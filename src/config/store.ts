@@ -1,3 +1,4 @@
+import { readFields } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
 /** How long items of the store live. */
@@ -56,32 +57,33 @@ export function readStore<Place>(
   refuse: Refuse,
 ): StoreConfig<Place> {
   const { ttl, index } = section;
-  return {
-    ...(ttl === undefined || ttl === null ? {} : { ttl: readStoreTtl(ttl, refuse) }),
-    ...(isObject(index) && Object.keys(index).length > 0 ? readIndex(index, resolveModule, refuse) : {}),
-    ...(index === undefined || index === null || isObject(index)
-      ? {}
-      : refuse("store.index must be an object")),
-  };
+  const read = readFields({
+    ttl: () => (ttl === undefined || ttl === null ? {} : { ttl: readStoreTtl(ttl, refuse) }),
+    index: () => {
+      if (index === undefined || index === null) return {};
+      if (!isObject(index)) return refuse("store.index must be an object");
+      return Object.keys(index).length === 0 ? {} : readIndex(index, resolveModule, refuse);
+    },
+  });
+  return { ...read.ttl, ...read.index };
 }
 
 export function readStoreTtl(ttl: unknown, refuse: Refuse): StoreTtl {
   if (!isObject(ttl)) return refuse("store.ttl must be an object");
-  const { default_ttl, refresh_on_read, sweep_interval_minutes } = ttl;
-  const minutes = (value: unknown, name: string): number =>
-    typeof value === "number" && value > 0 && value <= MAX_MINUTES
-      ? value
-      : refuse(`store.ttl.${name} must be a number of minutes above 0`);
-  const given = (value: unknown): boolean => value !== undefined && value !== null;
-  if (given(refresh_on_read) && typeof refresh_on_read !== "boolean")
-    return refuse("store.ttl.refresh_on_read must be true or false");
-  return {
-    ...(given(default_ttl) && { default_ttl: minutes(default_ttl, "default_ttl") }),
-    ...(typeof refresh_on_read === "boolean" && { refresh_on_read }),
-    ...(given(sweep_interval_minutes) && {
-      sweep_interval_minutes: minutes(sweep_interval_minutes, "sweep_interval_minutes"),
-    }),
+  const minutes = (name: string) => (): number | undefined => {
+    const value = ttl[name] ?? undefined;
+    if (value === undefined || (typeof value === "number" && value > 0 && value <= MAX_MINUTES)) return value;
+    return refuse(`store.ttl.${name} must be a number of minutes, above 0`);
   };
+  return readFields({
+    default_ttl: minutes("default_ttl"),
+    refresh_on_read: () => {
+      const value = ttl["refresh_on_read"] ?? undefined;
+      if (value === undefined || typeof value === "boolean") return value;
+      return refuse("store.ttl.refresh_on_read must be true or false");
+    },
+    sweep_interval_minutes: minutes("sweep_interval_minutes"),
+  });
 }
 
 function readIndex<Place>(

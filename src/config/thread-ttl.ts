@@ -1,3 +1,4 @@
+import { readFields } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import { MAX_TTL_MINUTES, ttlStrategies, type ThreadLifetime, type TtlStrategy } from "../model/thread.ts";
 
@@ -12,19 +13,25 @@ export interface ThreadTtlConfig {
 /** Reads `checkpointer.ttl`. `refuse` is called with what is wrong. */
 export function readThreadTtl(given: unknown, refuse: (what: string) => never): ThreadTtlConfig {
   if (!isObject(given)) return refuse("checkpointer.ttl must be an object");
-  const { strategy = "delete", default_ttl: minutes, sweep_interval_minutes: sweep } = given;
-  if (!isStrategy(strategy)) refuse(`checkpointer.ttl.strategy must be one of ${ttlStrategies.join(", ")}`);
-  if (isSaid(minutes) && !isMinutes(minutes)) refuse("checkpointer.ttl.default_ttl must be minutes, above 0");
-  if (isSaid(sweep) && !isMinutes(sweep)) {
-    refuse("checkpointer.ttl.sweep_interval_minutes must be minutes, above 0");
-  }
+  const readMinutes = (name: string) => (): number | undefined => {
+    const value = given[name] ?? undefined;
+    if (value === undefined || isMinutes(value)) return value;
+    return refuse(`checkpointer.ttl.${name} must be a number of minutes, above 0`);
+  };
+  const { strategy, minutes, sweep } = readFields({
+    strategy: () => {
+      const { strategy = "delete" } = given;
+      if (isStrategy(strategy)) return strategy;
+      return refuse(`checkpointer.ttl.strategy must be one of ${ttlStrategies.join(", ")}`);
+    },
+    minutes: readMinutes("default_ttl"),
+    sweep: readMinutes("sweep_interval_minutes"),
+  });
   return {
-    ...(isMinutes(minutes) && { lifetime: { strategy: strategy as TtlStrategy, minutes } }),
-    ...(isMinutes(sweep) && { interval: sweep * 60_000 }),
+    ...(minutes !== undefined && { lifetime: { strategy, minutes } }),
+    ...(sweep !== undefined && { interval: sweep * 60_000 }),
   };
 }
-
-const isSaid = (value: unknown) => value !== undefined && value !== null;
 
 const isMinutes = (value: unknown): value is number =>
   typeof value === "number" && value > 0 && value <= MAX_TTL_MINUTES;

@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { readFields, ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
 
@@ -54,22 +54,23 @@ export function fillTemplates(config: JsonObject, env: Env): JsonObject {
 /** Checks the section and fills in defaults. @throws ServiceError `config.invalid` */
 export function readWebhookPolicy(config: JsonObject): WebhookPolicy {
   const url = config["url"] ?? {};
-  if (!isObject(url)) refuse("webhooks.url must be an object");
-  const secret = config["secret"] ?? null;
-  if (secret !== null && !isText(secret)) refuse("webhooks.secret must be a text that is not empty");
-  const seconds = number(config["timeout"], "webhooks.timeout", 0.001, 300) ?? 10;
-  return {
-    allowInternal: flag(config["allow_internal"], "webhooks.allow_internal"),
-    secret,
-    headers: readHeaders(config["headers"]),
-    timeout: Math.round(seconds * 1000),
-    attempts: whole(config["attempts"], "webhooks.attempts", 1, 100) ?? 8,
-    requireHttps: flag(url["require_https"], "webhooks.url.require_https"),
-    domains: readDomains(url["allowed_domains"]),
-    ports: readPorts(url["allowed_ports"]),
-    ownPaths: !flag(url["disable_loopback"], "webhooks.url.disable_loopback"),
-    maxUrlLength: whole(url["max_url_length"], "webhooks.url.max_url_length", 1, 65_536) ?? 4096,
-  };
+  if (!isObject(url)) return refuse("webhooks.url must be an object");
+  return readFields({
+    allowInternal: () => flag(config["allow_internal"], "webhooks.allow_internal"),
+    secret: () => {
+      const secret = config["secret"] ?? null;
+      if (secret === null || isText(secret)) return secret;
+      return refuse("webhooks.secret must be a text that is not empty");
+    },
+    headers: () => readHeaders(config["headers"]),
+    timeout: () => Math.round((number(config["timeout"], "webhooks.timeout", 0.001, 300) ?? 10) * 1000),
+    attempts: () => whole(config["attempts"], "webhooks.attempts", 1, 100) ?? 8,
+    requireHttps: () => flag(url["require_https"], "webhooks.url.require_https"),
+    domains: () => readDomains(url["allowed_domains"]),
+    ports: () => readPorts(url["allowed_ports"]),
+    ownPaths: () => !flag(url["disable_loopback"], "webhooks.url.disable_loopback"),
+    maxUrlLength: () => whole(url["max_url_length"], "webhooks.url.max_url_length", 1, 65_536) ?? 4096,
+  });
 }
 
 const refuse: Refuse = (what) => {

@@ -106,6 +106,41 @@ export class Refusals {
   }
 }
 
+/**
+ * Reads each of several values; results that are undefined are left out.
+ * @throws ServiceError with a line for each value that `read` refuses
+ */
+export function readEach<V, T>(
+  values: { readonly [name: string]: V },
+  read: (value: V, name: string) => T | undefined,
+): { readonly [name: string]: T } {
+  const refusals = new Refusals();
+  const results: (readonly [string, T])[] = [];
+  for (const [name, value] of Object.entries(values)) {
+    try {
+      const result = read(value, name);
+      if (result !== undefined) results.push([name, result]);
+    } catch (error) {
+      refusals.add(error);
+    }
+  }
+  refusals.throw();
+  return Object.fromEntries(results);
+}
+
+type Results<R extends { readonly [name: string]: () => unknown }> = {
+  readonly [K in keyof R as undefined extends ReturnType<R[K]> ? never : K]: ReturnType<R[K]>;
+} & {
+  readonly [K in keyof R as undefined extends ReturnType<R[K]> ? K : never]?: Exclude<
+    ReturnType<R[K]>,
+    undefined
+  >;
+};
+
+/** Calls each of several readers; results that are undefined are left out. @throws ServiceError as {@link readEach} does */
+export const readFields = <R extends { readonly [name: string]: () => unknown }>(readers: R): Results<R> =>
+  readEach(readers, (read) => read()) as Results<R>;
+
 /** An error about one field. `at`: the field's path. */
 export const fieldErrorOf = (code: ErrorCode, at: string, message: string, cause?: unknown): ServiceError =>
   new ServiceError(code, `${at} ${message}`, { cause, fields: [{ at, message }] });

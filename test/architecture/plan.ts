@@ -57,7 +57,12 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   pg: ["src/postgres/connections.ts"],
   msgpackr: ["src/codec/msgpack.ts"],
   jose: ["src/access/jwt-auth.ts"],
-  esbuild: ["src/build/", "src/config/ui-bundler.ts", "src/graph-loader/describe-load-error.ts"],
+  esbuild: [
+    "src/build/",
+    "src/config/json-error.ts",
+    "src/config/ui-bundler.ts",
+    "src/graph-loader/describe-load-error.ts",
+  ],
   "prom-client": ["src/metrics/exposition.ts"],
   croner: ["src/service/crons/cron-schedule.ts"],
   typebox: ["src/schemas/typebox.ts"],
@@ -90,6 +95,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "node:assert/strict": ["src/contracts/"],
   "node:async_hooks": ["src/langgraph/"],
   "node:module": [
+    "src/config/json-error.ts",
     "src/graph-loader/",
     "src/graph-types/project-program.ts",
     "src/langgraph/user-library.ts",

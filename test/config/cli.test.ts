@@ -174,7 +174,7 @@ describe("the command", () => {
     const { status, stderr } = heddle(["start", "--prot", "1"]);
     expect({ status, stderr }).toEqual({
       status: 2,
-      stderr: "heddle: Unknown option '--prot'\nTry: heddle --help\n",
+      stderr: "heddle: Unknown option '--prot'; did you mean --port?\nTry: heddle --help\n",
     });
   });
 
@@ -311,7 +311,7 @@ describe("a running server", () => {
       const stopped = server.stop();
       await server.printed('"message":"stopping"');
       await server.printed(
-        "waiting up to 8 s for the running nodes of 1 run; a second signal ends it at once",
+        "waiting up to 8 s for the running nodes of 1 run; a second signal (Ctrl-C) ends it at once",
       );
       // The first one on the open connection, each further one on a new connection.
       for (let i = 0; i < 3; i++) {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { findConfig, readConfig } from "../../src/config/config.ts";
+import { configFileAt, findConfig, readConfig } from "../../src/config/config.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-config-"));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -167,11 +167,11 @@ describe("a configuration file", () => {
 
   test.each([
     [{ ttl: 5 }, "store.ttl must be an object"],
-    [{ ttl: { default_ttl: 0 } }, "store.ttl.default_ttl must be a number of minutes above 0"],
+    [{ ttl: { default_ttl: 0 } }, "store.ttl.default_ttl must be a number of minutes, above 0"],
     [{ ttl: { refresh_on_read: 1 } }, "store.ttl.refresh_on_read must be true or false"],
     [
       { ttl: { sweep_interval_minutes: "5" } },
-      "store.ttl.sweep_interval_minutes must be a number of minutes above 0",
+      "store.ttl.sweep_interval_minutes must be a number of minutes, above 0",
     ],
     [{ index: { dims: 3 } }, "store.index.embed must be"],
     [{ index: { embed: "./e.ts:e" } }, "store.index.dims must be a whole number"],
@@ -263,7 +263,21 @@ describe("a configuration file", () => {
 
   test.each<[string, unknown, string]>([
     ["not JSON", "{ graphs: }", "is not JSON: "],
-    ["comments", '{\n  // our graphs\n  "graphs": {} }', "is not JSON (JSON has no comments): "],
+    [
+      "comments",
+      '{\n  // our graphs\n  "graphs": {} }',
+      "is not JSON: JSON does not support comments (line 2, column 3)",
+    ],
+    [
+      "a trailing comma",
+      '{ "graphs": {\n  "a": "./a.ts",\n} }',
+      "is not JSON: JSON does not support trailing commas (line 2, column 16)",
+    ],
+    [
+      "a text with a BOM",
+      "\uFEFF{",
+      "is not JSON: Expected string in JSON but found end of file (line 1, column 2)",
+    ],
     ["a list", [], "must hold a JSON object"],
     ["no graphs", {}, 'graphs is missing: it must be an object such as { "agent": "./agent.ts:default" }'],
     [
@@ -366,7 +380,7 @@ describe("a configuration file", () => {
     [
       "a time for threads that is none",
       { graphs: {}, checkpointer: { ttl: { default_ttl: 0 } } },
-      "checkpointer.ttl.default_ttl must be minutes",
+      "checkpointer.ttl.default_ttl must be a number of minutes, above 0",
     ],
     [
       "an end of threads that is none",
@@ -376,7 +390,7 @@ describe("a configuration file", () => {
     [
       "a sweep at no time",
       { graphs: {}, checkpointer: { ttl: { sweep_interval_minutes: "5" } } },
-      "checkpointer.ttl.sweep_interval_minutes must be minutes",
+      "checkpointer.ttl.sweep_interval_minutes must be a number of minutes, above 0",
     ],
     ["no attempts at all", { graphs: {}, runs: { max_attempts: 0 } }, "runs.max_attempts must be"],
     ["grace as text", { graphs: {}, runs: { grace_ms: "1s" } }, "runs.grace_ms must be"],
@@ -406,6 +420,51 @@ describe("a configuration file", () => {
     expect(() => readConfig(path)).toThrow(lines);
   });
 
+  test("with several values that are wrong is refused with a line for each, and with its warnings", () => {
+    const path = write("many.json", {
+      grahps: {},
+      port: 3000,
+      graphs: { a: "./a.py" },
+      http: { max_body: 0, mount_prefix: "x", disable_ui: 1, cors: { allow_origins: 1, max_age: "1" } },
+      checkpointer: { ttl: { default_ttl: "7d", strategy: "x" } },
+      store: { ttl: { default_ttl: "7d", refresh_on_read: 1 } },
+      streams: 1,
+      runs: { max_concurrent: 0, max_per_graph: { a: "2", b: "2" }, timeout: "soon" },
+      webhooks: { timeout: "1", attempts: 0 },
+      env: { A: 1, B: 2 },
+    });
+    const lines = [
+      "streams must be an object",
+      "http.mount_prefix must be a path",
+      "http.cors.allow_origins must be an array",
+      "http.cors.max_age must be a whole number of seconds",
+      "http.disable_ui must be true or false",
+      "http.max_body must be",
+      "checkpointer.ttl.strategy must be one of",
+      "checkpointer.ttl.default_ttl must be a number of minutes, above 0",
+      "graphs.a is a Python file",
+      "env.A must be a string",
+      "env.B must be a string",
+      "store.ttl.default_ttl must be a number of minutes, above 0",
+      "store.ttl.refresh_on_read must be true or false",
+      "webhooks.timeout must be",
+      "webhooks.attempts must be",
+      "runs.max_concurrent must be",
+      "runs.max_per_graph.a must be",
+      "runs.max_per_graph.b must be",
+      "runs.timeout must be",
+      "grahps is no key that Heddle knows; did you mean graphs?",
+      "port is left out: --port or the variable PORT sets it",
+    ];
+    let message = "";
+    try {
+      readConfig(path);
+    } catch (error) {
+      ({ message } = error as Error);
+    }
+    expect(message.split("\n")).toEqual(lines.map((line) => expect.stringContaining(`${path}: ${line}`)));
+  });
+
   test("one that is not there is refused by name", () => {
     expect(() => readConfig(join(home, "none.json"))).toThrow("none.json: there is no such file");
   });
@@ -420,5 +479,13 @@ describe("without --config", () => {
     expect(findConfig(empty)).toBe(join(empty, "langgraph.json"));
     writeFileSync(join(empty, "heddle.json"), "{}");
     expect(findConfig(empty)).toBe(join(empty, "heddle.json"));
+  });
+
+  test("a directory stands for the file in it", () => {
+    const app = join(home, "app");
+    mkdirSync(app);
+    writeFileSync(join(app, "langgraph.json"), "{}");
+    expect(configFileAt(app)).toBe(join(app, "langgraph.json"));
+    expect(configFileAt("./none.json")).toBe("./none.json");
   });
 });

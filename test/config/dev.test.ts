@@ -95,10 +95,38 @@ describe("heddle dev", () => {
     // The output contains the place where it threw, without the frames of the loader.
     writeFileSync(file("b.cjs"), '\nthrow new TypeError("no luck");');
     await server.printed(KEPT, 4);
-    const told = JSON.parse(server.output.trim().split("\n").at(-1) ?? "") as Record<string, string>;
-    expect(told["why"]).toContain(`graphs.b: ${file("b.cjs")} cannot be loaded: no luck`);
-    expect(told["stack"]).toContain(`at Object.<anonymous> (${file("b.cjs")}`);
-    expect(told["stack"]).not.toMatch(/node_modules|node:/);
+    const told = JSON.parse(server.output.trim().split("\n").at(-1) ?? "") as { error: Error };
+    expect(told.error.message).toContain(`graphs.b: ${file("b.cjs")} cannot be loaded: no luck`);
+    expect(told.error.stack).toContain(`at Object.<anonymous> (${file("b.cjs")}`);
+    expect(told.error.stack).not.toMatch(/node_modules|node:/);
+  });
+
+  test("prints, for people, what cannot be loaded in lines of their own, and nothing of Heddle's own stack", async () => {
+    const config = mixed("lines");
+    const server = await Running.spawn("dev", [
+      "--config",
+      config,
+      "--log",
+      "text",
+      "--no-browser",
+      "-n",
+      "2",
+    ]);
+    expect(server.output).toContain("--no-browser is ignored: Heddle opens no browser");
+    const files = {
+      "words.ts": "export const word: string = ;",
+      "b.cjs": '\nthrow new TypeError("no \\"luck\\"");',
+    };
+    home.project("lines", files);
+    await server.printed('no "luck"');
+    expect(server.output).toMatch(
+      /the graphs stay as they were\n {2}error:\n {4}graphs\.a: .*\n(.*\n)* {4}graphs\.b: .*no "luck"/,
+    );
+    home.project("lines", { "heddle.json": "{\n// none\n}" });
+    await server.printed(
+      "\n    " + config + ": is not JSON: JSON does not support comments (line 2, column 1)\n",
+    );
+    expect(server.output.split("is not JSON").at(-1)).not.toContain(" at ");
   });
 
   test("takes the new rules when the file that authenticates users changes, or one that it imports", async () => {

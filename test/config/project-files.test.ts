@@ -174,6 +174,18 @@ describe("heddle build", () => {
     },
   );
 
+  test.each([
+    ["../heddle.tgz", 'mkdir -p vendor && cp "../heddle.tgz" vendor/ && npm install ./vendor/heddle.tgz'],
+    [
+      "..",
+      'mkdir -p vendor && npm pack ".." --pack-destination vendor && npm install ./vendor/my-tools-*.tgz',
+    ],
+  ])("names the command that copies a dependency outside of the project into it: %s", (path, command) => {
+    const dependencies = { heddle: "^1.0.0", "@my/tools": `file:${path}` };
+    const root = project({}, { "package.json": JSON.stringify({ dependencies }) });
+    expect(() => write(root)).toThrow(`put it there: ${command}`);
+  });
+
   test("includes the configuration's own lines before USER node", () => {
     const root = project({ dockerfile_lines: ["RUN apt-get update", "ENV A=b"] });
     write(root);

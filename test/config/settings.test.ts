@@ -66,7 +66,10 @@ describe("heddle start", () => {
   });
 
   test.each<[string[], Record<string, string>, string]>([
-    [["--prot", "1"], {}, "Unknown option '--prot'"],
+    [["--prot", "1"], {}, "Unknown option '--prot'; did you mean --port?"],
+    [["-x"], {}, "Unknown option '-x'"],
+    [["-p"], {}, "--port needs a value"],
+    [["-p", "-1"], {}, '--port "-1" is not a whole number from 0 to 65535'],
     [["--port"], {}, "--port needs a value"],
     [["--data", "--port", "1"], {}, "--data needs a value"],
     [["--data", ""], {}, "--data is empty; give it a value, or leave it out"],
@@ -175,6 +178,35 @@ describe("heddle", () => {
     expect(parseCommandLine(["dev", "--config", "c.json"], {})).toMatchObject({
       command: "dev",
       config: "c.json",
+    });
+  });
+
+  test("heddle dev takes the options of the official command line, and says which have no effect", () => {
+    const officialArgs = ["-c", "./app", "-p", "8123", "--host", "::1", "-n", "4", "--no-browser"];
+    const asked = parseCommandLine(["dev", ...officialArgs, "--no-reload", "--studio-url", "x"], {});
+    expect(asked).toMatchObject({ command: "dev", config: "./app", concurrent: 4 });
+    if (asked.command !== "dev") throw new Error(asked.command);
+    expect(asked.settings({}, ".heddle")).toMatchObject({ port: 8123, host: "::1" });
+    expect(asked.notes).toEqual([
+      "--no-browser is ignored: Heddle opens no browser",
+      '--no-reload is ignored: "heddle start" serves without reloading',
+      expect.stringContaining("--studio-url is ignored: "),
+    ]);
+    const others = ["--debug-port", "1", "--wait-for-client", "--allow-blocking"];
+    expect(parseCommandLine(["dev", ...others], {})).toMatchObject({
+      notes: ["--debug-port", "--wait-for-client", "--allow-blocking"].map((option) =>
+        expect.stringContaining(`${option} is ignored: `),
+      ),
+    });
+    expect(parseCommandLine(["dev"], {})).toMatchObject({ notes: [] });
+    expect(parseCommandLine(["dev", "-n", "0"], {})).toMatchObject({
+      why: '--n-jobs-per-worker "0" is not a whole number, 1 or more',
+    });
+    expect(parseCommandLine(["dev", "--tunnel"], {})).toMatchObject({
+      why: expect.stringContaining("cloudflared tunnel --url"),
+    });
+    expect(parseCommandLine(["start", "--no-browser"], {})).toMatchObject({
+      why: "heddle start takes no --no-browser",
     });
   });
 
