@@ -1,7 +1,7 @@
+import { parse } from "dotenv";
 import type { ModuleExport } from "../model/export-location.ts";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
-import { parseEnv } from "node:util";
 import { type HttpConfig, readHttpConfig } from "../access/http-config.ts";
 import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-headers.ts";
 import { type AuthConfig, readAuth } from "./auth.ts";
@@ -137,12 +137,13 @@ export function readConfig(file: string, environment: Env = process.env): Config
   if (stacks !== undefined && typeof stacks !== "boolean") refuse("streams.stacks must be true or false");
   const threadTtl = section(root, "checkpointer", refuse)["ttl"] ?? undefined;
   const graphs = readGraphs(root["graphs"], dirname(path), Object.keys(root).find(isLikeGraphs), refuse);
-  const env = readEnv(root["env"], dirname(path), refuse);
+  const left: string[] = [];
+  const env = readEnv(root["env"], dirname(path), left, refuse);
   const embedder = (text: string): ModuleExport =>
     parseModuleExport(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
   const store = readStore(section(root, "store", refuse), embedder, refuse);
   const httpApp = readHttpApp(http, dirname(path), refuse);
-  const left = store.noIndex === undefined ? [] : [`store.index is left out: a query ${store.noIndex}`];
+  if (store.noIndex !== undefined) left.push(`store.index is left out: a query ${store.noIndex}`);
   const files = {
     module: (text: string, at: string) =>
       parseModuleExport(text, dirname(path), (what) => refuse(`${at} ${what}`)),
@@ -376,20 +377,23 @@ function templateHint(base: string, name: string): string {
   return existsSync(resolve(base, template)) ? ` (cp ${template} ${name})` : "";
 }
 
-function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
+/** @param notes where it is noted that the file is missing. Git ignores such files, and containers have their variables from outside. */
+function readEnv(value: unknown, base: string, notes: string[], refuse: Refuse): Config["env"] {
   if (value === undefined || value === null) return {};
   if (typeof value === "string") {
-    let text: string;
+    const file = resolve(base, value);
+    if (!existsSync(file)) {
+      notes.push(
+        `env names "${value}", but there is no file ${file}; create it${templateHint(base, value)}, or remove env`,
+      );
+      return {};
+    }
     try {
-      text = readFileSync(resolve(base, value), "utf8");
+      return parse(readFileSync(file, "utf8"));
     } catch (cause) {
-      const file = resolve(base, value);
-      const why = existsSync(file)
-        ? `the file ${file} cannot be read: ${(cause as Error).message}`
-        : `there is no file ${file}; create it${templateHint(base, value)}, or remove env`;
+      const why = `the file ${file} cannot be read: ${(cause as Error).message}`;
       return refuse(`env names "${value}", but ${why}`, cause);
     }
-    return Object.fromEntries(Object.entries(parseEnv(text)).map(([name, set]) => [name, set ?? ""]));
   }
   // A list has names only; their values come from the environment.
   if (Array.isArray(value) && value.every((name) => typeof name === "string")) return {};

@@ -59,6 +59,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   jose: ["src/access/jwt-auth.ts"],
   esbuild: ["src/build/", "src/config/ui-bundler.ts", "src/graph-loader/describe-load-error.ts"],
   "prom-client": ["src/metrics/exposition.ts"],
+  dotenv: ["src/config/config.ts"],
   croner: ["src/service/crons/cron-schedule.ts"],
   typebox: ["src/schemas/typebox.ts"],
   "typebox/compile": ["src/schemas/typebox.ts"],
