@@ -117,8 +117,8 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   const loaded =
     config === undefined
       ? undefined
-      : await loadGraphs(config, { random, scheduler, onWarning: (warning) => logger.warn(warning) });
-  const given = await loadInlineGraphs(options.graphs ?? {}, { random, scheduler });
+      : await loadGraphs(config, { scheduler, onWarning: (warning) => logger.warn(warning) });
+  const given = await loadInlineGraphs(options.graphs ?? {}, { scheduler });
   const isReplaced = (name: string) => Object.hasOwn(options.graphs ?? {}, name);
   const kept = Object.keys(loaded?.graphs ?? {}).filter((name) => !isReplaced(name));
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
@@ -140,11 +140,8 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     logger.warn("no graph is served, so no run can start: createApp takes them as graphs, or in a config");
   for (const warning of versionWarnings(served.values())) logger.warn(warning);
   const maxBody = options.maxBody ?? config?.maxBody ?? DEFAULT_BODY;
-  const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, stop.signal, {
-    random,
-    scheduler,
-  });
-  const setup = await setUpStore(options.store, config, { random, scheduler });
+  const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, stop.signal, { scheduler });
+  const setup = await setUpStore(options.store, config, scheduler);
 
   // The time budget for long work. New requests have a budget of their own, so that they do not wait for long work.
   const budget = new TimeBudget(clock, scheduler);

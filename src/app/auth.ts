@@ -39,13 +39,13 @@ export async function setUpAuth(
 async function openAuth(
   given: AuthHandlers | undefined,
   config: Config | undefined,
-  { clock, random, scheduler, logger }: Deps,
+  { clock, scheduler, logger }: Deps,
 ): Promise<Auth | undefined> {
   if (given !== undefined) return new CustomAuth(given, scheduler);
   if (config?.auth === undefined) return undefined;
   const { users } = config.auth;
   if (users.kind === "handlers")
-    return new CustomAuth(await loadAuth(config.path, users.file, { random, scheduler }), scheduler);
+    return new CustomAuth(await loadAuth(config.path, users.file, { scheduler }), scheduler);
   const { issuer, audience, jwks } = users;
   const keys = jwks.kind === "url" ? jwks.url : jwks.kind === "file" ? loadKeySet(jwks.file) : jwks.set;
   return createJwtAuth({ issuer, audience, jwks: keys }, { clock, logger });

@@ -24,7 +24,7 @@ try {
     (graph) => registry.current(graph).edition,
   );
   registerSdkLogger(bodies.logger);
-  const { graphs } = await loadGraphs(config, { random, scheduler: systemScheduler });
+  const { graphs } = await loadGraphs(config, { scheduler: systemScheduler });
   registry.replace(graphs);
   logUncaughtErrors(bodies.logger);
   process.on("exit", (code) => {

@@ -2,16 +2,10 @@ import type { Config } from "../config/config.ts";
 import { loadEmbedder } from "../graph-loader/embedder.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { StoreIndex } from "../service/store/embedding.ts";
 import type { StorePolicy } from "../service/store/store.ts";
 import { readIndexShape, readStoreTtl, type StoreOptions, type StoreTtl } from "../config/store.ts";
-
-interface Deps {
-  readonly random: Random;
-  readonly scheduler: Scheduler;
-}
 
 /** The settings of a server's store, read before anything is opened. */
 export interface StoreSetup {
@@ -27,7 +21,7 @@ const DEFAULT_SWEEP = 5;
 export async function setUpStore(
   given: StoreOptions | undefined,
   config: Config | undefined,
-  { random, scheduler }: Deps,
+  scheduler: Scheduler,
 ): Promise<StoreSetup> {
   const refuse = (what: string): never => {
     throw new ServiceError("config.invalid", what);
@@ -42,7 +36,7 @@ export async function setUpStore(
     index = { embed, ...readIndexShape(isObject(given.index) ? given.index : {}, refuse) };
   } else if (file?.index !== undefined && config !== undefined) {
     const { embed, dims, fields } = file.index;
-    index = { embed: await loadEmbedder(config.path, embed, { random, scheduler }), dims, fields };
+    index = { embed: await loadEmbedder(config.path, embed, { scheduler }), dims, fields };
   }
   const noIndex = index === undefined ? file?.noIndex : undefined;
   return {

@@ -12,7 +12,6 @@ import type { Logger } from "../ports/logger.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { WatchFiles, FileWatcher } from "../ports/file-watcher.ts";
 import { keepAliveDuring, keepProcessAlive } from "../platform/keep-process-alive.ts";
-import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 
 export interface DevServerOptions {
@@ -28,8 +27,8 @@ export interface DevServerOptions {
   readonly logger: Logger;
 }
 
-/** Project code other than graphs: authentication, the HTTP application, the embedder. */
-type LoadedParts = Pick<AppOptions, "auth" | "httpApp" | "store">;
+/** The code of a project: its graphs, and its authentication, HTTP application and embedder. */
+type LoadedProject = LoadedGraphs & { readonly parts: Pick<AppOptions, "auth" | "httpApp" | "store"> };
 
 /** Milliseconds without a further change before a reload: editors write in several steps, and several files at once. */
 const QUIET_MS = 100;
@@ -54,22 +53,20 @@ const SOURCES: ReadonlySet<string> = new Set([
 
 /**
  * The development server. It loads the graphs again when one of their files, or a file that these import, changes. Runs in progress keep
- * their graph; the next run uses the new one. If a load fails, the current graphs stay. When another part of the configuration changes, or
- * a file of the authentication, the HTTP application or the store's embedder, the server restarts on the same port and data.
+ * their graph; the next run uses the new one. If a load fails, the current graphs stay. When another part of the configuration changes, the
+ * server restarts on the same port and data. It does so at each change if the project has other code than graphs, such as its
+ * authentication, because all code of a project shares its modules.
  */
 export class DevServer {
   readonly #options: DevServerOptions;
   readonly #files = new Set<string>();
-  /** Files whose changes need a restart: project code other than graphs, with its imports, and the key set of tokens. */
-  readonly #partFiles = new Set<string>();
   readonly #watcher: FileWatcher;
   #config: Config;
   #app: App | undefined;
   #port: number | undefined;
   #hasFailed = false;
-  #hasNewParts = false;
+  #loads = 0;
   #timer: Cancel | undefined;
-  readonly #random = systemRandom();
   #working = false;
   #isReloadDue = false;
 
@@ -83,8 +80,7 @@ export class DevServer {
   async start(): Promise<void> {
     this.#working = true;
     this.#watchFilesOf(this.#config);
-    const { graphs, parts } = await keepAliveDuring(this.#load(this.#config, true));
-    await this.#open(this.#config, graphs, parts);
+    await this.#open(this.#config, await keepAliveDuring(this.#load(this.#config)));
     // While no server runs, because a restart failed, nothing else keeps the process alive.
     keepProcessAlive();
     this.#endReload();
@@ -105,48 +101,40 @@ export class DevServer {
     this.#watcher.add(file);
   }
 
-  /** Loads the graphs and, if `hasParts` is true, also the other code of the project. */
-  async #load(config: Config, hasParts: boolean): Promise<{ graphs: LoadedGraphs; parts: LoadedParts }> {
-    const options = {
-      random: this.#random,
+  /** Loads all code of the project. */
+  async #load(config: Config): Promise<LoadedProject> {
+    const { path, auth, httpApp, store } = config;
+    const options: LoadOptions = {
       scheduler: systemScheduler,
-      fresh: true,
-      onFile: (file: string) => this.#add(file),
-    };
-    const onWarning = (warning: string) => this.#options.logger.warn(warning);
-    const graphs = await loadGraphs(config, { ...options, onWarning });
-    return { graphs, parts: hasParts ? await this.#loadParts(config, options) : {} };
-  }
-
-  async #loadParts({ path, auth, httpApp, store }: Config, options: LoadOptions): Promise<LoadedParts> {
-    const onFile = (file: string) => {
-      this.#partFiles.add(file);
-      this.#add(file);
+      reload: this.#loads++,
+      onFile: (file) => this.#add(file),
+      onWarning: (warning) => this.#options.logger.warn(warning),
     };
     const load = <T>(
       part: (config: string, file: ModuleExport, options: LoadOptions) => Promise<T>,
       file: ModuleExport,
     ) => {
-      onFile(file.file);
-      return part(path, file, { ...options, onFile });
+      this.#add(file.file);
+      return part(path, file, options);
     };
+    const graphs = await loadGraphs(config, options);
     const users = auth?.users;
     if (users?.kind === "jwt" && users.jwks.kind === "file") {
-      onFile(users.jwks.file);
+      this.#add(users.jwks.file);
       // The server reads this file itself, but errors in it must be found before the old server closes.
       loadKeySet(users.jwks.file);
     }
-    return {
+    const parts = {
       ...(users?.kind === "handlers" && { auth: await load(loadAuth, users.file) }),
       ...(httpApp && { httpApp: await load(loadHttpApp, httpApp) }),
       ...(store?.index && {
         store: { index: { ...store.index, embed: await load(loadEmbedder, store.index.embed) } },
       }),
     };
+    return { ...graphs, parts };
   }
 
   #changed(path: string): void {
-    if (this.#partFiles.has(path)) this.#hasNewParts = true;
     if (!this.#files.has(path) && !(this.#hasFailed && SOURCES.has(extname(path)))) return;
     this.#timer?.();
     this.#timer = systemScheduler.after(QUIET_MS, () => void this.#reloadWhenFree());
@@ -186,22 +174,18 @@ export class DevServer {
 
   async #reload(): Promise<void> {
     const { logger, setEnv } = this.#options;
-    const hasNewParts = this.#hasNewParts;
-    // The flag is reset before the load, because another change may arrive during the load.
-    this.#hasNewParts = false;
     let isRestart = true;
     let config: Config;
-    let graphs: LoadedGraphs;
-    let parts: LoadedParts;
+    let project: LoadedProject;
     try {
       config = this.#options.read();
-      isRestart = this.#app === undefined || hasNewParts || settingsOf(config) !== settingsOf(this.#config);
+      isRestart =
+        this.#app === undefined || hasOtherCode(config) || settingsOf(config) !== settingsOf(this.#config);
       if (isRestart) setEnv(config.env);
       this.#watchFilesOf(config);
-      ({ graphs, parts } = await this.#load(config, isRestart));
-      if (!isRestart) this.#app?.replaceGraphs(graphs.graphs, graphs.langGraphs);
+      project = await this.#load(config);
+      if (!isRestart) this.#app?.replaceGraphs(project.graphs, project.langGraphs);
     } catch (cause) {
-      this.#hasNewParts ||= hasNewParts;
       if (isRestart) setEnv(this.#config.env);
       throw cause;
     }
@@ -209,15 +193,15 @@ export class DevServer {
       const app = this.#app;
       this.#app = undefined;
       await app?.close(DRAIN_MS);
-      await this.#open(config, graphs, parts);
+      await this.#open(config, project);
     }
     this.#config = config;
     logger.info(isRestart ? "restarted" : "reloaded", {
-      graphs: [...Object.keys(graphs.graphs), ...graphs.langGraphs.keys()],
+      graphs: [...Object.keys(project.graphs), ...project.langGraphs.keys()],
     });
   }
 
-  async #open(config: Config, { graphs, langGraphs }: LoadedGraphs, parts: LoadedParts): Promise<void> {
+  async #open(config: Config, { graphs, langGraphs, parts }: LoadedProject): Promise<void> {
     const port = this.#port === undefined ? {} : { port: this.#port };
     this.#app = await this.#options.start(config, {
       config: { ...config, graphs: {} },
@@ -234,6 +218,13 @@ export class DevServer {
 
 /** The configuration without its graphs, which can change without a restart. */
 const settingsOf = (config: Config): string => JSON.stringify({ ...config, graphs: null, notes: null });
+
+/** Whether the project has code other than graphs, or a file of keys that the server reads when it starts. */
+const hasOtherCode = ({ auth, httpApp, store }: Config): boolean =>
+  auth?.users.kind === "handlers" ||
+  (auth?.users.kind === "jwt" && auth.users.jwks.kind === "file") ||
+  httpApp !== undefined ||
+  store?.index !== undefined;
 
 /**
  * The lines of an error's stack that name files of the user's project. Uses the innermost cause, which is the error that the project's code

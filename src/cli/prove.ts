@@ -1,7 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { loadMachineFile } from "../graph-loader/load-machine.ts";
 import { proveClaim } from "../machines/proof.ts";
-import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Invocation } from "./settings.ts";
 
@@ -19,7 +18,7 @@ export async function prove(
   directory: string,
   say: (line: string) => void,
 ): Promise<number> {
-  const options = { random: systemRandom(), scheduler: systemScheduler };
+  const options = { scheduler: systemScheduler };
   const { file, machine } = await loadMachineFile(text, directory, options);
   const { result, lines, chart } = proveClaim(machine, claim, [file]);
   for (const line of lines) say(line);

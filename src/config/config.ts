@@ -1,7 +1,7 @@
+import { parse } from "dotenv";
 import type { ModuleExport } from "../model/export-location.ts";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
-import { parseEnv } from "node:util";
 import { type HttpConfig, readHttpConfig } from "../access/http-config.ts";
 import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-headers.ts";
 import { type AuthConfig, readAuth } from "./auth.ts";
@@ -149,7 +149,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const graphs = attempt(() =>
     readGraphs(root["graphs"], base, Object.keys(root).find(isLikeGraphs), refuse),
   );
-  const env = attempt(() => readEnv(root["env"], base, refuse)) ?? {};
+  const env = attempt(() => readEnv(root["env"], base, notes, refuse)) ?? {};
   const files = {
     module: (text: string, at: string) => parseModuleExport(text, base, (what) => refuse(`${at} ${what}`)),
     data: (text: string) => resolve(base, text),
@@ -404,20 +404,23 @@ function templateHint(base: string, name: string): string {
   return existsSync(resolve(base, template)) ? ` (cp ${template} ${name})` : "";
 }
 
-function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
+/** @param notes where it is noted that the file is missing. Git ignores such files, and containers have their variables from outside. */
+function readEnv(value: unknown, base: string, notes: string[], refuse: Refuse): Config["env"] {
   if (value === undefined || value === null) return {};
   if (typeof value === "string") {
-    let text: string;
+    const file = resolve(base, value);
+    if (!existsSync(file)) {
+      notes.push(
+        `env names "${value}", but there is no file ${file}; create it${templateHint(base, value)}, or remove env`,
+      );
+      return {};
+    }
     try {
-      text = readFileSync(resolve(base, value), "utf8");
+      return parse(readFileSync(file, "utf8"));
     } catch (cause) {
-      const file = resolve(base, value);
-      const why = existsSync(file)
-        ? `the file ${file} cannot be read: ${(cause as Error).message}`
-        : `there is no file ${file}; create it${templateHint(base, value)}, or remove env`;
+      const why = `the file ${file} cannot be read: ${(cause as Error).message}`;
       return refuse(`env names "${value}", but ${why}`);
     }
-    return Object.fromEntries(Object.entries(parseEnv(text)).map(([name, set]) => [name, set ?? ""]));
   }
   // A list has names only; their values come from the environment.
   if (Array.isArray(value) && value.every((name) => typeof name === "string")) return {};

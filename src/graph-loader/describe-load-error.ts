@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readableStack } from "../model/stack-trace.ts";
-import { packageUrl } from "./heddle-package-paths.ts";
+import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
 
 /**
  * Describes in one line why a file of the user's could not be loaded: the message, the place in the user's files that it comes from, and
@@ -13,8 +13,8 @@ export async function describeLoadError(file: string, cause: unknown): Promise<s
   const transform = transformError(cause.message);
   const place = transform?.place ?? placeOf(cause) ?? (await syntaxErrorPlace(file, cause));
   const shown = place === undefined ? "" : ` (at ${place})`;
-  // Removes the query parameter by which tsx separates its loads.
-  const message = (transform?.message ?? cause.message).replaceAll(/\?namespace=[\w-]+/g, "");
+  // Removes the query parameter that separates loads.
+  const message = (transform?.message ?? cause.message).replaceAll(/\?heddle-reload=\d+/g, "");
   return `${message}${shown}${hintOf(cause, place)}`;
 }
 
@@ -63,8 +63,7 @@ function userPlace(text: string): string | undefined {
   return /[\\/]node_modules[\\/]/.test(path) || isOfHeddle(path) ? undefined : path + at;
 }
 
-/** The folders of the running package's code. The demo in them is a project like a user's. */
-const HEDDLE = ["src/", "actors/", "dist/"].map((folder) => fileURLToPath(packageUrl(folder)));
+const HEDDLE = HEDDLE_FOLDERS.map((folder) => fileURLToPath(folder));
 
 const isOfHeddle = (path: string): boolean =>
   HEDDLE.some((folder) => path.startsWith(folder)) && !/[\\/]src[\\/]demo[\\/]/.test(path);

@@ -18,6 +18,11 @@ export function packageUrl(path: string): URL {
   return new URL(path, ROOT);
 }
 
+/** URLs of the folders of the running package's code. The demo in them is a project like a user's. */
+export const HEDDLE_FOLDERS: readonly string[] = ["src/", "actors/", "dist/"].map(
+  (folder) => packageUrl(folder).href,
+);
+
 /** The URL of a file in `src` or in the build. */
 export function sourceUrl(path: string): URL {
   return new URL(path, SRC);

@@ -1,17 +1,11 @@
 import { existsSync } from "node:fs";
-import { dirname, extname } from "node:path";
+import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ModuleExport } from "../model/export-location.ts";
 import { ServiceError } from "../model/errors.ts";
-import {
-  exportNamed,
-  type LoadOptions,
-  exportNames,
-  withLoadTimeout,
-  TYPESCRIPT_EXTENSIONS,
-} from "./load-graphs.ts";
+import { exportNamed, type LoadOptions, exportNames, withLoadTimeout } from "./load-graphs.ts";
 import { describeLoadError } from "./describe-load-error.ts";
-import { nodeModuleLoader, typescriptModuleLoader } from "./module-loader.ts";
+import { createModuleLoader } from "./module-loader.ts";
 
 /**
  * Loads a value, other than a graph, that a configuration names as `./file.ts:export` in `setting`. `needed` describes what the value must
@@ -47,11 +41,7 @@ export async function loadModule(
   refuse: (what: string, cause?: unknown) => never,
 ): Promise<unknown> {
   if (!existsSync(file)) return refuse(`there is no file ${file}`);
-  // Uses tsx even for JavaScript if the load must be fresh: its namespaces separate one load from another.
-  const modules =
-    options.fresh === true || TYPESCRIPT_EXTENSIONS.has(extname(file))
-      ? await typescriptModuleLoader(directory, options)
-      : await nodeModuleLoader([file]);
+  const modules = await createModuleLoader([file], directory, options);
   const module = await withLoadTimeout(modules.load(pathToFileURL(file).href), options).catch(
     async (cause: unknown) => {
       modules.report?.();

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { dirname, extname } from "node:path";
+import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config } from "../config/config.ts";
 import type { ModuleExport } from "../model/export-location.ts";
@@ -9,25 +9,15 @@ import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
 import { isMachine } from "../machines/xstate.ts";
 import { Refusals, ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { describeLoadError } from "./describe-load-error.ts";
-import { nodeModuleLoader, typescriptModuleLoader, type ModuleLoader } from "./module-loader.ts";
-
-export const TYPESCRIPT_EXTENSIONS: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
+import { createModuleLoader, type ModuleLoader, type ModuleOptions } from "./module-loader.ts";
 
 /** Milliseconds: the timeout for loading one graph file. */
 const LOAD_TIMEOUT = 30_000;
 
-export interface LoadOptions {
-  readonly random: Random;
+export interface LoadOptions extends ModuleOptions {
   readonly scheduler: Scheduler;
-  /** Whether to load files again even if they were loaded before. */
-  readonly fresh?: boolean;
-  /** Called with the path of each loaded file of the user's project, soon after it is loaded. */
-  readonly onFile?: (path: string) => void;
-  /** Called with each problem that does not stop the files from loading. */
-  readonly onWarning?: (warning: string) => void;
   /** Milliseconds: the timeout for one file. Default: 30 s. */
   readonly timeout?: number;
 }
@@ -49,24 +39,16 @@ export async function loadGraphs(
 ): Promise<LoadedGraphs> {
   const graphs: Record<string, GraphDefinition> = {};
   const langGraphs = new Map<string, LoadedLangGraph>();
-  const entries = Object.entries(config.graphs);
-  const typescript = entries.some(([, { file }]) => TYPESCRIPT_EXTENSIONS.has(extname(file)));
-  const files = entries.map(([, { file }]) => file);
-  // Uses tsx even for JavaScript if the load must be fresh: its namespaces separate one load from another.
-  const viaTsx =
-    typescript || options.fresh === true
-      ? await typescriptModuleLoader(dirname(config.path), options)
-      : await nodeModuleLoader(files);
-  const plain = typescript && options.fresh !== true ? await nodeModuleLoader(files) : viaTsx;
+  const files = Object.values(config.graphs).map(({ file }) => file);
+  const modules = await createModuleLoader(files, dirname(config.path), options);
   await forEachGraph(config.graphs, async (name, graphFile) => {
-    const modules = TYPESCRIPT_EXTENSIONS.has(extname(graphFile.file)) ? viaTsx : plain;
     const graph = await loadGraph(graphFile, modules, options, (what, cause) => {
       throw new ServiceError("config.invalid", `graphs.${name}: ${what}`, { cause });
     });
     if (isDefinition(graph)) graphs[name] = graph;
     else langGraphs.set(name, graph);
   });
-  viaTsx.report?.();
+  modules.report?.();
   return { graphs, langGraphs };
 }
 

@@ -1,10 +1,9 @@
 import { createRequire } from "node:module";
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ServiceError } from "../model/errors.ts";
-import type { Random } from "../ports/random.ts";
-import { resolveHeddle } from "./resolve-heddle.ts";
+import { resolveHeddle, withReload } from "./resolve-heddle.ts";
 
 /** A way to load files. A module that two files import is loaded once. */
 export interface ModuleLoader {
@@ -13,29 +12,62 @@ export interface ModuleLoader {
   readonly report?: () => void;
 }
 
-/** Loads JavaScript files with Node's own `import`. */
-export async function nodeModuleLoader(files: readonly string[]): Promise<ModuleLoader> {
-  resolveHeddle(undefined, files);
-  return { load: (url) => import(url) };
-}
-
-export interface TypescriptOptions {
-  readonly random: Random;
-  /** Whether to load the user's files again even if they were loaded before. */
-  readonly fresh?: boolean;
+export interface ModuleOptions {
+  /** Number of the load, from 0, if the project is loaded again and again. Each load has its own modules. */
+  readonly reload?: number;
   readonly onFile?: (path: string) => void;
   /** Called with each problem that does not stop the files from loading. */
   readonly onWarning?: (warning: string) => void;
 }
 
+const TYPESCRIPT_EXTENSIONS: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
+
 /**
- * Loads TypeScript files with tsx. Each load has its own tsx namespace, and with it its own modules, separate from earlier
- * loads and other uses of tsx in this process. Packages are shared, as in Node.
+ * Makes the loader of these files: Node's own `import`, or tsx if one is in TypeScript. All loads share their modules, except those with
+ * different numbers. `directory`: its `tsconfig.json` is looked for in this folder and in the folders above.
+ * @param files absolute paths
  */
-export async function typescriptModuleLoader(
+export async function createModuleLoader(
+  files: readonly string[],
   directory: string,
-  { random, fresh, onFile, onWarning }: TypescriptOptions,
+  options: ModuleOptions,
 ): Promise<ModuleLoader> {
+  const { reload, onFile } = options;
+  if (reload === undefined && !files.some((file) => TYPESCRIPT_EXTENSIONS.has(extname(file)))) {
+    resolveHeddle(files);
+    return { load: (url) => import(url) };
+  }
+  await registerTsx(findAbove(directory, "tsconfig.json"), options);
+  const { default: importNatively } = (await import(NATIVE_IMPORT)) as {
+    default: (url: string) => Promise<unknown>;
+  };
+  return {
+    load: (url) => importNatively(withReload(url, reload)),
+    report: () => commonJsFiles().forEach((file) => reportFile(file, onFile)),
+  };
+}
+
+/** A module with Node's own `import`, which tools that run this program from its sources replace in its files. */
+const NATIVE_IMPORT = "data:text/javascript,export default (url) => import(url)";
+
+interface Registration {
+  readonly reload: number | undefined;
+  unregister(): Promise<void>;
+}
+
+/** By the path of the tsconfig. */
+const registrations = new Map<string | undefined, Registration>();
+
+/**
+ * Registers tsx for the whole thread, once for each tsconfig and load. In a tsx namespace, dynamic imports in CommonJS files would not
+ * be resolved by tsx, and their `__dirname` would not be the folder of the file.
+ */
+async function registerTsx(
+  found: string | undefined,
+  { reload, onFile, onWarning }: ModuleOptions,
+): Promise<void> {
+  const before = registrations.get(found);
+  if (before !== undefined && before.reload === reload) return;
   const [cjs, esm] = await Promise.all([import("tsx/cjs/api"), import("tsx/esm/api")]).catch(
     (cause: unknown) => {
       throw new ServiceError("config.invalid", "tsx, which loads TypeScript, cannot be loaded itself", {
@@ -43,36 +75,42 @@ export async function typescriptModuleLoader(
       });
     },
   );
-  const namespace = `heddle-${Buffer.from(random.bytes(8)).toString("hex")}`;
-  const found = findAbove(directory, "tsconfig.json");
+  await before?.unregister();
   let tsconfig: string | false | undefined = found;
+  let unregisterCjs: () => void;
   try {
-    withVariable("TSX_TSCONFIG_PATH", found, () => cjs.register({ namespace }));
+    unregisterCjs = withVariable("TSX_TSCONFIG_PATH", found, () => cjs.register());
   } catch (cause) {
     // A tsconfig often extends one from a development package, which is missing in a container image.
     onWarning?.(`${found} is not used, since it cannot be read: ${(cause as Error).message}`);
     tsconfig = false;
-    cjs.register({ namespace });
+    unregisterCjs = cjs.register();
   }
-  const reportFile = (url: string) => {
-    const path = userFile(url);
-    if (path !== undefined) onFile?.(path);
-  };
-  const scope = esm.register({
-    namespace,
+  const unregisterEsm = esm.register({
     ...(tsconfig === undefined ? {} : { tsconfig }),
-    ...(onFile === undefined ? {} : { onImport: reportFile }),
+    ...(onFile === undefined ? {} : { onImport: (url: string) => reportFile(url, onFile) }),
   });
   // Registered after tsx, because the last registered hook runs first.
-  resolveHeddle(namespace);
-  const { cache } = createRequire(import.meta.url);
-  const commonjs = () => Object.keys(cache).filter((name) => userFile(name) !== undefined);
-  // The namespace does not apply to CommonJS files in plain JavaScript, so these are removed from Node's cache.
-  if (fresh === true) for (const name of commonjs()) delete cache[name];
-  return {
-    load: (url) => scope.import(url, import.meta.url),
-    report: () => commonjs().forEach(reportFile),
-  };
+  resolveHeddle();
+  // The number of the load does not apply to CommonJS files, so these are removed from Node's cache.
+  if (reload !== undefined) for (const name of commonJsFiles()) delete cache[name];
+  registrations.set(found, {
+    reload,
+    async unregister() {
+      unregisterCjs();
+      await unregisterEsm();
+    },
+  });
+}
+
+const { cache } = createRequire(import.meta.url);
+
+const commonJsFiles = (): readonly string[] =>
+  Object.keys(cache).filter((name) => userFile(name) !== undefined);
+
+function reportFile(name: string, onFile: ModuleOptions["onFile"]): void {
+  const path = userFile(name);
+  if (path !== undefined) onFile?.(path);
 }
 
 /** The path of a file of the user's project; undefined for files of packages and built-in modules. */
@@ -92,12 +130,12 @@ function findAbove(directory: string, name: string): string | undefined {
 }
 
 /** Sets an environment variable during `work`. The CommonJS part of tsx reads the path of the tsconfig only from the environment. */
-function withVariable(name: string, value: string | undefined, work: () => void): void {
+function withVariable<T>(name: string, value: string | undefined, work: () => T): T {
   const before = process.env[name];
   if (value === undefined || before !== undefined) return work();
   process.env[name] = value;
   try {
-    work();
+    return work();
   } finally {
     delete process.env[name];
   }

@@ -1,7 +1,7 @@
 import Module, { register } from "node:module";
 import { fileURLToPath } from "node:url";
 import { resolvesToHeddle } from "./native-resolution-check.ts";
-import { entryUrl, packageUrl } from "./heddle-package-paths.ts";
+import { entryUrl, HEDDLE_FOLDERS, packageUrl } from "./heddle-package-paths.ts";
 
 /** The package's main module: built, or in the sources. */
 const HEDDLE_URL = entryUrl("index").href;
@@ -9,9 +9,8 @@ const HEDDLE_URL = entryUrl("index").href;
 /** The main module in the sources. The demo imports it, even if the program is built. */
 const SOURCE_INDEX = packageUrl("src/index.ts").href;
 
-/** The suffix that tsx appends to file names to separate loads; `?` is escaped in paths. */
-const MARK = /(%3[Ff][^/\\]*)?(\?[^/\\]*)?$/;
-const TYPESCRIPT = /\.([cm]?ts|tsx|jsx)$/;
+/** The query parameter in the URLs of ES modules that holds the number of the load, so that each load has its own modules. */
+const PARAMETER = "heddle-reload";
 
 interface Resolved {
   readonly url: string;
@@ -19,66 +18,131 @@ interface Resolved {
   readonly shortCircuit?: boolean;
 }
 
+interface Context {
+  readonly parentURL?: string | undefined;
+  readonly conditions: readonly string[];
+  /** Set for hooks of earlier registrations, for which nothing is left to do. */
+  readonly isResolved?: boolean;
+}
+
+interface Loaded {
+  readonly format?: string | null | undefined;
+  readonly responseURL?: string;
+}
+
 type ResolveFilename = (request: string, ...rest: unknown[]) => string;
 
-type SyncResolve = (
-  name: string,
-  context: unknown,
-  next: (name: string, context: unknown) => Resolved,
-) => Resolved;
+interface SyncHooks {
+  resolve(name: string, context: Context, next: (name: string, context: Context) => Resolved): Resolved;
+  load(url: string, context: unknown, next: (url: string, context: unknown) => Loaded): Loaded;
+}
 
 /** `module.registerHooks`, in Node 22.15 and later. */
-type RegisterHooks = ((hooks: { resolve: SyncResolve }) => unknown) | undefined;
+type RegisterHooks = ((hooks: SyncHooks) => unknown) | undefined;
+
+const constants = { HEDDLE_URL, SOURCE_INDEX, HEDDLE_FOLDERS, PARAMETER };
 
 /**
  * Changes module resolution for the whole process, since Node has no smaller scope: `heddle` resolves to the running package,
- * and imports of packages within the tsx `namespace` resolve to the shared copy.
+ * and ES modules of the project have the number of their load in their URLs.
  * @param files the only files that will be loaded, if known
  */
-export function resolveHeddle(namespace: string | undefined, files?: readonly string[]): void {
+export function resolveHeddle(files?: readonly string[]): void {
   const cjs = Module as unknown as { _resolveFilename: ResolveFilename; registerHooks: RegisterHooks };
   const before = cjs._resolveFilename;
   const file = fileURLToPath(HEDDLE_URL);
   cjs._resolveFilename = function (this: unknown, request, ...rest) {
-    return request === "heddle" ? file : plain(before.call(this, request, ...rest), namespace);
+    return request === "heddle" ? file : before.call(this, request, ...rest);
   };
   if (cjs.registerHooks !== undefined) {
+    const { ours, reloadOf, withoutReload, contextOf, resolved, loaded } = hookFunctions(constants);
     cjs.registerHooks({
       resolve(name, context, next) {
-        if (name === "heddle") return ours();
-        const found = next(name, context);
-        return isSourceIndex(found.url) ? ours() : { ...found, url: plain(found.url, namespace) };
+        if (name === "heddle") return ours;
+        const reload = reloadOf(name, context);
+        return resolved(next(withoutReload(name), contextOf(context)), reload);
       },
+      load: (url, context, next) => loaded(next(withoutReload(url), context), url),
     });
     return;
   }
   // In older versions of Node, hooks run in a thread of their own, whose start takes time. So they are registered only if they are needed.
   if (files?.every((name) => resolvesToHeddle(name, file)) === true) return;
-  // The hook thread cannot access this module, so the code is passed to it as text.
+  // The hook thread cannot access this module, so the code is passed to it as text. esbuild may have added calls of `__name` to it.
   const hook = `
-    const HEDDLE_URL = ${JSON.stringify(HEDDLE_URL)}, SOURCE_INDEX = ${JSON.stringify(SOURCE_INDEX)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
-    ${String(plain)}
-    ${String(isSourceIndex)}
-    ${String(ours)}
+    const __name = (named) => named;
+    const { ours, reloadOf, withoutReload, contextOf, resolved, loaded } = (${String(hookFunctions)})(${JSON.stringify(constants)});
     export async function resolve(name, context, next) {
-      if (name === "heddle") return ours();
-      const found = await next(name, context);
-      return isSourceIndex(found.url) ? ours() : { ...found, url: plain(found.url, ${JSON.stringify(namespace)}) };
+      if (name === "heddle") return ours;
+      const reload = reloadOf(name, context);
+      return resolved(await next(withoutReload(name), contextOf(context)), reload);
+    }
+    export async function load(url, context, next) {
+      const found = loaded(await next(withoutReload(url), context), url);
+      // Without its source, Node loads a file by its name, with a complete \`require\`.
+      return found.format === "commonjs" && found.responseURL?.startsWith("file:")
+        ? { ...found, source: undefined }
+        : found;
     }`;
   register(`data:text/javascript,${encodeURIComponent(hook)}`);
 }
 
-function ours(): Resolved {
-  return { url: HEDDLE_URL, format: "module", shortCircuit: true };
+/** The URL of a project's file with the number of its load. The first load has none, so that its URLs are those of the files. */
+export function withReload(url: string, reload: number | undefined): string {
+  return reload === undefined || reload === 0 ? url : `${url}?${PARAMETER}=${reload}`;
 }
 
-function isSourceIndex(url: string): boolean {
-  return url.split("?")[0] === SOURCE_INDEX;
-}
+/** The parts of the hooks. They use nothing from outside of this function, because its text is passed to another thread. */
+function hookFunctions({
+  HEDDLE_URL: heddle,
+  SOURCE_INDEX: source,
+  HEDDLE_FOLDERS: folders,
+  PARAMETER: parameter,
+}: typeof constants) {
+  const pattern = new RegExp(`[?&]${parameter}=(\\d+)`);
+  const ours: Resolved = { url: heddle, format: "module", shortCircuit: true };
+  /** The number of the newest load. */
+  let newest: string | undefined;
 
-/** The name of a package's file without the namespace; with it, Node would load the package a second time. */
-function plain(name: string, namespace: string | undefined): string {
-  if (namespace === undefined || !name.includes(namespace)) return name;
-  const found = name.replace(MARK, "");
-  return /[/\\]node_modules[/\\]/.test(found) && !TYPESCRIPT.test(found) ? found : name;
+  function isProjectFile(url: string): boolean {
+    if (!url.startsWith("file:") || url.includes("/node_modules/")) return false;
+    return url.includes("/src/demo/") || !folders.some((folder) => url.startsWith(folder));
+  }
+
+  function withoutReload(url: string): string {
+    return url.replace(pattern, "");
+  }
+
+  return {
+    ours,
+    withoutReload,
+
+    /** The number of the load to which an import belongs. CommonJS files have none in their URLs: they import the newest modules. */
+    reloadOf(name: string, { parentURL = "", conditions, isResolved }: Context): string | undefined {
+      // Modules of `require` are removed from its cache.
+      if (isResolved === true || !conditions.includes("import")) return undefined;
+      const given = pattern.exec(name)?.[1];
+      if (given !== undefined) newest = given;
+      return given ?? (isProjectFile(parentURL) ? (pattern.exec(parentURL)?.[1] ?? newest) : undefined);
+    },
+
+    /** The context for the next hooks. The parent has no number in it, because tsx loads CommonJS files with a query in another way. */
+    contextOf: (context: Context): Context => ({
+      ...context,
+      parentURL: context.parentURL && withoutReload(context.parentURL),
+      isResolved: true,
+    }),
+
+    resolved(found: Resolved, reload: string | undefined): Resolved {
+      const { url } = found;
+      if (url.split("?")[0] === source) return ours;
+      return reload === undefined || !isProjectFile(url)
+        ? found
+        : { ...found, url: `${url}${url.includes("?") ? "&" : "?"}${parameter}=${reload}` };
+    },
+
+    /** An ES module keeps the number in its URL, so that its imports have it. A CommonJS file is loaded by its path. */
+    loaded: (found: Loaded, url: string): Loaded =>
+      found.format === "module" && pattern.test(url) ? { ...found, responseURL: url } : found,
+  };
 }

@@ -110,6 +110,12 @@ export class InterceptedCall {
   }
 }
 
+/** Gives a thrown object that is no error a message, since LangGraph keeps only the name and the message of what a node throws. */
+function describeThrown(thrown: object): void {
+  if ("message" in thrown || !Object.isExtensible(thrown)) return;
+  Object.defineProperty(thrown, "message", { value: toPlainError(thrown).message, configurable: true });
+}
+
 /**
  * True for the errors by which LangGraph itself leaves a node function: an interrupt, or a command for the parent
  * graph.
@@ -156,6 +162,7 @@ export class NodeCallContext {
       return value;
     } catch (thrown) {
       const isError = typeof thrown === "object" && thrown !== null;
+      if (isError) describeThrown(thrown);
       called.threw(thrown, !isError || !this.#thrown.has(thrown));
       if (isError) this.#thrown.add(thrown);
       throw thrown;

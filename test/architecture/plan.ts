@@ -64,6 +64,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/graph-loader/describe-load-error.ts",
   ],
   "prom-client": ["src/metrics/exposition.ts"],
+  dotenv: ["src/config/config.ts"],
   croner: ["src/service/crons/cron-schedule.ts"],
   typebox: ["src/schemas/typebox.ts"],
   "typebox/compile": ["src/schemas/typebox.ts"],
@@ -190,6 +191,7 @@ export const timeModules: readonly string[] = ["node:timers", "node:timers/promi
 /** Names that all servers of a process must share, and why. */
 export const processWide: Readonly<Record<string, string>> = {
   "src/storage/directory-lock.ts": "LevelDB's own lock is dropped by a second open in the same process",
+  "src/graph-loader/module-loader.ts": "tsx can only be registered for a whole thread",
   "src/langgraph/serialisation.ts":
     "an object is one object, whoever holds it; what it was shown as goes when it goes",
 };

@@ -190,6 +190,27 @@ describe("a configuration file", () => {
     expect(readConfig(write("b2.json", { graphs: {}, env: ["TOKEN"] })).env).toEqual({});
   });
 
+  test.each([
+    ["\uFEFFFIRST=1\nB=2", { FIRST: "1", B: "2" }],
+    ["K: colon", { K: "colon" }],
+    ["export  A=1", { A: "1" }],
+    ["A='x' # c\n  # B=2\nC=x#y", { A: "x", C: "x" }],
+    ['A="un\nB=1', { A: '"un', B: "1" }],
+    ["A=1\rB=2", { A: "1", B: "2" }],
+    ['A="l1\nl2"', { A: "l1\nl2" }],
+  ])("the .env file %j is read as on the official server", (text, env) => {
+    write("other.env", text);
+    expect(readConfig(write("other.json", { graphs: {}, env: "other.env" })).env).toEqual(env);
+  });
+
+  test("a .env file that is missing is noted, because Git ignores such files", () => {
+    const { env, notes } = readConfig(write("b3.json", { graphs: {}, env: "nowhere.env" }));
+    expect(env).toEqual({});
+    expect(notes).toEqual([
+      `env names "nowhere.env", but there is no file ${join(home, "nowhere.env")}; create it, or remove env`,
+    ]);
+  });
+
   test("who may come in, and to what", () => {
     const cors = {
       allow_origins: ["https://a.test"],
@@ -398,11 +419,6 @@ describe("a configuration file", () => {
     ["streams as a number", { graphs: {}, streams: 1 }, "streams must be an object"],
     ["env as a list of numbers", { graphs: {}, env: [1] }, "env must be"],
     ["env with a number", { graphs: {}, env: { A: 1 } }, "env.A must be a string"],
-    [
-      "env in a file that is not there",
-      { graphs: {}, env: "nowhere.env" },
-      `env names "nowhere.env", but there is no file ${join(home, "nowhere.env")}; create it, or remove env`,
-    ],
     [
       "env in a directory",
       { graphs: {}, env: "." },

@@ -172,7 +172,6 @@ describe("an export", () => {
       const loading = loadGraphs(
         { path, graphs },
         {
-          random: { bytes: (n) => new Uint8Array(n), float: () => 0 },
           scheduler: { soon: () => undefined, after },
         },
       );

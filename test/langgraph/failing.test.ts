@@ -28,6 +28,52 @@ function signal(): { readonly promise: Promise<void>; readonly resolve: () => vo
 
 const parsed = (lines: readonly string[]) => lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 
+test.each([
+  [
+    "a node",
+    (node: () => Promise<never>) => new StateGraph(State).addNode("a", node).addEdge(START, "a").compile(),
+  ],
+  ["a node of a subgraph", around],
+])("an object that %s throws is in the error as JSON", async (_, graphOf) => {
+  const graph = graphOf(async () => {
+    throw { a: 1 };
+  });
+  const app = await serve({ langGraphs: await served({ broken: graph }) });
+  const client = new Client({ apiUrl: app.url });
+  const { thread_id } = await client.threads.create();
+  const outcome = await client.runs.wait(thread_id, "broken", { input: { log: [] }, raiseError: false });
+  expect(outcome).toEqual({ __error__: { error: "Error", message: '{"a":1}' } });
+  const { tasks } = await client.threads.getState(thread_id);
+  expect(JSON.parse(String(tasks[0]?.error))).toEqual({ name: "Error", message: '{"a":1}' });
+});
+
+test("an output with a key __proto__ fails the run", async () => {
+  const graph = around(async () => ({ log: JSON.parse('[{"__proto__": {"a": 1}}]') as string[] }));
+  const app = await serve({ langGraphs: await served({ broken: graph }) });
+  const client = new Client({ apiUrl: app.url });
+  const outcome = await client.runs.wait(null, "broken", { input: { log: [] }, raiseError: false });
+  expect(outcome).toMatchObject({ __error__: { message: expect.stringContaining("__proto__") } });
+});
+
+test("a thread with next nodes is interrupted, also after an update or a copy", async () => {
+  const graph = new StateGraph(State)
+    .addNode("a", () => ({ log: ["a"] }))
+    .addNode("b", () => ({ log: ["b"] }))
+    .addEdge(START, "a")
+    .addEdge("a", "b")
+    .compile();
+  const app = await serve({ langGraphs: await served({ two: graph }) });
+  const { threads, runs } = new Client({ apiUrl: app.url });
+  const { thread_id } = await threads.create();
+  await runs.wait(thread_id, "two", { input: { log: [] } });
+  await threads.updateState(thread_id, { values: { log: ["mine"] }, asNode: "a" });
+  const copy = await threads.copy(thread_id);
+  for (const id of [thread_id, copy.thread_id]) {
+    expect((await threads.getState(id)).next).toEqual(["b"]);
+    expect((await threads.get(id)).status).toBe("interrupted");
+  }
+});
+
 test("where a node failed is logged once, however deep it stands", async () => {
   const graph = around(async () => {
     throw new TypeError("no such thing");

@@ -6,7 +6,6 @@ import type { ModuleExport } from "../../src/model/export-location.ts";
 import type { LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
 import { type Library, NEWEST_TESTED, versionWarnings } from "../../src/langgraph/user-library.ts";
 import { loadGraphs } from "../../src/graph-loader/load-graphs.ts";
-import { systemRandom } from "../../src/platform/random.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { build, Running } from "../config/process.ts";
 import { Home, say, saying } from "../config/project.ts";
@@ -32,7 +31,7 @@ async function load(name: string, file: string, text: string, manifest: object =
 }
 
 function loaded(path: string, place: ModuleExport) {
-  return loadGraphs({ path, graphs: { g: place } }, { random: systemRandom(), scheduler: systemScheduler });
+  return loadGraphs({ path, graphs: { g: place } }, { scheduler: systemScheduler });
 }
 
 async function graphOf(...args: Parameters<typeof load>): Promise<LoadedLangGraph> {
