@@ -257,7 +257,9 @@ test("what does not fit together is refused with the reason", async () => {
   expect(refused("b", { schema, shards: 3 })).toContain("was made with 2 shards, not 3");
   const secret = { HEDDLE_CLUSTER_SECRET: `another ${SECRET}` };
   expect(refused("b", { schema, env: secret })).toContain("The node a of this cluster has another secret");
-  expect(refused("b", { schema, env: { HEDDLE_CLUSTER_SECRET: "short" } })).toContain("32 bytes or more");
+  expect(refused("b", { schema: "none", env: { HEDDLE_CLUSTER_SECRET: "short" } })).toContain(
+    "32 bytes or more",
+  );
   expect(refused("b", { schema: "other", data: `${schema}-a` })).toContain(
     "and the database has the cluster",
   );
