@@ -13,14 +13,17 @@ export interface ClusterKeys {
   readonly check: string;
 }
 
-/** Keys for one cluster: with the same secret, another cluster has others. @throws ServiceError `config.invalid` */
+/** @throws ServiceError `config.invalid` if the secret is too short */
+export function checkClusterSecret(secret: string): void {
+  if (Buffer.byteLength(secret) >= MIN_BYTES) return;
+  throw new ServiceError(
+    "config.invalid",
+    `A cluster needs a secret of ${MIN_BYTES} bytes or more, the same for all nodes: HEDDLE_CLUSTER_SECRET`,
+  );
+}
+
+/** Keys for one cluster: with the same secret, another cluster has others. */
 export function deriveClusterKeys(secret: string, cluster: string): ClusterKeys {
-  if (Buffer.byteLength(secret) < MIN_BYTES) {
-    throw new ServiceError(
-      "config.invalid",
-      `A cluster needs a secret of ${MIN_BYTES} bytes or more, the same for all nodes: HEDDLE_CLUSTER_SECRET`,
-    );
-  }
   const derive = (use: string): Buffer =>
     Buffer.from(hkdfSync("sha256", secret, cluster, `heddle ${use}`, MIN_BYTES));
   return {

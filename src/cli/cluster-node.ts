@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { deriveClusterKeys } from "../access/cluster-secret.ts";
+import { checkClusterSecret, deriveClusterKeys } from "../access/cluster-secret.ts";
 import { type NodeAddress, nodeNameOf, parseNodeAddress, routesOf } from "../cluster/node-address.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -109,6 +109,8 @@ export class ClusterNodeProcesses {
         "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST",
       );
     }
+    // Before the tables are made, whose number of shards stays for good.
+    checkClusterSecret(cluster.secret);
     const place = { ...cluster, ...(shards !== undefined && { shards }) };
     const database = await openClusterDatabase(place, { scheduler: systemScheduler });
     try {

@@ -239,13 +239,27 @@ test("a node that stops hands its shards over", async () => {
   expect([code, stdout.match(/shard [01]: no node/g)]).toEqual([1, ["shard 0: no node", "shard 1: no node"]]);
 });
 
+test("while the database is gone nothing is acknowledged; when it is back, runs go on", async () => {
+  const client = connect(await start("a", { schema: "gone" }));
+  const runs = await createRuns(client, idsOf(2));
+  await postgres.stop();
+  const [thread_id] = idsOf(1);
+  await expect(client.threads.create({ threadId: thread_id as string })).rejects.toThrow(/503/);
+  await postgres.start();
+  expect(await joined(client, runs)).toEqual(runs.map(() => ({ log: counted })));
+  const states = await Promise.all(runs.map(({ id }) => client.runs.list(id)));
+  expect(states.map((of) => of.map(({ status: end }) => end))).toEqual(runs.map(() => ["success"]));
+});
+
 test("what does not fit together is refused with the reason", async () => {
   const schema = "refused";
   const node = await start("a", { schema });
   expect(refused("b", { schema, shards: 3 })).toContain("was made with 2 shards, not 3");
   const secret = { HEDDLE_CLUSTER_SECRET: `another ${SECRET}` };
   expect(refused("b", { schema, env: secret })).toContain("The node a of this cluster has another secret");
-  expect(refused("b", { schema, env: { HEDDLE_CLUSTER_SECRET: "short" } })).toContain("32 bytes or more");
+  expect(refused("b", { schema: "none", env: { HEDDLE_CLUSTER_SECRET: "short" } })).toContain(
+    "32 bytes or more",
+  );
   expect(refused("b", { schema: "other", data: `${schema}-a` })).toContain(
     "and the database has the cluster",
   );
