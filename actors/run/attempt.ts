@@ -255,8 +255,8 @@ export class Attempt {
   }
 
   /**
-   * Parks the run: when the server starts again, it continues the run. With `isCutOff`, it ends the run instead,
-   * because the client asked for the run to end with the connection. Resolves when the change is stored.
+   * Parks the run: the next start of the server continues it. With `isCutOff`, the next start ends the run instead of
+   * continuing it, because the client asked for the run to end with the connection. Resolves when the change is stored.
    */
   park(isCutOff: boolean): Promise<void> {
     // If the run is not active any more, its end is being stored. After that, nothing may be written about the run.

@@ -83,8 +83,8 @@ export interface StoreItems {
   expiring(limit: number): Promise<readonly Expiring[]>;
   /**
    * Makes all changes, in order, or none. Each applies to the result of all earlier changes, stored or in flight. A put keeps the `created_at`
-   * of the item that it replaces, unless that item has expired. Rejects with `journal.fenced` if the fence's thread no longer exists or has
-   * another epoch, or with `storage.unavailable`.
+   * of the item that it replaces, unless that item has expired. Rejects with `journal.fenced` if the thread of `write.fence` no longer
+   * exists or has another epoch, or with `storage.unavailable`.
    */
   change(tenant: string, changes: readonly ItemChange[], write: ItemWrite): Promise<void>;
 }

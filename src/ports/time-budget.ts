@@ -61,7 +61,10 @@ export class TimeBudget {
     else this.wait(tenant, begin);
   }
 
-  /** The time that one piece of a tenant's long work may use. */
+  /**
+   * Returns the share of one long job of a tenant, such as a search. The job asks the share whether it has to wait for a
+   * later turn of the event loop.
+   */
   share(tenant = ""): BudgetShare {
     this.#isLong = true;
     return new BudgetShare(this, tenant);

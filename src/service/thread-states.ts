@@ -178,7 +178,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   /**
-   * A state of a list; undefined if a rollback has deleted it since the list was started.
+   * Reads one state for a listing of states. Returns undefined if a rollback has deleted the state after the listing began.
    * @throws ServiceError `journal.damaged` if it is missing for another reason
    */
   async function listed(

@@ -9,14 +9,16 @@ import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
  * of a thread begin with `<tenant>/t/<thread>/`; the list below has what follows. The server's own keys begin with `!`, as no tenant does.
  *
  *   h                                 the thread
- *   j/<seq>                           a journal entry (an append): contiguous from 1
- *   r/<run>  k/<run>  o/<order>/<run> a run; its kwargs; its place in the order of admission
- *   s/<seq>/<run>                     a delayed run that has started, by the thread's event number at its start
+ *   j/<seq>                           a journal entry (an append); `seq` counts the entries from 1 without gaps
+ *   r/<run>                           a run
+ *   k/<run>                           the kwargs of a run
+ *   o/<order>/<run>                   the place of a run among the thread's runs: `order` grows with each run that is admitted
+ *   s/<event>/<run>                   a delayed run that has started; `event` is the number of the thread's latest event at that time
  *   c/<ns>/<id>                       a checkpoint
- *   b/<ns>/<channel>/<at>             the whole value of a channel
- *   l/<ns>/<channel>/<at>/<start>     items of a list, from index `start` on
- *   w/<ns>/<checkpoint>[/<task>]      pending writes of a task; without a task: a mark that there are some
- *   e/<run>/<first>                   a chunk of events
+ *   b/<ns>/<channel>/<at>             the whole value of a channel; `at` is the `seq` of the append that wrote it
+ *   l/<ns>/<channel>/<at>/<start>     items of a list, from index `start` on; `at` as above
+ *   w/<ns>/<checkpoint>[/<task>]      pending writes of a task; without a task: a mark that the checkpoint has pending writes
+ *   e/<run>/<first>                   a chunk of events; `first` is the number of its first event
  */
 
 /** Characters that need no escape in a segment: those of ordinary ids and names. */

@@ -43,7 +43,7 @@ export interface ChunkSlice {
   readonly data: RenderDataLoader;
   /** True if several readers follow this run, so that rendered output is cached for the others. */
   readonly shared: boolean;
-  /** The state of the reader that returned the slice. */
+  /** The state of the reader for whom the slice is rendered. */
   readonly memo: ReaderState;
   /**
    * Set if the slice has no events and marks the run's end. `record`: the run's record; undefined if the run was rolled
