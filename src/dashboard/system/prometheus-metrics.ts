@@ -2,17 +2,19 @@
 export class MetricsSample {
   /** Milliseconds, by the page's clock. */
   readonly at: number;
-  readonly #samples: ReadonlyMap<string, readonly ParsedSample[]>;
+  readonly #layout: MetricsLayout;
+  readonly #values: Float64Array;
 
-  constructor(at: number, samples: ReadonlyMap<string, readonly ParsedSample[]>) {
+  constructor(at: number, layout: MetricsLayout, values: Float64Array) {
     this.at = at;
-    this.#samples = samples;
+    this.#layout = layout;
+    this.#values = values;
   }
 
   /** Returns the sum of a metric's samples, or of those whose labels match `wanted`; undefined if the server does not report the metric. */
   sum(name: string, wanted: (labels: MetricSampleLabels) => boolean = () => true): number | undefined {
-    const found = this.#samples.get(name);
-    return found?.reduce((sum, { labels, value }) => (wanted(labels) ? sum + value : sum), 0);
+    if (!this.#layout.byName.has(name)) return undefined;
+    return this.samples(name).reduce((sum, { labels, value }) => (wanted(labels) ? sum + value : sum), 0);
   }
 
   /** Returns the value of a metric's sample with this label; undefined if there is none. */
@@ -21,8 +23,20 @@ export class MetricsSample {
   }
 
   samples(name: string): readonly ParsedSample[] {
-    return this.#samples.get(name) ?? [];
+    const places = this.#layout.byName.get(name) ?? [];
+    return places.map(({ labels, index }) => ({ labels, value: this.#values[index] ?? Number.NaN }));
   }
+}
+
+/** Which metrics a server reports, in which order. All samples with the same metrics share one layout. */
+interface MetricsLayout {
+  /** The name and the labels of each sample, as the server wrote them. */
+  readonly series: readonly string[];
+  /** For each name, the labels of its samples and the index of their values. */
+  readonly byName: ReadonlyMap<
+    string,
+    readonly { readonly labels: MetricSampleLabels; readonly index: number }[]
+  >;
 }
 
 export type MetricSampleLabels = ReadonlyMap<string, string>;
@@ -32,35 +46,43 @@ export interface ParsedSample {
   readonly value: number;
 }
 
-const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
+const LINE = /^([a-zA-Z_:][\w:]*(?:\{.*\})?) (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/g;
+
+let lastLayout: MetricsLayout | undefined;
 
 /** Parses the Prometheus text format. Unknown lines are skipped. */
 export function parseMetrics(text: string, at: number): MetricsSample {
-  const samples = new Map<string, ParsedSample[]>();
+  const series: string[] = [];
+  const values: number[] = [];
   for (const line of text.split("\n")) {
-    const [, name, labels = "", value] = LINE.exec(line) ?? [];
-    if (name === undefined || value === undefined) continue;
-    const sample = { labels: labelsOf(labels), value: value === "+Inf" ? Infinity : Number(value) };
-    const known = samples.get(name);
-    if (known === undefined) samples.set(name, [sample]);
-    else known.push(sample);
+    const [, one, value] = LINE.exec(line) ?? [];
+    if (one === undefined || value === undefined) continue;
+    series.push(one);
+    values.push(value === "+Inf" ? Infinity : Number(value));
   }
-  return new MetricsSample(at, samples);
+  const isKnown =
+    lastLayout?.series.length === series.length && lastLayout.series.every((one, i) => one === series[i]);
+  if (lastLayout === undefined || !isKnown) lastLayout = layoutOf(series);
+  return new MetricsSample(at, lastLayout, Float64Array.from(values));
+}
+
+function layoutOf(series: readonly string[]): MetricsLayout {
+  const byName = new Map<string, { labels: MetricSampleLabels; index: number }[]>();
+  for (const [index, one] of series.entries()) {
+    const [name = ""] = one.split("{", 1);
+    const place = { labels: labelsOf(one.slice(name.length)), index };
+    const known = byName.get(name);
+    if (known === undefined) byName.set(name, [place]);
+    else known.push(place);
+  }
+  return { series, byName };
 }
 
 const ESCAPED: { readonly [letter: string]: string } = { n: "\n", '"': '"', "\\": "\\" };
 
-/** Parsed labels by their text. Each sample of five minutes has the same labels, so they are parsed and stored once. */
-const knownLabels = new Map<string, MetricSampleLabels>();
-const MAX_KNOWN_LABELS = 1_000;
-
 function labelsOf(text: string): MetricSampleLabels {
-  const known = knownLabels.get(text);
-  if (known !== undefined) return known;
-  if (knownLabels.size >= MAX_KNOWN_LABELS) knownLabels.clear();
   const labels = new Map<string, string>();
-  knownLabels.set(text, labels);
   for (const [, name = "", value = ""] of text.matchAll(LABEL)) {
     labels.set(
       name,
