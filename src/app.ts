@@ -5,7 +5,7 @@ import { isStopping, openFront } from "./app/front.ts";
 import { OpenParts } from "./app/open-parts.ts";
 import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
 import { createShard, type Shard } from "./app/shard.ts";
-import type { ShardPlace, ShardProcess } from "./app/shard-process.ts";
+import type { ShardPlace, ShardLinks } from "./app/shard-links.ts";
 import { checkStorages, createShardTotals } from "./app/shard-totals.ts";
 import { setUpStore } from "./app/store.ts";
 import { createUserServices } from "./authorization/service.ts";
@@ -54,7 +54,7 @@ import { bodyOpener } from "./transport/request-body.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { nextFreePort } from "./app/next-port.ts";
-export type { ProcessNetwork, ShardPlace } from "./app/shard-process.ts";
+export type { ProcessNetwork, ShardPlace } from "./app/shard-links.ts";
 export { probePort } from "./transport/probe-port.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
 export type { InlineGraph, MachineSnapshot } from "./graph-loader/inline-graph.ts";
@@ -187,7 +187,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     // This module is loaded only if there are several processes, because it loads the library of WebSockets too.
     const process =
       place &&
-      new (await import("./app/shard-process.ts")).ShardProcess({
+      new (await import("./app/shard-links.ts")).ShardLinks({
         place,
         newId: anyId,
         clock,
@@ -253,7 +253,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
           listen: (
             handlers: Handlers,
             metrics: CalledParts["metrics"],
-            limits: Parameters<ShardProcess["listen"]>[2],
+            limits: Parameters<ShardLinks["listen"]>[2],
           ) => process.listen(handlers, (client) => ({ ...partsOf(client), metrics }), limits),
         },
       }),

@@ -11,7 +11,12 @@ import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
-import { endTakenRuns, notifyTaken, removeTakenRuns, withoutQueued } from "../thread/runs-of-taken-events.ts";
+import {
+  endTakenRuns,
+  notifyTaken,
+  removeTakenRuns,
+  withoutQueued,
+} from "../thread/end-runs-of-taken-events.ts";
 import { writesAt, takeWritesToRestore } from "./rollback-writes.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";

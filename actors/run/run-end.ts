@@ -9,7 +9,12 @@ import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
 import type { RunEnd } from "../thread-system.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
-import { endTakenRuns, notifyTaken, removeTakenRuns, withoutQueued } from "../thread/runs-of-taken-events.ts";
+import {
+  endTakenRuns,
+  notifyTaken,
+  removeTakenRuns,
+  withoutQueued,
+} from "../thread/end-runs-of-taken-events.ts";
 import type { Attempt } from "./attempt.ts";
 import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
 import { timeLimitOf } from "./time-limit.ts";

@@ -18,7 +18,7 @@ import { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Handlers, Transport } from "../ports/transport.ts";
-import { maxFileDescriptors } from "../platform/file-descriptors.ts";
+import { maxFileDescriptors } from "../platform/file-descriptor-limit.ts";
 import { systemProcessMetrics } from "../platform/process-metrics.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service, ServerService } from "../service/service.ts";
@@ -34,7 +34,7 @@ import { builtPages } from "./dashboard-files.ts";
 import { createMetrics, type MetricsDeps } from "./metrics.ts";
 import { withNextPort } from "./next-port.ts";
 import type { App, AppOptions, HandlerDeps } from "./options.ts";
-import type { ShardProcess } from "./shard-process.ts";
+import type { ShardLinks } from "./shard-links.ts";
 
 export interface FrontDeps {
   readonly service: ServerService;
@@ -65,14 +65,14 @@ export interface FrontDeps {
 }
 
 /** What connects this process with the other processes of the server. */
-export interface ProcessLinks extends Pick<ShardProcess, "forwarding" | "metrics"> {
+export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics"> {
   /** The access control for requests that other processes forward. */
   readonly access: AccessControl;
   /** Opens the server that other processes send requests and calls to. */
   listen(
     handlers: Handlers,
     metrics: CalledParts["metrics"],
-    limits: Parameters<ShardProcess["listen"]>[2],
+    limits: Parameters<ShardLinks["listen"]>[2],
   ): Promise<PeerServer | undefined>;
 }
 

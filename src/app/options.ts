@@ -22,7 +22,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { Handlers, IncomingBody, Transport } from "../ports/transport.ts";
 import type { Storage, StorageOptions } from "../storage/open.ts";
 import type { StoreOptions } from "../config/store.ts";
-import type { StreamSync } from "../stream/attempt-sink.ts";
+import type { StreamSync } from "../stream/attempt-event-writer.ts";
 import type { ThreadTtlConfig } from "../config/thread-ttl.ts";
 import type { WebhookConfig } from "../config/webhooks.ts";
 

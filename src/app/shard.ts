@@ -31,7 +31,7 @@ import { ItemSweeper } from "../service/store/item-sweeper.ts";
 import { ThreadExpiry } from "../service/thread-expiry.ts";
 import { WebhookWorker } from "../service/webhooks/webhook-worker.ts";
 import type { Storage } from "../storage/open.ts";
-import type { StreamSync } from "../stream/attempt-sink.ts";
+import type { StreamSync } from "../stream/attempt-event-writer.ts";
 import { EventExpiry } from "../stream/event-expiry.ts";
 import { createHub, type Hub } from "../stream/hub.ts";
 import { OpenParts } from "./open-parts.ts";

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { checkClusterSecret, deriveClusterKeys } from "../access/cluster-secret.ts";
+import { checkClusterSecret, deriveClusterKeys } from "../access/cluster-keys.ts";
 import { type NodeAddress, nodeNameOf, parseNodeAddress, routesOf } from "../cluster/node-address.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
 import { ServiceError } from "../model/errors.ts";

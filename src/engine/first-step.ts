@@ -32,7 +32,7 @@ import {
   pullTask,
   pushTask,
   startTask,
-  Triggers,
+  NextStepTriggers,
   type StoredTarget,
 } from "../graph/superstep.ts";
 import { hasAnswerOf, addAnswers, tasksWithSubgraphAnswers } from "./resume-answers.ts";
@@ -165,7 +165,7 @@ function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
   }
   superstep.untracked = { ...superstep.untracked, ...untracked };
   const made = superstep.checkpoint("input", null, (checkpoint, step) => {
-    const triggers = new Triggers();
+    const triggers = new NextStepTriggers();
     for (const move of moves) triggers.addTarget(move);
     const deferred = deferNodes(definition, triggers, superstep.waiting.deferred, waiting.length > 0);
     superstep.waiting = { ...superstep.waiting, deferred };

@@ -23,7 +23,7 @@ import {
   planTasks,
   readWaitingNodes,
   startTask,
-  Triggers,
+  NextStepTriggers,
   type StateChange,
   type FinishedTask,
   type TaskOrigin,
@@ -42,7 +42,7 @@ import {
   requireKnownNode,
   requireNoWrites,
   requireAsNode,
-} from "./state-update-as-node.ts";
+} from "./resolve-as-node.ts";
 import { normalizeWrite, toServiceError, isEmptyWrite, type NormalizedWrite } from "./state-update-writes.ts";
 
 /** The result of one kind of update; the other fields of the checkpoint are the same for all kinds. */
@@ -164,7 +164,7 @@ export function copyPlannedTasks(
   head: CheckpointHead | null,
   site: TaskOrigin,
 ): { readonly next: readonly PlannedTask[]; readonly writes: JsonObject | null } {
-  const triggers = new Triggers();
+  const triggers = new NextStepTriggers();
   for (const task of head?.next ?? []) {
     if (task.input !== undefined) triggers.sends.push({ node: task.name, input: task.input.value });
     else for (const trigger of task.triggers) triggers.addPull(task.name, trigger);

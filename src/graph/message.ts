@@ -1,6 +1,6 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import { listField, copiedObjectField, refuseField, optionalStringField } from "./field-validation.ts";
-import { toolCallsAt, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
+import { readToolCalls, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 
 /** A message as it is stored. The optional fields depend on the type. */
@@ -182,7 +182,7 @@ function aiFields(fields: JsonObject, kwargs: JsonObject, at: string) {
   const { tool_calls: raw } = kwargs;
   // Some clients send the calls only in `additional_kwargs`, as LangChain's OpenAI classes do.
   const calls = given.length === 0 && invalid.length === 0 && Array.isArray(raw) ? raw : given;
-  const { tool_calls, invalid_tool_calls } = toolCallsAt(calls, invalid, at);
+  const { tool_calls, invalid_tool_calls } = readToolCalls(calls, invalid, at);
   return {
     tool_calls,
     invalid_tool_calls,

@@ -193,7 +193,7 @@ export function planTasks(
 }
 
 /** Collects the triggers and sends of the next step. */
-export class Triggers {
+export class NextStepTriggers {
   readonly pulls = new SmallMap<string, readonly string[]>();
   readonly sends: { readonly node: string; readonly input: unknown }[] = [];
 
@@ -216,7 +216,7 @@ export function planNext(
   finished: readonly FinishedTask[],
   waiting: WaitingNodes,
 ): { readonly next: readonly PlannedTask[]; readonly waiting: WaitingNodes } {
-  const triggers = new Triggers();
+  const triggers = new NextStepTriggers();
   for (const { task, goto } of finished) {
     const edge = definition.edges.get(task.name);
     if (edge?.kind === "always") for (const target of edge.targets) triggers.addTarget(target);
@@ -238,7 +238,7 @@ export function planNext(
  */
 export function deferNodes(
   { nodes, defers }: GraphDefinition,
-  triggers: Triggers,
+  triggers: NextStepTriggers,
   deferred: WaitingNodes["deferred"],
   busy = false,
 ): WaitingNodes["deferred"] {
@@ -265,7 +265,7 @@ function updateJoins(
   definition: GraphDefinition,
   finished: readonly FinishedTask[],
   joins: IncompleteJoins,
-  triggers: Triggers,
+  triggers: NextStepTriggers,
 ): IncompleteJoins {
   let waiting = joins;
   for (const node of definition.joins) {

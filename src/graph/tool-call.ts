@@ -74,7 +74,7 @@ function invalidCallAt(call: unknown, at: string): InvalidToolCall {
  * Reads the calls of an AI message and separates the valid from the invalid ones.
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the path of the field
  */
-export function toolCallsAt(calls: readonly unknown[], invalid: readonly unknown[], at: string): ToolCalls {
+export function readToolCalls(calls: readonly unknown[], invalid: readonly unknown[], at: string): ToolCalls {
   if (calls.length === 0 && invalid.length === 0) return { tool_calls: [], invalid_tool_calls: [] };
   const read = calls.map((call, i) => toolCallAt(call, `${at}.tool_calls[${i}]`));
   const known = invalid.map((call, i) => invalidCallAt(call, `${at}.invalid_tool_calls[${i}]`));

@@ -33,7 +33,7 @@ export type CheckpointRecord = Pick<
 >;
 
 /** The part of the parent checkpoint that decides what is stored of a new one. */
-export interface ParentState {
+export interface PreviousCheckpointState {
   /** The visible state at the parent. */
   readonly shown: JsonObject;
   /** The parent's own {@link LangGraphCheckpointData.channels}. */
@@ -48,7 +48,7 @@ export interface ParentState {
 export function toCheckpointRecord(
   raw: SaverCheckpoint,
   shown: JsonObject,
-  before: ParentState | null,
+  before: PreviousCheckpointState | null,
 ): CheckpointRecord {
   const { values, newVersions, ts } = raw;
   const channels: Record<string, unknown> = {};

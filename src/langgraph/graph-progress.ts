@@ -8,7 +8,11 @@ import {
   withBranchSubgraphStarts,
 } from "./branch-from-checkpoint.ts";
 import type { SaverCheckpoint } from "./raw-saver-writes.ts";
-import { type ParentState, toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
+import {
+  type PreviousCheckpointState,
+  toCheckpointRecord,
+  storedLangGraphData,
+} from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
 /** A checkpoint as LangGraph streams it in the mode `checkpoints`. */
@@ -64,7 +68,7 @@ export class GraphProgress {
   /** Updates since the last checkpoint, by node. */
   #updates = new Map<string, unknown[]>();
   /** The last checkpoint, against which the next one is stored as changes. */
-  #base: ParentState & { readonly id: string | null };
+  #base: PreviousCheckpointState & { readonly id: string | null };
 
   constructor(ns: string, position: Position | null, marks: CheckpointRunData, hidden: ReadonlySet<string>) {
     this.ns = ns;
@@ -254,7 +258,7 @@ function graphChanged(graph: string, gone: readonly string[]): Error {
 function baseAt(
   head: CheckpointHead | null,
   shown: JsonObject,
-): ParentState & { readonly id: string | null } {
+): PreviousCheckpointState & { readonly id: string | null } {
   const channels = storedLangGraphData(head?.engine ?? null)?.channels;
   return { id: head?.id ?? null, shown, ...(channels !== undefined && { channels }) };
 }

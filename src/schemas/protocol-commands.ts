@@ -6,7 +6,7 @@ import type { RunRequestWithoutAssistant, ThreadProtocol } from "../service/thre
 import { type RunRequest, withConfigurable } from "../service/run-draft.ts";
 import { dropNulls, type RawBody } from "./body.ts";
 import { failureDetailsOf } from "./error-to-response.ts";
-import { inputRespondSchema, stateGetSchema, stateListSchema } from "./protocol-schemas.ts";
+import { inputRespondSchema, stateGetSchema, listCheckpointsParamsSchema } from "./protocol-schemas.ts";
 import { parseRunRequest } from "./run-request.ts";
 
 /** A command of the thread-centric protocol (version 2), with its parameters not yet checked. */
@@ -72,7 +72,7 @@ export async function executeCommand(
       return protocol.state(key, namespace.join("|"), keys);
     }
     case "state.listCheckpoints": {
-      const { namespace = [], limit = 10, before } = stateListSchema.parse(params);
+      const { namespace = [], limit = 10, before } = listCheckpointsParamsSchema.parse(params);
       const query = { ns: namespace.join("|"), limit, ...(before !== undefined && { before }) };
       return { checkpoints: await protocol.checkpoints(key, query) };
     }

@@ -22,7 +22,7 @@ export const stateGetSchema = compileBodySchema(
   }),
 );
 
-export const stateListSchema = compileBodySchema(
+export const listCheckpointsParamsSchema = compileBodySchema(
   Type.Object({
     namespace: Type.Optional(namespace),
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),

@@ -6,7 +6,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink, Sinks } from "../ports/sink.ts";
-import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-sink.ts";
+import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-event-writer.ts";
 import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
 import { RenderDataLoader, type RenderDataDeps, SharedReads } from "./render-data.ts";

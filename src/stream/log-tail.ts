@@ -37,7 +37,7 @@ export class TailChunk {
 }
 
 /** The states that are stored within a chunk's facts, by the index of the fact. */
-export function inlineStates({ facts }: EventChunk): ReadonlyMap<number, LiveState> | undefined {
+export function statesInChunk({ facts }: EventChunk): ReadonlyMap<number, LiveState> | undefined {
   let states: Map<number, LiveState> | undefined;
   for (const [i, fact] of facts.entries()) {
     if ((fact.t !== "checkpoint" && fact.t !== "interrupt") || fact.inline === undefined) continue;

@@ -2,7 +2,7 @@ import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
-import { AttemptSink, type LogDeps } from "./attempt-sink.ts";
+import { AttemptEventWriter, type LogDeps } from "./attempt-event-writer.ts";
 import type { RenderDataLoader } from "./render-data.ts";
 import { type TailChunk, LogTail } from "./log-tail.ts";
 
@@ -40,7 +40,7 @@ export class RunLog {
   readonly #owner: LogOwner;
   readonly #tail: LogTail;
   #state: LogState = "waiting";
-  #sink: AttemptSink | undefined;
+  #sink: AttemptEventWriter | undefined;
   /** The chunks that are being stored, in the order of their ids. */
   #pending: TailChunk[] = [];
   #closing = false;
@@ -128,7 +128,7 @@ export class RunLog {
     }
     this.#state = "live";
     // An id that readers may have seen must not be used again. With `sync: "memory"`, they may have seen ids that were not stored.
-    this.#sink = new AttemptSink(this, this.#deps, epoch, Math.max(first, this.#visible));
+    this.#sink = new AttemptEventWriter(this, this.#deps, epoch, Math.max(first, this.#visible));
     return this.#sink;
   }
 

@@ -4,16 +4,16 @@ import { MIN_CHUNKS, type Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RenderDataLoader } from "./render-data.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
-import { TailChunk, inlineStates } from "./log-tail.ts";
+import { TailChunk, statesInChunk } from "./log-tail.ts";
 
 /** The thread, or the run that is read, was deleted during the read. */
-export type ReadDeletion = "thread_deleted" | "run_deleted";
+export type DeletedDuringRead = "thread_deleted" | "run_deleted";
 
 /**
  * Why a read returned no events. `wait`: there are no more yet; the `onReady` listener will be called. `end`: the run has ended and all of its
  * events have been read. `cut`: the log was broken; read again from the last id.
  */
-export type NoEventsReason = "wait" | "end" | "cut" | ReadDeletion;
+export type NoEventsReason = "wait" | "end" | "cut" | DeletedDuringRead;
 
 /** A reader of events. It has a cursor, moves at its own pace, and does not slow down the writer. */
 export interface Reader {
@@ -152,7 +152,7 @@ export class RunReader implements Reader {
       if (this.#dry) return log === undefined || log.state === "ended" ? this.#end(log) : this.#wait(log);
       const from = log?.from ?? Number.POSITIVE_INFINITY;
       const version = log?.version;
-      const took = (chunks: readonly EventChunk[]): Eventually<ReadDeletion | undefined> => {
+      const took = (chunks: readonly EventChunk[]): Eventually<DeletedDuringRead | undefined> => {
         const expected = log === undefined ? this.#data.run.next_event : log.from;
         const isMissing =
           chunks.length === 0 && expected < Number.POSITIVE_INFINITY && this.#cursor + 1 < expected;
@@ -176,7 +176,7 @@ export class RunReader implements Reader {
    * Finds out why no events are stored where some are expected: the thread or the run was deleted; undefined: the
    * events have expired.
    */
-  #findDeletion(): Eventually<ReadDeletion | undefined> {
+  #findDeletion(): Eventually<DeletedDuringRead | undefined> {
     const { key, run } = this.#data;
     return andThen(this.#journal.sharedRun(key, run.run_id), (record) => {
       if (record !== undefined) return undefined;
@@ -219,7 +219,7 @@ export class RunReader implements Reader {
     while (this.#index < this.#ahead.length) {
       const chunk = this.#ahead[this.#index++] as EventChunk;
       const end = chunkEnd(chunk);
-      if (end > this.#cursor + 1) return this.#pass(new TailChunk(chunk, end, 0, inlineStates(chunk)));
+      if (end > this.#cursor + 1) return this.#pass(new TailChunk(chunk, end, 0, statesInChunk(chunk)));
     }
     if (this.#index > 0) this.rest();
     return undefined;

@@ -3,7 +3,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { ResponseMemoryBudget, MemoryShare } from "./response-memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
-import type { ReadDeletion, NoEventsReason, Reader } from "./run-reader.ts";
+import type { DeletedDuringRead, NoEventsReason, Reader } from "./run-reader.ts";
 import { LARGE_OUTPUT } from "./log-tail.ts";
 import type { ChunkSlice } from "./rendering.ts";
 
@@ -29,7 +29,7 @@ export interface PumpOutput<Out> {
  * `ended`: all events were sent. `cut`: the log was broken. `stalled`: the peer read nothing for too long. `failed`: the events could not
  * be read. `left`: the peer closed the connection. `thread_deleted`, `run_deleted`: there are no more events to read.
  */
-export type PumpOutcome = "ended" | "cut" | "stalled" | "failed" | "left" | ReadDeletion;
+export type PumpOutcome = "ended" | "cut" | "stalled" | "failed" | "left" | DeletedDuringRead;
 
 export interface PumpOptions {
   readonly scheduler: Scheduler;

@@ -4,7 +4,7 @@ import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.t
 import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "../ports/body-memory.ts";
 import { Exchange } from "./exchange.ts";
-import { RequestFraming, malformedRequest, type Refusal } from "./request-framing.ts";
+import { RequestFraming, malformedRequest, type Refusal } from "./framing-headers.ts";
 import { MAX_UNSENT_BYTES } from "./limits.ts";
 
 const READ_ALREADY =

@@ -7,7 +7,7 @@ import { createBodyLimits } from "../ports/body-memory.ts";
 import { MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./limits.ts";
 import { NodeExchange, NodeHead } from "./node-exchange.ts";
 import { NodeSocket } from "./node-socket.ts";
-import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
+import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./framing-headers.ts";
 import { SlowUploadGuard } from "./slow-uploads.ts";
 
 /** Serves the requests of one or several of Node's HTTP servers. */

@@ -12,7 +12,7 @@ import {
   REFUSAL_HEADERS,
   refusalBody,
   requestTooLarge,
-} from "./request-framing.ts";
+} from "./framing-headers.ts";
 
 /** Milliseconds in which a connection must transfer at least a byte, in either direction. Heartbeats of streams are far more frequent. */
 const SILENCE = 60_000;

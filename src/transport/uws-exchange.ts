@@ -2,7 +2,7 @@ import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.t
 import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "../ports/body-memory.ts";
 import { Exchange } from "./exchange.ts";
-import { RequestFraming } from "./request-framing.ts";
+import { RequestFraming } from "./framing-headers.ts";
 import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
 

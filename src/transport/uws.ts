@@ -2,7 +2,7 @@ import type * as Uws from "uWebSockets.js";
 import type { Handlers, TransportOpener, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { createBodyLimits } from "../ports/body-memory.ts";
-import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
+import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./framing-headers.ts";
 import { listenErrorOf } from "./listen-error.ts";
 import { probePort } from "./probe-port.ts";
 import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./limits.ts";

@@ -119,7 +119,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/config/ui-bundler.ts",
     "src/storage/",
     "src/platform/boot-id.ts",
-    "src/platform/file-descriptors.ts",
+    "src/platform/file-descriptor-limit.ts",
     "src/platform/file-watcher.ts",
     "src/config/config.ts",
     "src/cli/maintenance.ts",

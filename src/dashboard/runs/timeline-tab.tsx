@@ -22,7 +22,7 @@ import {
   totalsOf,
   UNNAMED_MODEL,
 } from "./run-calls.ts";
-import { RunSummary } from "./run-summary.tsx";
+import { RunSummary } from "./run-findings.tsx";
 import { RunSums } from "./run-sums.tsx";
 import { slowestPath } from "./slowest-path.ts";
 import { traceAsJson } from "./trace-json.ts";

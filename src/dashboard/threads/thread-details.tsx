@@ -20,7 +20,7 @@ export function ownMetadata(metadata: JsonRecord): JsonRecord {
 }
 
 /** The form of a thread's title and metadata. */
-export function ThreadDetails({ thread, onChanged, onClose }: DetailsProps) {
+export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps) {
   const { thread_id: id, metadata } = thread;
   const submit = useSubmit();
   const own = ownMetadata(metadata);

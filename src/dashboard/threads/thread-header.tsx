@@ -8,7 +8,7 @@ import { Confirm } from "../components/dialogs.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Age, StatusBadge } from "../components/status-badge.tsx";
 import { toLine } from "../components/value-text.ts";
-import { ownMetadata, ThreadDetails } from "./thread-details.tsx";
+import { ownMetadata, ThreadDetailsDialog } from "./thread-details.tsx";
 import { threadTitle } from "./thread-title.ts";
 
 /** The header of a thread: its id, its status, and its actions. */
@@ -77,7 +77,11 @@ export function ThreadHeader({
         </button>
       </div>
       {isEditing && (
-        <ThreadDetails thread={record} onChanged={() => watch.refresh()} onClose={() => setEditing(false)} />
+        <ThreadDetailsDialog
+          thread={record}
+          onChanged={() => watch.refresh()}
+          onClose={() => setEditing(false)}
+        />
       )}
       {isDeleting && (
         <Confirm

@@ -9,7 +9,7 @@ import {
   type MessageLike,
   type RemoveMessage,
 } from "../message.ts";
-import { messageListSchema } from "./channel-schemas.ts";
+import { messageListSchema } from "./value-schemas.ts";
 import { checkList } from "./list.ts";
 
 type Incoming = Message | RemoveMessage;

@@ -2,7 +2,7 @@ import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
 import { refuseGraph, describeType } from "../definition-checks.ts";
 import { isSchema, validate, type Schema } from "../standard-schema.ts";
-import { schemaOfInitial } from "./channel-schemas.ts";
+import { schemaOfInitial } from "./value-schemas.ts";
 import { schemaRules, readerOf } from "./last-value.ts";
 
 /**

@@ -40,7 +40,7 @@ export interface LogDeps {
 }
 
 /** The writer of one attempt's facts: collects them into chunks, and stores the chunks. */
-export class AttemptSink implements Sink {
+export class AttemptEventWriter implements Sink {
   readonly #log: RunLog;
   readonly #deps: LogDeps;
   readonly #epoch: number;

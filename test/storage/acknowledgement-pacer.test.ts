@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { AcknowledgementQueue } from "../../src/storage/acknowledgement-queue.ts";
+import { AcknowledgementPacer } from "../../src/storage/acknowledgement-pacer.ts";
 
 /** An event loop with distinguishable turns, whose time advances only through work. */
 function aLoop() {
   let now = 0;
   const turns: number[][] = [];
   const tasks: (() => void)[] = [];
-  const telling = new AcknowledgementQueue(
+  const telling = new AcknowledgementPacer(
     { now: () => now, mono: () => now },
     { soon: (task) => void tasks.push(task), after: () => () => undefined },
   );

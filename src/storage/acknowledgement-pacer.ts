@@ -12,7 +12,7 @@ const MIN_BATCH = 8;
  * takes 0.2 ms to several milliseconds: when all writers of one commit of streaming runs were acknowledged at once,
  * they blocked the event loop for 80 ms.
  */
-export class AcknowledgementQueue {
+export class AcknowledgementPacer {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   /** Milliseconds that one acknowledgement is expected to take; 0: not yet known. */

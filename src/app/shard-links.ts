@@ -59,7 +59,7 @@ interface Deps {
 }
 
 /** Connects the process of one shard with the processes of the other shards. */
-export class ShardProcess {
+export class ShardLinks {
   readonly forwarding: Forwarding;
   readonly #deps: Deps;
   readonly #peers;
