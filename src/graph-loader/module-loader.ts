@@ -1,8 +1,9 @@
 import { createRequire } from "node:module";
 import { existsSync } from "node:fs";
 import { dirname, extname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { ServiceError } from "../model/errors.ts";
+import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
 import { resolveHeddle, withReload } from "./resolve-heddle.ts";
 
 /** A way to load files. A module that two files import is loaded once. */
@@ -86,6 +87,7 @@ async function registerTsx(
     tsconfig = false;
     unregisterCjs = cjs.register();
   }
+  const restoreRequire = requireHeddleNatively();
   const unregisterEsm = esm.register({
     ...(tsconfig === undefined ? {} : { tsconfig }),
     ...(onFile === undefined ? {} : { onImport: (url: string) => reportFile(url, onFile) }),
@@ -97,13 +99,27 @@ async function registerTsx(
   registrations.set(found, {
     reload,
     async unregister() {
+      restoreRequire();
       unregisterCjs();
       await unregisterEsm();
     },
   });
 }
 
-const { cache } = createRequire(import.meta.url);
+const { cache, extensions } = createRequire(import.meta.url);
+const loadNatively = extensions[".js"];
+
+/** Otherwise tsx would make a second instance of Heddle's ES modules for \`require\`. Returns a function that undoes it. */
+function requireHeddleNatively(): () => void {
+  const loadWithTsx = extensions[".js"];
+  extensions[".js"] = (module, file) => {
+    const isHeddle = HEDDLE_FOLDERS.some((folder) => pathToFileURL(file).href.startsWith(folder));
+    return (isHeddle ? loadNatively : loadWithTsx)?.(module, file);
+  };
+  return () => {
+    extensions[".js"] = loadWithTsx;
+  };
+}
 
 const commonJsFiles = (): readonly string[] =>
   Object.keys(cache).filter((name) => userFile(name) !== undefined);
