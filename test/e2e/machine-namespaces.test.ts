@@ -399,7 +399,10 @@ describe.each(lines)("child machines as subgraphs, over %s", (_, connect) => {
     };
     const following = follow();
     const at = await calls(3);
-    const ns = (await states("state")) as unknown as State;
+    const childNow = async () => childOf((await states("state")) as unknown as State, "child")?.checkpoint;
+    // The actors begin before the checkpoint of their step is stored.
+    await expect.poll(childNow).toBeDefined();
+    const child_ns = (await childNow())?.checkpoint_ns;
     at.find(({ input }) => input === "own")?.open("own");
     await expect
       .poll(async () => ((await states("state")) as State).values["__state__"])
@@ -419,7 +422,7 @@ describe.each(lines)("child machines as subgraphs, over %s", (_, connect) => {
     const [last, before] = (await client.threads.getHistory(thread, {
       checkpoint: {
         thread_id: thread,
-        checkpoint_ns: childOf(ns, "child")?.checkpoint?.checkpoint_ns,
+        checkpoint_ns: child_ns,
         checkpoint_map: null,
         checkpoint_id: null,
       } as never,
