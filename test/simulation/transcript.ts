@@ -38,8 +38,8 @@ export class Transcript {
     this.#reader = reader;
     const more = () => {
       void this.#pull(reader).catch((thrown: unknown) => {
-        // Errors of a dead server's reader do not count.
-        if (this.#reader === reader) this.faults.push(String(thrown));
+        // Errors of a dead server's reader do not count, nor do those after a stopping server has cut its streams: its storage is closed.
+        if (this.#reader === reader && !reader.isCut) this.faults.push(String(thrown));
       });
     };
     reader.onReady(more);
