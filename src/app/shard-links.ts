@@ -1,7 +1,7 @@
 import { ForwardedAccessControl } from "../access/forwarded-access-control.ts";
 import type { AccessControl, AccessOptions } from "../access/access-control.ts";
 import { clientOfForwarded } from "../cluster/forwarded-headers.ts";
-import { createForwarding } from "../cluster/forwarder.ts";
+import { createRequestForwarder } from "../cluster/forwarder.ts";
 import {
   type CalledParts,
   isProcessCall,
@@ -15,7 +15,7 @@ import type { SharedMetrics } from "../metrics/exposition.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
-import { type Forwarding, type KnownClient, MISDIRECTED, type PeerAddress } from "../ports/peers.ts";
+import { type RequestForwarder, type KnownClient, MISDIRECTED, type PeerAddress } from "../ports/peers.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { StoreItems } from "../ports/store-items.ts";
@@ -60,7 +60,7 @@ interface Deps {
 
 /** Connects the process of one shard with the processes of the other shards. */
 export class ShardLinks {
-  readonly forwarding: Forwarding;
+  readonly forwarding: RequestForwarder;
   readonly #deps: Deps;
   readonly #peers;
   /** Clients of all other processes, by shard number. Calls through them are made without the permissions of a user. */
@@ -73,7 +73,7 @@ export class ShardLinks {
     const peers = createNodePeers((shard) => network.addressOf(shard), network.key);
     this.#peers = peers;
     network.onChange?.(() => peers.dropUnused());
-    this.forwarding = createForwarding({
+    this.forwarding = createRequestForwarder({
       ...deps,
       own: place.number,
       count: place.count,

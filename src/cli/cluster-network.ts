@@ -3,19 +3,19 @@ import { machineTime } from "../platform/machine-time.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 
 /** Where a cluster's database is. */
-export interface ClusterPlace {
+export interface ClusterDatabaseLocation {
   readonly url: string;
   readonly schema?: string;
   readonly leaseMs?: number;
 }
 
-/** What the process of a shard in a cluster is told by its parent. */
-export interface ClusterTask extends ClusterPlace {
+/** What the parent process passes to a process of a node of a cluster. */
+export interface ClusterTask extends ClusterDatabaseLocation {
   /** The host at which it listens for other nodes. */
   readonly host: string;
   /** The key of connections between nodes, in hexadecimal. */
   readonly key: string;
-  /** Of the shard; 0 for a process without one. */
+  /** The epoch of the lease of the shard; 0 for a process without a shard. */
   readonly epoch: number;
 }
 

@@ -11,11 +11,11 @@ import type { Logger } from "../ports/logger.ts";
 import type { ClusterNode, ClusterView, ShardLease } from "../ports/membership.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 import { type ClusterDatabase, DEFAULT_LEASE_MS, openClusterDatabase } from "../postgres/cluster-database.ts";
-import type { ClusterNews, ClusterPlace } from "./cluster-network.ts";
+import type { ClusterNews, ClusterDatabaseLocation } from "./cluster-network.ts";
 import {
-  FIRST_PAUSE_MS,
-  nextPause,
-  pauseAfterEnd,
+  FIRST_RESTART_DELAY_MS,
+  nextRestartDelay,
+  restartDelayAfterEnd,
   type ShardChild,
   type ShardTask,
   type StartedProcess,
@@ -23,7 +23,7 @@ import {
   stopShardProcess,
 } from "./shard-processes.ts";
 
-export interface ClusterSettings extends ClusterPlace {
+export interface ClusterSettings extends ClusterDatabaseLocation {
   /** The name of this node; absent: that of the machine. */
   readonly node?: string;
   /** The host at which the other nodes reach this one; absent: the one for clients. */
@@ -94,7 +94,7 @@ export class ClusterNodeProcesses {
       scheduler: systemScheduler,
       logger,
       node: (): ClusterNode => ({ id, address: JSON.stringify(address()) }),
-      acquired: (lease) => this.#serve(lease, FIRST_PAUSE_MS),
+      acquired: (lease) => this.#serve(lease, FIRST_RESTART_DELAY_MS),
       lost: (shard) => this.#lose(shard),
       renewed: (view, validUntil) => this.#renewed(view, validUntil),
     });
@@ -188,7 +188,7 @@ export class ClusterNodeProcesses {
   }
 
   /** Starts the process of a shard. */
-  #serve({ shard, epoch }: ShardLease, pause: number): void {
+  #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
     const since = systemClock.mono();
     const child: ShardChild & { peer?: PeerAddress } = startShardProcess(this.#task(shard, epoch));
@@ -211,19 +211,19 @@ export class ClusterNodeProcesses {
       this.#children.delete(shard);
       if (!this.#isOpen) return;
       this.#logger.error("the process of a shard ended", { shard, code, signal });
-      this.#serveAgain(shard, pauseAfterEnd(since, pause));
+      this.#serveAgain(shard, restartDelayAfterEnd(since, delay));
     });
   }
 
   /** Starts the process of a shard again, unless another node has it by then. */
-  #serveAgain(shard: number, pause: number): void {
-    systemScheduler.after(pause, () => {
+  #serveAgain(shard: number, delay: number): void {
+    systemScheduler.after(delay, () => {
       if (this.#isStopping || this.#children.has(shard)) return;
       this.#leases.retake(shard).then(
-        (lease) => lease && this.#serve(lease, nextPause(pause)),
+        (lease) => lease && this.#serve(lease, nextRestartDelay(delay)),
         (cause: unknown) => {
           this.#logger.error("the shard could not be taken again", { shard, cause });
-          this.#serveAgain(shard, nextPause(pause));
+          this.#serveAgain(shard, nextRestartDelay(delay));
         },
       );
     });

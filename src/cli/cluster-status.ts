@@ -1,10 +1,13 @@
 import { nodeNameOf, parseNodeAddress } from "../cluster/node-address.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { findClusterDatabase } from "../postgres/cluster-database.ts";
-import type { ClusterPlace } from "./cluster-network.ts";
+import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 
 /** Prints the living nodes of a cluster, and who has which shard. Returns the number of shards that no node has. */
-export async function showCluster(place: ClusterPlace, say: (line: string) => void): Promise<number> {
+export async function showCluster(
+  place: ClusterDatabaseLocation,
+  say: (line: string) => void,
+): Promise<number> {
   const database = await findClusterDatabase(place, { scheduler: systemScheduler });
   try {
     const { nodes, owners } = await database.membership.view();

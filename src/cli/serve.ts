@@ -92,8 +92,8 @@ export async function serve(options: Serving): Promise<void> {
     const { clusterStorage } = await import("./cluster-storage.ts");
     return clusterStorage(number, directory, cluster, logger);
   };
-  const start = async (config: Config, more: AppOptions): Promise<App> => {
-    for (const note of config.notes ?? []) logger.warn(`${config.path}: ${note}`);
+  /** The settings of an app: without those of the log, and of the division into processes. */
+  const appSettings = () => {
     const {
       level: _,
       log: __,
@@ -101,6 +101,11 @@ export async function serve(options: Serving): Promise<void> {
       cluster: ____,
       ...settings
     } = options.settings(process.env, data);
+    return settings;
+  };
+  const start = async (config: Config, more: AppOptions): Promise<App> => {
+    for (const note of config.notes ?? []) logger.warn(`${config.path}: ${note}`);
+    const settings = appSettings();
     checkDataDirectory(settings.data, config.path);
     if (task === undefined) prepareShards(settings.data, undefined);
     const { createApp, createShardApp } = await import("../app.ts");
@@ -139,13 +144,7 @@ export async function serve(options: Serving): Promise<void> {
     shards,
     cluster,
   }: { readonly [Name in "shards" | "cluster"]: Settings[Name] | undefined }): Promise<Running> => {
-    const {
-      level: _,
-      log: __,
-      shards: ___,
-      cluster: ____,
-      ...settings
-    } = options.settings(process.env, data);
+    const settings = appSettings();
     const { host, port } = settings;
     checkDataDirectory(settings.data, config.path);
     const { nextFreePort, probePort } = await import("../app.ts");

@@ -10,7 +10,7 @@ import { readPathPrefix } from "../access/http-config.ts";
 import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ClusterSettings } from "./cluster-node.ts";
-import type { ClusterPlace } from "./cluster-network.ts";
+import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 import { similarName } from "../model/similar-name.ts";
 import { parseUrl } from "../model/url.ts";
 
@@ -74,7 +74,7 @@ export type Invocation =
       readonly compose: boolean;
       readonly force: boolean;
     }
-  | { readonly command: "cluster"; readonly place: ClusterPlace }
+  | { readonly command: "cluster"; readonly place: ClusterDatabaseLocation }
   | { readonly command: "check"; readonly data: string }
   | { readonly command: "repair"; readonly data: string; readonly accept: boolean }
   | { readonly command: "backup"; readonly data: string; readonly target: string }
@@ -526,7 +526,7 @@ function clusterOf(
   };
 }
 
-const schemaOf = ({ HEDDLE_CLUSTER_SCHEMA: schema = "" }: Env): Pick<ClusterPlace, "schema"> =>
+const schemaOf = ({ HEDDLE_CLUSTER_SCHEMA: schema = "" }: Env): Pick<ClusterDatabaseLocation, "schema"> =>
   schema === "" ? {} : { schema };
 
 const SHORTEST_LEASE_MS = 500;

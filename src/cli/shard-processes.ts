@@ -14,19 +14,19 @@ import type { ClusterTask } from "./cluster-network.ts";
 const TASK_VARIABLE = "HEDDLE_SHARD_PROCESS";
 
 /** Milliseconds after which a process is started again that ended early; doubled each time. */
-export const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 30_000;
+export const FIRST_RESTART_DELAY_MS = 250;
+const LONGEST_RESTART_DELAY_MS = 30_000;
 /** A process that ends within this many milliseconds of its start has ended early. */
 const SETTLED_MS = 10_000;
 
-/** The pause after the next end of a process. */
-export const nextPause = (pause: number): number => Math.min(2 * pause, LONGEST_PAUSE_MS);
+/** The delay before the restart after this one, if the process ends early again. */
+export const nextRestartDelay = (delay: number): number => Math.min(2 * delay, LONGEST_RESTART_DELAY_MS);
 
-/** The pause before a process is started again that was started at `since`. */
-export const pauseAfterEnd = (since: number, pause: number): number =>
-  systemClock.mono() - since < SETTLED_MS ? pause : FIRST_PAUSE_MS;
+/** The delay before the restart of a process that has ended now. `since`: when it was started. `delay`: the one to use if it has ended early. */
+export const restartDelayAfterEnd = (since: number, delay: number): number =>
+  systemClock.mono() - since < SETTLED_MS ? delay : FIRST_RESTART_DELAY_MS;
 
-/** What a process that serves with others is told by its parent. */
+/** What the parent process passes to one of its processes at the start. */
 export interface ShardTask extends Pick<ShardPlace, "number" | "count"> {
   readonly port: number;
   readonly tokenSecret: string;
@@ -120,7 +120,9 @@ export class ShardProcesses {
   async start(): Promise<StartedProcess> {
     try {
       const numbers = Array.from({ length: this.#task.count }, (_, number) => number);
-      const started = await Promise.all(numbers.map((number) => this.#startKept(number, FIRST_PAUSE_MS)));
+      const started = await Promise.all(
+        numbers.map((number) => this.#startKept(number, FIRST_RESTART_DELAY_MS)),
+      );
       return started[0] as (typeof started)[number];
     } catch (cause) {
       this.#isStopping = true;
@@ -130,16 +132,16 @@ export class ShardProcesses {
   }
 
   /** Starts the process of a shard, and from when it serves, starts it again whenever it ends. */
-  async #startKept(number: number, pause: number): Promise<StartedProcess> {
+  async #startKept(number: number, delay: number): Promise<StartedProcess> {
     const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets });
     this.#children.set(number, child.process);
     const started = await child.started;
-    this.#keep(number, pause);
+    this.#keep(number, delay);
     return started;
   }
 
   /** Starts the process of a shard again whenever it ends. */
-  #keep(number: number, pause: number): void {
+  #keep(number: number, delay: number): void {
     const since = systemClock.mono();
     this.#children.get(number)?.once("exit", (code, signal) => {
       if (this.#isStopping) return;
@@ -148,13 +150,13 @@ export class ShardProcesses {
         code,
         signal,
       });
-      this.#restart(number, pauseAfterEnd(since, pause));
+      this.#restart(number, restartDelayAfterEnd(since, delay));
     });
   }
 
-  #restart(number: number, pause: number): void {
-    const next = nextPause(pause);
-    systemScheduler.after(pause, () => {
+  #restart(number: number, delay: number): void {
+    const next = nextRestartDelay(delay);
+    systemScheduler.after(delay, () => {
       if (this.#isStopping) return;
       this.#startKept(number, next).catch((cause: unknown) => {
         if (this.#isStopping) return;

@@ -3,7 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import {
   ANY_SHARD,
   type ForwardedRequest,
-  type Forwarding,
+  type RequestForwarder,
   HOME_SHARD,
   PeerLost,
   type PeerRequest,
@@ -39,7 +39,7 @@ const LOST = 1006;
 
 const isSendable = (code: number): boolean => code >= 1000 && (code <= 1003 || code >= 1007);
 
-export function createForwarding(deps: ForwardingDeps): Forwarding {
+export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
   const { own, count, peers } = deps;
   let next = 0;
   const numberOf = (name: ShardName): number => {

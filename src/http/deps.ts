@@ -5,7 +5,7 @@ import type { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
-import type { Forwarding } from "../ports/peers.ts";
+import type { RequestForwarder } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
@@ -66,7 +66,7 @@ export interface HttpDeps {
   /** The project's own HTTP application; it comes before Heddle's routes. */
   readonly httpApp?: HttpAppHandler;
   /** Forwards requests that another process of this server has to answer; absent: there are no other processes. */
-  readonly forwarding?: Forwarding;
+  readonly forwarding?: RequestForwarder;
   /** Counts of requests and streams. */
   readonly traffic: Traffic;
   /** The server's metrics as text, with its content type. */

@@ -2,7 +2,7 @@ import { type ErrorCode, ServiceError, withCauses } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import { budgetOwnerOf } from "../model/auth-user.ts";
 import type { LogLevel } from "../ports/logger.ts";
-import type { Forwarding } from "../ports/peers.ts";
+import type { RequestForwarder } from "../ports/peers.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import type { AccessDecision } from "../access/access-control.ts";
 import { type CallClient, RouteCall } from "./request-context.ts";
@@ -105,7 +105,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
 
   /** Lets another process answer, if it has the shard of the request. Returns false if this process has it. */
   function isForwarded(
-    forwarding: Forwarding,
+    forwarding: RequestForwarder,
     request: HttpRequest,
     reply: Reply,
     found: Match,

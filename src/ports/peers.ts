@@ -86,7 +86,7 @@ export interface ForwardedRequest {
 }
 
 /** Forwards requests and sockets to the process of this server that has their shard. */
-export interface Forwarding {
+export interface RequestForwarder {
   /**
    * Forwards a request. Returns undefined if this process has the shard itself. @throws ServiceError if the process
    * that has it does not answer, unless a response was begun

@@ -4,7 +4,7 @@ import type { AuthUser } from "../model/auth-user.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
-import type { Forwarding } from "../ports/peers.ts";
+import type { RequestForwarder } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Socket } from "../ports/transport.ts";
@@ -55,7 +55,7 @@ export interface UpgradeDeps {
   /** Serves a socket that shows live actors. */
   readonly inspect: (socket: Socket, client: SocketClient, query: string) => void;
   /** Connects sockets with other processes of this server; absent: there are none. */
-  readonly forwarding?: Forwarding;
+  readonly forwarding?: RequestForwarder;
   /** The level at which connections and commands are logged. */
   readonly requestLog: LogLevel;
 }
