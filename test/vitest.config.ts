@@ -15,6 +15,17 @@ const MEASURED = [
 const BROWSER = "test/browser/*.test.ts";
 
 /**
+ * Tests that start the command line, several servers or a TypeScript compiler as processes of their own: 40 % of the CPU
+ * time of all tests but the browser's.
+ */
+const PROCESSES = [
+  "test/config/{care,cli,dev,load-errors,loading,node-version,project-modules,sdk-logger,stacks,terminal,workers}.test.ts",
+  "test/e2e/{cluster-nodes,shard-processes}.test.ts",
+  "test/graph-types/*.test.ts",
+  "test/langgraph/{kill,starter}.test.ts",
+];
+
+/**
  * Files that run first, in processes of their own: a shared process ends when such a file is next, and another one has
  * to load everything again. Then those that take longest: if they came last, all others would wait for them.
  */
@@ -104,11 +115,13 @@ export default defineConfig({
                 ...shared,
                 name: "together",
                 include: ["test/**/*.test.ts"],
-                exclude: [...MEASURED, BROWSER, "**/node_modules/**"],
+                exclude: [...MEASURED, BROWSER, ...PROCESSES, "**/node_modules/**"],
                 isolate: false,
               },
             },
             { test: { ...shared, name: "measured", include: MEASURED, isolate: true } },
+            // `npm run test:processes`
+            { test: { ...shared, name: "processes", include: PROCESSES, isolate: false } },
             // `npm run test:browser`: a third of the time of all tests, and it needs Chromium.
             { test: { ...shared, name: "browser", include: [BROWSER], isolate: false } },
           ],

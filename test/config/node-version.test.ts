@@ -55,6 +55,7 @@ test("npm start and npm test check it before another tool runs", () => {
   };
   expect(manifest.scripts["prestart"]).toMatch(/^node src\/build\/check-node\.js && /);
   expect(manifest.scripts["pretest"]).toBe("node src/build/check-node.js");
+  expect(manifest.scripts["pretest:processes"]).toBe("node src/build/check-node.js");
   expect(manifest.scripts["pretest:browser"]).toBe("node src/build/check-node.js");
   expect(manifest.engines).toEqual({ node: ">=20.19" });
 });
