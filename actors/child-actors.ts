@@ -11,7 +11,7 @@ interface Entry {
 
 type NamedActor = readonly [name: string, actor: AnyActorRef];
 
-/** The children that several versions of one collection share. */
+/** The children of several versions of a {@link ChildActors}. The versions share this table. */
 interface Table {
   readonly entries: Map<string, Entry>;
   /** The number of the latest version. A change to the latest version extends the table; a change to an older one copies it. */

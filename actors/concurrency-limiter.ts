@@ -26,8 +26,8 @@ interface Waiting extends SlotRequest {
 }
 
 /**
- * The waiting runs of one tenant: small ones by graph, and large ones in one list. Each list is in the order of the
- * requests.
+ * The waiting runs of one tenant: lists of runs, each list by its name. The runs of each graph have two lists, one for
+ * large runs and one for small runs. Each list is in the order of the requests.
  */
 type TenantQueue = Map<string, Map<string, Waiting>>;
 
@@ -69,7 +69,7 @@ export class ConcurrencyLimiter {
   /** Takes a slot if one is free. The caller MUST give it back with `release`. */
   tryAcquire(claim: SlotRequest): boolean {
     if (!this.#isOpen || !this.#hasRoom(claim)) return false;
-    // This cannot overtake a waiting run: a run that could use the slot would have got it already.
+    // The run cannot overtake a waiting run: a waiting run that could use the slot would have got it already.
     this.#take(claim);
     return true;
   }
@@ -98,7 +98,6 @@ export class ConcurrencyLimiter {
     this.#awaitMemory();
   }
 
-  /** Whether a run waits for a slot. */
   isWaiting(run: string): boolean {
     return this.#waiting.has(run);
   }

@@ -85,7 +85,7 @@ export class DueQueue {
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
-  /** True when due entries must be looked up again. */
+  /** True when due entries were requested during a lookup, so that another lookup has to follow. */
   #again = false;
   #stopped = false;
 
@@ -140,9 +140,9 @@ export class DueQueue {
   }
 
   async #startPage(): Promise<void> {
-    // A copy, because starts change the set. It has the entries that their threads did not list when they were last
-    // started. These threads have stored their latest changes since. If the storage still has such an entry, and its
-    // thread still does not list it, the start of the entry counts as failed.
+    // A copy, because starts change the set. The copy contains the entries that their threads did not list when these
+    // entries were last started. Since then, these threads have stored their latest changes. If the storage still lists
+    // such an entry and its thread still does not, starting the entry counts as failed.
     const unlisted = new Set(this.#unlisted);
     const skipped = this.#failed.size + this.#starting.size;
     // The clock is read only once. Otherwise an entry that becomes due between two reads would be neither started nor

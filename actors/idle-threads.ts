@@ -28,8 +28,8 @@ interface MaybeIdle<C> {
 }
 
 /**
- * Milliseconds until the states of threads that became idle are measured. Measuring waits because it would take time
- * from the runs.
+ * Milliseconds until the states of threads that became idle are measured. The delay leaves the CPU to runs that are in
+ * progress when the threads become idle.
  */
 const MEASURE = 500;
 
@@ -160,7 +160,10 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     return this.#bytes > this.#limits.maxIdleBytes;
   }
 
-  /** Sets the timer. Cancels an earlier one: `update` sets one when a sweep puts a thread at the end of the list. */
+  /**
+   * Sets the timer of the next sweep. Cancels an earlier timer, because `update` may have set one while a sweep moved a
+   * thread to the end of the list.
+   */
   #sweepAfter(ms: number): void {
     this.#timer?.();
     this.#timer = this.#scheduler.after(ms, () => this.#sweep());

@@ -70,7 +70,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly totals = new RunTotals();
   readonly threads: ThreadAdministration;
   readonly #waking = new Map<string, Promise<LiveThread>>();
-  /** Writes that delete or prune threads which are not live, by name. They never reject. */
+  /** Writes that delete or prune threads which are not live, by thread key. They never reject. */
   readonly #rewrites = new ReleasingMap<string, Promise<void>>();
   readonly #locks = new ThreadLocks();
   readonly #endCallbacks = new RunEndCallbacks();
@@ -80,7 +80,6 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly #statecharts: Statecharts;
   readonly #inspection = new InspectorRegistry();
   readonly #timers = xstateClock(() => this.#deps.scheduler);
-  /** Runs that have not started. */
   readonly #queuedRuns: QueuedRuns;
   /** Threads whose runs have paused for the shutdown. */
   readonly #halted = new Set<LiveThread>();

@@ -69,7 +69,7 @@ export class RunMemoryBudget {
     return !this.isFull || this.#isOneMoreAdmitted || !this.isLarge(bytes);
   }
 
-  /** Counts a run that begins. It MUST be released. */
+  /** Counts a run that begins. The caller MUST release it with `release`. */
   reserve(run: string, bytes: RunBytes): void {
     if (!this.isLarge(bytes)) return;
     this.#isOneMoreAdmitted = false;

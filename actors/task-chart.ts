@@ -92,7 +92,7 @@ export function taskChart(
 ): Statechart<TaskInput, TaskActorEvent> {
   return {
     config: taskChartConfig,
-    // None of its actions changes the context.
+    // No action of this chart changes the context.
     change: (context) => context,
     guards: {
       isTask: ({ event }) => "output" in event && "task" in event.output,

@@ -41,7 +41,7 @@ export class TemporaryThreads {
     this.#isStopping = isStopping;
   }
 
-  /** Keeps a thread until the returned function is called. It MUST be called once. */
+  /** Keeps a thread until the returned function is called. The caller MUST call that function exactly once. */
   keep(key: ThreadKey): () => void {
     const name = threadMapKey(key);
     const pending = this.#pendingReads.get(name) ?? { requests: 0, afterwards: [] };

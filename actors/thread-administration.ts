@@ -165,7 +165,10 @@ export class ThreadAdministration implements ThreadOperations {
   }
 }
 
-/** True when the thread has a run in progress, queued or delayed. Such a run may resume from any checkpoint. */
+/**
+ * True when the thread has a run in progress, queued or delayed. Such a run may resume from any checkpoint, so none may
+ * be pruned.
+ */
 function isInUse({ runs, delayed }: LiveThread): boolean {
   return runs.size > 0 || delayed.size > 0;
 }

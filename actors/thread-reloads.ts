@@ -30,7 +30,7 @@ interface Reload {
   readonly key: ThreadKey;
   /** How often the thread was reloaded and failed again. */
   failures: number;
-  /** True when the thread was reloaded here and has not failed since. */
+  /** True when this class has reloaded the thread, and the thread has not failed since. */
   isLoaded: boolean;
   /** Time of the last failure, in milliseconds of the monotonic clock. */
   at: number;

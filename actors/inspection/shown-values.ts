@@ -5,7 +5,8 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { InspectedEvent, InspectedState, InspectedStateValue } from "../../src/ports/inspector.ts";
 
 /**
- * The most entries of a list, or children, that are shown. A run may have thousands of tasks, and is shown after each.
+ * The most entries of a list, or children, that are shown. A run may have thousands of tasks, and is shown after each
+ * task, so longer lists would be slow.
  */
 const MAX_ENTRIES = 20;
 const MAX_TEXT_CHARACTERS = 500;

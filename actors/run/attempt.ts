@@ -36,8 +36,8 @@ import type { OnSubgraphEnd } from "./task-runner.ts";
  */
 const HEADROOM = 1_024;
 /**
- * Stands for the id of an event that is not known yet. The facts for which it is used begin no message, so no other
- * fact refers to it.
+ * The event id for facts whose ids are not known yet. It is never looked up: only a fact that begins a message is
+ * referred to by its event id, and these facts begin no message.
  */
 const NO_EVENT = -1;
 /** The number of node errors that an attempt remembers as logged. */
@@ -59,7 +59,10 @@ export class Attempt {
   /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
   readonly #atExit: boolean;
   readonly pending: PendingCommit;
-  /** Null until a fact reports a message: most runs of native graphs never do. */
+  /**
+   * Counts the tokens of the run. Created with the first message, because most runs of Heddle's own graphs have no
+   * messages.
+   */
   #usage: UsageTotals | null = null;
   #flushing = false;
   /**
@@ -74,7 +77,7 @@ export class Attempt {
   #alive = true;
   /** True when the run has ended and its end is being stored. */
   #closing = false;
-  /** The event mark of the run's record. */
+  /** The `event_mark` of the run's record: the event ids of this attempt are below this number. */
   #mark: number;
   /** Cancels the timer of the run's time limit. */
   #timer: Cancel | null = null;
@@ -117,7 +120,7 @@ export class Attempt {
     return (this.#mailbox ??= new QueuedMachineEvents(this));
   }
 
-  /** The run's record with the tokens so far. */
+  /** The run's record, with the token counts so far. */
   withUsage(): RunRecord {
     return this.#usage?.takeChange() === true ? changeRun(this.run, { usage: this.#usage.list() }) : this.run;
   }
@@ -182,7 +185,7 @@ export class Attempt {
   noteStartPosition({ head, writes }: Position): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
-    // An earlier attempt recorded these writes before it changed anything there.
+    // An earlier attempt of this run recorded these writes before it changed them.
     if (run.base_writes?.some(({ checkpoint }) => checkpoint === head.id)) return;
     (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
   }

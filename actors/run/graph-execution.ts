@@ -187,8 +187,8 @@ export class GraphExecution {
     if (step.plan.kind === "failed") this.failure = step.plan.error;
     else this.hasEntered = true;
     const { pending } = this.attempt;
-    // False for a step that was cut short by a stop: its tasks, and the writes of their subgraphs, are kept for the run
-    // that continues it.
+    // `closed` is false for a step that was cut short by a stop. The tasks of such a step, and the writes of their
+    // subgraphs, are kept for the run that continues it.
     const closed = step.plan.kind !== "done" || step.checkpoints.at(-1)?.next.length === 0;
     pending.addCheckpoints(this.origin.ns, step.checkpoints, closed);
     for (const writes of step.writes) pending.addWrites(writes);

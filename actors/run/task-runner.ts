@@ -7,7 +7,7 @@ import type { GraphExecution } from "./graph-execution.ts";
 import { taskRetryDelay } from "./retry-delay.ts";
 import { RunningTask, sendOutcome, withSteps } from "./running-task.ts";
 
-/** Called when a subgraph that is a task's node ends. `stopped`: it was aborted. */
+/** Called when a subgraph that is a task's node ends. `stopped`: whether the subgraph was aborted. */
 export type OnSubgraphEnd = (outcome: TaskOutcome, stopped: boolean) => void;
 
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;

@@ -37,7 +37,7 @@ export class UsageTotals {
     this.#totals = [...(earlier ?? [])];
   }
 
-  /** Takes a fact, whose first event has the id `event`. */
+  /** Counts the tokens that a fact reports. `event`: the id of the fact's first event. */
   add(fact: Fact, event: number): void {
     switch (fact.t) {
       case "message":

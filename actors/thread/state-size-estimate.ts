@@ -10,7 +10,10 @@ export class StateSizeEstimate {
   readonly #large: number;
   /** The bytes at the last measurement. While `#isExact` is false, the stored size. */
   #measured = 0;
-  /** The bytes of the changes since then. A change may replace other data, so this is an upper bound of the growth. */
+  /**
+   * The bytes of the changes since the last measurement. A change may replace other data, so this is an upper bound of
+   * the growth.
+   */
   #grown = 0;
   #isExact: boolean;
 

@@ -43,7 +43,7 @@ async function compute(
   let position = from;
   for (const [index, writes] of supersteps.entries()) {
     const latest = updateThreadState.latest || index > 0;
-    // oxlint-disable-next-line no-await-in-loop -- each continues from the one before
+    // oxlint-disable-next-line no-await-in-loop -- each superstep starts from the result of the one before
     const { checkpoint, values } = await engine.update(
       { ...updateThreadState, latest, writes },
       position,

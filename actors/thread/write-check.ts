@@ -26,7 +26,7 @@ export function findInconsistency(
   if (before.active === after.active && before.queue === after.queue && before.delayed === after.delayed) {
     return undefined;
   }
-  // Most of the others begin or end the run in progress, and keep the queue. Then no sets are made.
+  // Most of the other appends begin or end the run in progress, and keep the queue. For these, no sets are built.
   const keepsQueue = before.queue === after.queue && before.delayed === after.delayed;
   const [earlier, later] = keepsQueue ? [activeOf(before), activeOf(after)] : [listed(before), listed(after)];
   const wasListed = keepsQueue ? (id: string) => listsRun(before, id) : membership(earlier);

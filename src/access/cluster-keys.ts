@@ -9,7 +9,7 @@ export interface ClusterKeys {
   readonly connections: Uint8Array;
   /** The secret that signs WebSocket tokens, if none is configured. */
   readonly tokens: string;
-  /** Tells whether two nodes have the same secret, without telling the secret. */
+  /** A value that nodes compare to find out whether they have the same secret. It does not reveal the secret. */
   readonly check: string;
 }
 
@@ -22,7 +22,7 @@ export function checkClusterSecret(secret: string): void {
   );
 }
 
-/** Keys for one cluster: with the same secret, another cluster has others. */
+/** Derives the keys of one cluster. Another cluster gets other keys, even from the same secret. */
 export function deriveClusterKeys(secret: string, cluster: string): ClusterKeys {
   const derive = (use: string): Buffer =>
     Buffer.from(hkdfSync("sha256", secret, cluster, `heddle ${use}`, MIN_BYTES));

@@ -10,7 +10,7 @@ const STUDIO = [
 export interface OriginOptions {
   /** `https://name[:port]`, `https://*.name`, `null`, or `*` for all. */
   readonly listed: readonly string[];
-  /** Must match the whole origin. */
+  /** A pattern that must match the whole origin; undefined: there is none. */
   readonly pattern: RegExp | undefined;
   /** Includes the origins of {@link STUDIO}. */
   readonly studio: boolean;

@@ -40,7 +40,7 @@ export interface FrontDeps {
   readonly service: ServerService;
   /** The service restricted to what a user may do; absent when the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
-  /** The figures of all shards, for the metrics. */
+  /** The metrics of all shards, added up. */
   readonly totals: Pick<MetricsDeps, "system" | "storage" | "outbox" | "hub">;
   /** Checks that the storage takes writes. @throws ServiceError `storage.unavailable` */
   readonly checkStorage: () => Promise<ReadyDetails>;

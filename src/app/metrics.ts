@@ -20,7 +20,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { Storage } from "../storage/open.ts";
 import type { Hub } from "../stream/hub.ts";
 
-/** Webhooks counted at most; a higher number is reported as this one. */
+/** The most webhooks that are counted. A higher number is reported as this one. */
 const MAX_WEBHOOKS = 10_000;
 /** Milliseconds that the storage's size is cached: measuring it reads the directory. */
 const SIZE_CACHE_MS = 15_000;
@@ -78,7 +78,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   };
 }
 
-/** Figures that have to be read from the storage. */
+/** Metrics that have to be read from the storage. */
 interface StorageReadings {
   readonly size: () => Promise<number | undefined>;
   readonly webhooks: () => Promise<{ readonly pending: number; readonly dead: number }>;
@@ -90,8 +90,8 @@ const readingsOfStorage = ({ storage, outbox, clock }: MetricsDeps): StorageRead
 });
 
 /**
- * Creates the function that reads the figures of each entry of the history. Figures from the storage are those that the previous call asked
- * for, so that no entry waits for a slow storage.
+ * Creates the function that reads the metrics of each entry of the history. Metrics from the storage are those that the
+ * previous call requested, so that no entry waits for a slow storage.
  */
 function historyReader(deps: MetricsDeps, stored: StorageReadings): () => HistoryReading {
   const { system, sockets, feeds, traffic, process } = deps;

@@ -114,7 +114,7 @@ export interface AppOptions {
   readonly httpClient?: HttpClient;
 }
 
-/** Typed so that the compiler reports an option that is missing here. */
+/** The names of all options. The type makes the compiler report an option that is missing here. */
 export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   graphs: true,
   langGraphs: true,
@@ -158,7 +158,7 @@ export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
 
 /**
  * Refuses unknown options, such as misspelt ones.
- * @param of the function that takes the options
+ * @param of the name of the function that takes the options
  * @throws ServiceError `config.invalid`
  */
 export function checkOptions(options: object, known: Readonly<Record<string, true>>, of: string): void {

@@ -25,9 +25,12 @@ import { type Service, type ServerService, withoutCronsOfDeleted } from "../serv
 import { createNodePeers } from "../transport/node-peers.ts";
 import { openPeerServer, type PeerServer } from "../transport/node-peer-server.ts";
 
-/** The position of a process among the processes of one server. */
+/** The place of a process among the processes of one server. */
 export interface ShardPlace {
-  /** The number of its shard; undefined for a process that has none, and forwards everything. */
+  /**
+   * The number of the shard that this process serves; undefined for a process without a shard, which only forwards
+   * requests.
+   */
   readonly number?: number;
   /** How many shards there are. */
   readonly count: number;
@@ -40,13 +43,16 @@ export interface ProcessNetwork {
   readonly own: PeerAddress;
   /** Where the process of a shard listens; undefined if that is not known now. */
   addressOf(shard: number): PeerAddress | undefined;
-  /** The key with which processes in a network prove to each other that they belong together. Needed with ports. */
+  /**
+   * The key with which processes prove to each other that they belong together. Required if they connect by TCP ports;
+   * Unix sockets need no key.
+   */
   readonly key?: Uint8Array;
   /** Whether this process may answer for its shard now. */
   isOwner(): boolean;
   /** Called when the process listens. */
   onListening?(address: PeerAddress): void;
-  /** Registers what is called when addresses have changed. */
+  /** Registers a function to call when the addresses of other processes have changed. */
   onChange?(listener: () => void): void;
 }
 

@@ -93,7 +93,6 @@ export interface Shard {
   start(self: URL): void;
   /** Accepts no further runs, and gives running supersteps `ms` milliseconds to end. Streams stay open. */
   drain(ms: number): Promise<void>;
-  /** Ends all streams. */
   endStreams(): void;
   close(): Promise<void>;
 }
@@ -199,7 +198,7 @@ export function createShard(deps: ShardDeps): Shard {
       const swept = threadExpiry.stop();
       // The drain starts at once, so that no further run is accepted.
       await Promise.all([system.drain(ms), lostRunEndRepair.stop()]);
-      // Storage that refuses writes is not waited for.
+      // If the storage refuses writes, the outcomes of crons are not awaited, because they could not be stored.
       const noted = journal.whenWritable() === undefined ? outcomes.settled() : undefined;
       await Promise.all([sent, fired, swept, noted]);
     },
