@@ -18,7 +18,10 @@ interface Table {
   newest: number;
 }
 
-/** When the removed children outnumber the present ones by more than this, the table is copied without them. */
+/**
+ * The largest surplus of removed children over present ones. When there are more, the table is copied without the
+ * removed children.
+ */
 const SLACK = 16;
 
 /**
@@ -98,7 +101,7 @@ export class ChildActors {
     return came <= this.#version && this.#version < left;
   }
 
-  /** The table, if this is its latest version. */
+  /** The table if this is its latest version, to which entries can be added without a copy; otherwise undefined. */
   get #newestTable(): Table | undefined {
     return this.#table?.newest === this.#version ? this.#table : undefined;
   }

@@ -10,7 +10,7 @@ export interface SlotRequest {
   readonly bytes: RunBytes;
 }
 
-/** How many runs may be in progress at once; Infinity: no limit. */
+/** The largest numbers of runs that may be in progress at once; Infinity: no limit. */
 export interface ConcurrencyLimits {
   readonly all: number;
   readonly perTenant: number;
@@ -143,7 +143,7 @@ export class ConcurrencyLimiter {
     return place < 0 ? undefined : place + (this.position(queue[0] ?? "") ?? 1);
   }
 
-  /** Stops giving slots. */
+  /** Stops giving slots to waiting runs. Called at the shutdown. */
   close(): void {
     this.#isOpen = false;
     this.#states.stop();
@@ -184,7 +184,6 @@ export class ConcurrencyLimiter {
     if (line?.size === 0) this.#queues.delete(tenant);
   }
 
-  /** Gives free slots to waiting runs. */
   #serveWaiting(): void {
     while (this.#isOpen) {
       const next = this.#nextInTurn();

@@ -41,7 +41,7 @@ const MAX_STARTING = 128;
  * too.
  */
 const MAX_STARTING_PER_TENANT = 32;
-/** Milliseconds before a failed read or start is repeated. */
+/** Milliseconds to wait before a failed read or start is repeated. */
 const RETRY_PAUSE_MS = 1_000;
 /** Milliseconds in which the deletion of a thread is usually stored. Until then, the storage still lists its entries. */
 const DELETION_PAUSE_MS = 100;

@@ -22,7 +22,7 @@ interface MaybeIdle<C> {
   readonly claims: number;
   /** The state, if it is in memory. */
   readonly values: object | null;
-  /** Bytes of the state in memory, if that is known to be large; else 0. */
+  /** The bytes of the state if it is in memory and known to be large; else 0. */
   readonly largeStateBytes: number;
   idleEntry: IdleEntry<C> | null;
 }

@@ -227,7 +227,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const { journal } = this.#deps;
     return this.#endCallbacks.waitUnlessEnded(run, () =>
       andThen(journal.run(key, run), (record) => {
-        // If writes are refused, the run cannot end before the storage accepts them again.
+        // If the storage refuses writes, this request fails: the run cannot end before the storage accepts writes
+        // again.
         const { refusal } = journal;
         if (refusal !== undefined && record !== undefined && !isTerminal(record.status)) throw refusal;
         return record;
@@ -317,7 +318,10 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     if (this.draining) throw new ServiceError("server.draining", "The server is stopping; try again soon");
   }
 
-  /** Once the runs are parked, the storage is about to close, so no thread is loaded any more. @throws ServiceError `server.draining` */
+  /**
+   * Refuses to load a thread once the runs are parked, because the storage is about to close.
+   * @throws ServiceError `server.draining`
+   */
   #refuseOnceParked(): void {
     if (this.#hasParked) this.#refuseWhenDraining();
   }
@@ -368,7 +372,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   #withDeletion({ key }: LiveThread, end: RunEnd): RunEnd {
-    // The common case: no thread is being deleted.
+    // Makes no map key in the common case that no thread is being deleted.
     const isThreadDeleted = this.#deletions.size === 0 ? undefined : this.#deletions.get(threadMapKey(key));
     return isThreadDeleted === undefined ? end : { ...end, isThreadDeleted };
   }

@@ -18,11 +18,14 @@ export interface ActorMetrics {
   /** Runs that wait to start (`queued`), and how many of these wait only for a slot (`waiting`). */
   readonly queued: number;
   readonly waiting: number;
-  /** Bytes of the large states and inputs of runs in progress. */
+  /** The bytes of the large states and inputs of runs in progress. */
   readonly stateBytes: number;
   /** Runs that ended before they started. */
   readonly withdrawn: number;
-  /** How long runs waited until their first attempt, measured from their creation, or from the time to which they were delayed. */
+  /**
+   * The times that runs waited until their first attempt, measured from the creation of the run or, for a delayed run,
+   * from the time when it was due.
+   */
   readonly waits: DurationCounts;
   readonly graphs: ReadonlyMap<string, Readonly<GraphRunCounts>>;
 }

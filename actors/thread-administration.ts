@@ -27,8 +27,8 @@ export interface ThreadAdministrationOwner {
   settled(key: ThreadKey, run: string): Promise<unknown>;
   scheduleTimer(thread: ThreadRecord): void;
   /**
-   * Called when the thread may be deleted: until the returned function is called, each end of one of its runs is
-   * reported together with `isDeleted`, which resolves with whether the thread was deleted.
+   * Called when the thread may be deleted. Until the returned function is called, the end of each of the thread's runs
+   * is reported together with `isDeleted`, which resolves with whether the thread was deleted.
    */
   endsWithThread(key: ThreadKey, isDeleted: Promise<boolean>): () => void;
 }

@@ -9,7 +9,7 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 const FIRST_DELAY_MS = 1_000;
 /** The longest delay before a later reload, in milliseconds. */
 const MAX_DELAY_MS = 30_000;
-/** Milliseconds after which the failures of a thread are forgotten. */
+/** Milliseconds without a further failure after which the failures of a thread no longer count. */
 const FORGET_MS = 300_000;
 
 interface Deps {
@@ -28,7 +28,7 @@ interface Threads {
 
 interface Reload {
   readonly key: ThreadKey;
-  /** How often the thread was reloaded and failed again. */
+  /** The number of reloads after which the thread failed again. */
   failures: number;
   /** True when this class has reloaded the thread, and the thread has not failed since. */
   isLoaded: boolean;

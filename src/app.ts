@@ -75,8 +75,8 @@ export function createApp(options: AppOptions = {}): Promise<App> {
 }
 
 /**
- * Like {@link createApp}, for one of several processes that share a port. Each process has the data of one shard, and
- * takes requests for all shards.
+ * Builds a server as {@link createApp} does, but for one of several processes that share a port. Each process has the
+ * data of one shard, and takes requests for all shards.
  */
 export function createShardApp(options: AppOptions, place: ShardPlace): Promise<App> {
   return keepAliveDuring(openWithSdkLogger(options, place));
@@ -138,7 +138,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       ...given.langGraphs,
     ]),
   );
-  // LangGraph.js graphs may still be added by `replaceGraphs`.
+  // LangGraph.js graphs may still be added by `replaceGraphs`, so a server without graphs is only a warning.
   if (registry.names().length === 0 && served.size === 0)
     logger.warn("no graph is served, so no run can start: createApp takes them as graphs, or in a config");
   for (const warning of versionWarnings(served.values())) logger.warn(warning);

@@ -31,8 +31,8 @@ import { mayReportTokens, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
- * When fewer than this many unused ids are left below the event mark (`RunRecord.event_mark`), the mark is raised, so
- * that the new mark is stored in time.
+ * The number of unused event ids below the event mark (`RunRecord.event_mark`) at which the mark is raised. It leaves
+ * enough ids to use until the new mark is stored.
  */
 const HEADROOM = 1_024;
 /**
@@ -66,8 +66,9 @@ export class Attempt {
   #usage: UsageTotals | null = null;
   #flushing = false;
   /**
-   * The task writes that this run may change at checkpoints of earlier runs, as they were before this run, by
-   * checkpoint id. An entry is removed when the run's record contains these writes.
+   * Copies of task writes from before this run, by checkpoint id. A run may change the writes at an earlier run's
+   * checkpoint from which it starts; a rollback restores them from these copies. An entry is removed once the run's
+   * record contains its writes.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   /** Resolves when no write of the attempt is in flight. */
@@ -145,7 +146,8 @@ export class Attempt {
 
   /** Remembers that the host has logged this error of a node. */
   noteLogged(error: PlainError): void {
-    // So many errors only occur when the graph catches them. The worst case is that the error of the run is logged twice.
+    // An attempt has this many errors only if the graph catches them. Beyond the limit, the worst case is that the
+    // error of the run is logged twice.
     if ((this.#logged ??= []).length < MAX_LOGGED) this.#logged.push(error);
   }
 
@@ -340,7 +342,10 @@ export class Attempt {
     return [noted];
   }
 
-  /** Takes all pending writes (with `eventsAlone`: only their facts), and the log's next chunk, which includes these facts. */
+  /**
+   * Takes everything that is pending, to store it in one append: checkpoints, task writes, and the log's next chunk of
+   * events. With `eventsAlone`, takes only the events.
+   */
   takePending(eventsAlone: boolean) {
     const { checkpoints, writes, emissions, taken } = this.pending.takeAll(eventsAlone);
     for (const { fact } of emissions) this.#countUsage(fact, NO_EVENT);
@@ -351,7 +356,10 @@ export class Attempt {
     if (mayReportTokens(fact)) (this.#usage ??= new UsageTotals(this.run.usage)).add(fact, event);
   }
 
-  /** Emits a fact from a node. Pending emissions go first, so that the log keeps the order of events. */
+  /**
+   * Emits a fact from a node to the log. Pending facts are flushed first, so that the log keeps the order of events.
+   * Returns the id of the fact's event; -1 if the attempt is over.
+   */
   emit(fact: Fact): number {
     if (!this.alive) return -1;
     if (this.pending.emissions.length > 0) this.flushNow();

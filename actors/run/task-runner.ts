@@ -17,8 +17,8 @@ export class TaskRunner {
   readonly #graph: GraphExecution;
   readonly #running = new SmallMap<string, RunningTask>();
   /**
-   * For a task of a graph that another task's node function calls: the id of that other task, by the id of the called
-   * graph's task.
+   * The calling task of each task of a called graph, by the id of the called graph's task. A graph is called when a
+   * node function of another task runs it.
    */
   #parents: Map<string, string> | undefined;
   /** Ids of tasks whose node functions have ended but whose outcome the engine has not settled yet. */
@@ -196,7 +196,6 @@ export class TaskRunner {
     inner.revoke();
   }
 
-  /** Aborts the signal of every node function. */
   abort(reason: string): void {
     for (const live of this.#running.values()) live.abort(new DOMException(reason, "AbortError"));
   }

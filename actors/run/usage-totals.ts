@@ -73,7 +73,6 @@ export class UsageTotals {
     return hasChanged;
   }
 
-  /** The totals so far; null when there are none. */
   list(): readonly ModelUsage[] | null {
     const totals = [...this.#totals];
     for (const message of this.#messages.values()) addTo(totals, message);

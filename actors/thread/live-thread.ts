@@ -27,7 +27,7 @@ export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
 export interface LiveThreadOwner {
   /** True when the server is stopping: then no run goes beyond its current superstep. */
   readonly draining: boolean;
-  /** Decides which run may start. */
+  /** Decides which run may start, by giving slots to runs. */
   readonly limiter: ConcurrencyLimiter;
   readonly runningStates: RunMemoryBudget;
   /** Runs that are about to begin. */

@@ -2,7 +2,7 @@ import type { CancelAction, MultitaskStrategy, StopReason } from "../../src/mode
 
 /** The situation of a thread when a run is requested. */
 export type ThreadSituation =
-  /** Nothing runs or waits. */
+  /** No run is in progress, and none waits. */
   | "resting"
   /** A run is in progress, or about to be, and can still be stopped. */
   | "working"
@@ -43,7 +43,7 @@ export function decideMultitask(
   }
 }
 
-/** How a new run with this strategy ends the runs that wait before it; null: it does not end them. */
+/** The action by which a new run with this strategy ends the runs that wait before it; null: it does not end them. */
 export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | null {
   switch (strategy) {
     case "reject":
@@ -55,7 +55,10 @@ export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | 
   }
 }
 
-/** Which of two requests to stop a run counts: the earlier one, except that a rollback always wins, because it undoes more. */
+/**
+ * Decides which of two requests to stop a run counts: the earlier one, except that a rollback always wins, because it
+ * undoes more.
+ */
 export function strongerStop<S extends StopReason>(one: S | null, other: S): S {
   return one === null || other === "rollback" ? other : one;
 }

@@ -39,7 +39,6 @@ export class StateSizeEstimate {
     return !this.#isExact || (this.isLarge && this.#grown >= this.#measured * GROWTH);
   }
 
-  /** Adds the bytes of a change of the state. */
   grow(bytes: number): void {
     this.#grown += bytes;
   }

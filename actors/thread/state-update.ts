@@ -10,11 +10,9 @@ import { interruptsAfter, writesWithoutInterrupts } from "./subgraph-interrupt-r
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
-/** The result of computing supersteps. */
 interface Updated {
   readonly checkpoints: readonly NewCheckpoint[];
   readonly position: Position;
-  /** The last checkpoint. */
   readonly head: NewCheckpoint;
 }
 

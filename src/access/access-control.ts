@@ -41,13 +41,14 @@ export interface AccessOptions {
   readonly secret?: string;
 }
 
-/** What is decided from a request's headers: its tenant, the headers of its response, and whether it is refused. */
+/**
+ * The decision about a request, from its headers: its tenant, the headers of its response, and whether it is refused.
+ */
 export interface AccessDecision {
   /** The tenant of the request's key or token; undefined when the request has neither a valid key nor a valid token. */
   readonly tenant: string | undefined;
   /** The user for whom the WebSocket's token was issued; absent for all other requests. */
   readonly user?: AuthUser;
-  /** Headers to send with every response. */
   readonly headers: Headers;
   /** The error of a refused request; absent when the request may go on. A refusal applies to every route. */
   readonly refusal?: ServiceError;

@@ -12,7 +12,7 @@ export interface OriginOptions {
   readonly listed: readonly string[];
   /** A pattern that must match the whole origin; undefined: there is none. */
   readonly pattern: RegExp | undefined;
-  /** Includes the origins of {@link STUDIO}. */
+  /** Whether the origins of {@link STUDIO} are allowed too. */
   readonly studio: boolean;
 }
 

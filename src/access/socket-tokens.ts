@@ -17,7 +17,7 @@ const MAX_TOKENS_OF_ONE = 100;
 
 export interface SocketToken {
   readonly token: string;
-  /** Epoch milliseconds. */
+  /** The time at which the token expires, in epoch milliseconds. */
   readonly expires: number;
 }
 

@@ -64,7 +64,7 @@ export interface FrontDeps {
   readonly servingLogger: Logger;
 }
 
-/** What connects this process with the other processes of the server. */
+/** The connections of this process to the other processes of the server. */
 export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics"> {
   /** The access control for requests that other processes forward. */
   readonly access: AccessControl;
@@ -88,7 +88,6 @@ export interface Front {
   startDraining(): void;
   /** Ends the requests of embedded handlers and of {@link fetch}. */
   endRequests(): void;
-  /** Closes the transport with its connections. */
   close(): Promise<void>;
 }
 

@@ -22,9 +22,9 @@ import type { Hub } from "../stream/hub.ts";
 
 /** The most webhooks that are counted. A higher number is reported as this one. */
 const MAX_WEBHOOKS = 10_000;
-/** Milliseconds that the storage's size is cached: measuring it reads the directory. */
+/** Milliseconds for which the storage's size is cached, because measuring it reads the directory. */
 const SIZE_CACHE_MS = 15_000;
-/** Milliseconds that the webhook counts are cached: counting reads the storage. */
+/** Milliseconds for which the webhook counts are cached, because counting reads the storage. */
 const WEBHOOK_CACHE_MS = 2_000;
 
 const ENDS = ["success", "error", "timeout", "interrupted", "rolled_back"] as const;
@@ -48,7 +48,7 @@ export interface MetricsDeps {
 
 export interface Metrics extends Pick<Exposition, "render" | "snapshot"> {
   history(): MetricsHistoryRecord;
-  /** Starts recording the history. */
+  /** Starts recording the history of the metrics. */
   start(): void;
   close(): void;
 }

@@ -39,16 +39,17 @@ export interface AppOptions {
   readonly storage?: Storage | readonly Storage[];
   /** The address to listen on. Default: loopback. Another one needs `keys` or `insecure`. */
   readonly host?: string;
-  /** Default 0: any free port. */
+  /** The port to listen on; default 0: any free port. */
   readonly port?: number;
   /** Whether to take the next free port if `port` is taken. At most 100 further ports are tried. Default: false. */
   readonly takeNextPort?: boolean;
   /**
-   * Default: uWebSockets.js if it has a binary for this platform, else Node's own servers. `none`: the app does not listen; requests come
-   * through `createHandler` or `fetch`, and runs cannot have webhooks that are paths on this server.
+   * The transport. Default: uWebSockets.js if it has a binary for this platform, else Node's own servers. `none`: the
+   * app does not listen; requests come through `createHandler` or `fetch`, and runs cannot have webhooks that are paths
+   * on this server.
    */
   readonly transport?: Transport["kind"];
-  /** Bytes: the largest request body; default 16 MiB. */
+  /** The largest request body, in bytes; default 16 MiB. */
   readonly maxBody?: number;
   /**
    * The project's own HTTP application, which gets each request before Heddle's routes do: a function that takes a web `Request`, or an
@@ -73,7 +74,10 @@ export interface AppOptions {
   readonly origins?: readonly string[];
   /** Allows pages of LangGraph Studio and Agent Chat. Default: false. */
   readonly studio?: boolean;
-  /** Which request headers runs find in `config.configurable`. Default: none. Replaces the file's `http.configurable_headers`. */
+  /**
+   * The request headers that runs find in `config.configurable`. Default: none. Replaces the file's
+   * `http.configurable_headers`.
+   */
   readonly configurableHeaders?: HeaderPatterns;
   /** The prefix of all paths, such as `/api`. */
   readonly mount?: string;
@@ -81,13 +85,16 @@ export interface AppOptions {
   readonly tokenSecret?: string;
   /** The level at which answered requests are logged; default `debug`. */
   readonly requestLog?: LogLevel;
-  /** When streamed events are sent to readers: once they are written to the operating system (`os`, default), or at once (`memory`). */
+  /**
+   * The moment when streamed events are sent to readers: once they are written to the operating system (`os`, default),
+   * or at once (`memory`).
+   */
   readonly sync?: StreamSync;
   /** Milliseconds that the events of an ended run are kept; default 24 h. */
   readonly streamsTtl?: number;
   /** Whether the stream mode `logs` includes the stack of a node's failure. Default: false. */
   readonly stacks?: boolean;
-  /** How long threads are kept. Each key overrides the one in the configuration file's `checkpointer.ttl`. */
+  /** The lifetime of threads. Each key overrides the one in the configuration file's `checkpointer.ttl`. */
   readonly threadTtl?: ThreadTtlConfig;
   readonly limits?: Partial<SystemLimits>;
   /**

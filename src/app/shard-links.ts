@@ -32,16 +32,15 @@ export interface ShardPlace {
    * requests.
    */
   readonly number?: number;
-  /** How many shards there are. */
   readonly count: number;
   readonly network: ProcessNetwork;
 }
 
-/** How processes reach each other. */
+/** The network by which the processes of a server reach each other. */
 export interface ProcessNetwork {
-  /** Where this process listens. Port 0: any free one. */
+  /** The address on which this process listens. Port 0: any free port. */
   readonly own: PeerAddress;
-  /** Where the process of a shard listens; undefined if that is not known now. */
+  /** Returns the address on which the process of a shard listens; undefined if it is not known now. */
   addressOf(shard: number): PeerAddress | undefined;
   /**
    * The key with which processes prove to each other that they belong together. Required if they connect by TCP ports;
@@ -50,7 +49,7 @@ export interface ProcessNetwork {
   readonly key?: Uint8Array;
   /** Whether this process may answer for its shard now. */
   isOwner(): boolean;
-  /** Called when the process listens. */
+  /** Called with the actual address when the process listens. */
   onListening?(address: PeerAddress): void;
   /** Registers a function to call when the addresses of other processes have changed. */
   onChange?(listener: () => void): void;
@@ -104,7 +103,7 @@ export class ShardLinks {
     return shardedItems(Array.from({ length: count }, (_, shard) => this.#others.get(shard)?.items ?? own));
   }
 
-  /** The assistants, which the home shard keeps. */
+  /** The assistants. Shard 0 stores them for all shards. */
   assistants(own: Assistants): Assistants {
     const home = this.#others.get(0);
     if (home !== undefined) return remoteAssistants(own, home.assistants);
@@ -132,7 +131,10 @@ export class ShardLinks {
     };
   }
 
-  /** Like {@link service}, but restricted to what the user may do. Each other process restricts its own entries. */
+  /**
+   * Returns a service like that of {@link service}, but restricted to what the user may do. Each other process
+   * restricts its own entries.
+   */
   serviceOf(own: Service, user: AuthUser): Service {
     const others: ReadonlyMap<number, ListingService> = this.#othersFor({ tenant: DEFAULT_TENANT, user });
     return new ProcessService(own, others, this.#deps.place.number);

@@ -39,7 +39,7 @@ import { OpenParts } from "./open-parts.ts";
 /** Milliseconds that webhook attempts in progress may take when the server stops. */
 const WEBHOOK_DRAIN = 2_000;
 
-/** The settings of a shard; the same for all shards of a server. */
+/** The settings of a shard, which are the same for all shards of a server. */
 export interface ShardSettings {
   readonly limits: SystemLimits;
   readonly policy: WebhookPolicy;
@@ -58,7 +58,6 @@ export interface ShardSettings {
 export interface ShardDeps extends ShardSettings {
   /** The shard's own storage. Its opener must close it, after the shard is closed. */
   readonly storage: Storage;
-  /** The store that nodes use. */
   readonly store: Store;
   readonly engine: Engine;
   readonly host: Host;

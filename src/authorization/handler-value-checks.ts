@@ -47,7 +47,6 @@ export const isCount = (value: unknown): value is number =>
 /** Accepts any value except undefined. The code that uses the value checks its type. */
 export const isAnything = (value: unknown): value is unknown => value !== undefined;
 
-/** Accepts one of these strings. */
 export const isOneOf =
   <T extends string>(texts: readonly T[]): Check<T> =>
   (value): value is T =>

@@ -19,7 +19,7 @@ export interface StartedServer {
   readonly notes: readonly string[];
 }
 
-/** The banner names this many graphs at most. */
+/** The most graphs that the banner names. */
 const MAX_GRAPHS = 12;
 
 /** The banner, in several lines for people: URLs, graphs and warnings. */

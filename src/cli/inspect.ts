@@ -9,7 +9,7 @@ import { portHint, type Invocation } from "./settings.ts";
 type Asked = Extract<Invocation, { command: "inspect" }>;
 type Env = { readonly [name: string]: string | undefined };
 
-/** Milliseconds for the server to answer. */
+/** Milliseconds in which the server must answer. */
 const ANSWER_TIMEOUT = 5_000;
 
 /**

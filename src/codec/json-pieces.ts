@@ -27,7 +27,6 @@ export class LargeJson {
     this.#after = after;
   }
 
-  /** The same text with a prefix and a suffix. */
   between(before: string, after: string): LargeJson {
     return new LargeJson(this.#value, before + this.#before, this.#after + after, this.length);
   }
@@ -72,8 +71,8 @@ export function isSmallJson(value: unknown): boolean {
 }
 
 /**
- * How many of `room` free characters are left after the value is written. 0 or less: the value does not fit, or finding
- * out would take too long.
+ * Returns how many of `room` free characters are left after the value is written. 0 or less: the value does not fit, or
+ * finding out would take too long.
  */
 function roomAfter(value: unknown, room: number): number {
   let left = room - VALUE_LENGTH;

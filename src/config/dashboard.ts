@@ -1,7 +1,10 @@
 import { readEach } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
-/** Dollars for a million tokens that a model reads (`in`), and that it writes (`out`). */
+/**
+ * The price of a model, in dollars for a million tokens: `in` for tokens that it reads, `out` for tokens that it
+ * writes.
+ */
 export interface ModelPrice {
   readonly in: number;
   readonly out: number;

@@ -23,8 +23,8 @@ interface Keys {
 }
 
 /**
- * Why a configuration that asks for encryption at rest is refused. The official server supports it for Python graphs only: with the
- * JavaScript SDK, the handlers cannot be defined.
+ * The reason why a configuration that asks for encryption at rest is refused. The official server supports encryption
+ * for Python graphs only: with the JavaScript SDK, the handlers cannot be defined.
  */
 export const NO_ENCRYPTION =
   "is not served: the data directory would hold as plain data what it asks to encrypt; remove it, and encrypt the disk instead";

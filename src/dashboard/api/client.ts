@@ -148,7 +148,7 @@ export interface StateEdit {
   readonly checkpoint_id?: string;
 }
 
-/** Resolves with the id of the checkpoint that the update creates. */
+/** Updates the state of a thread. Resolves with the id of the checkpoint that the update creates. */
 export const updateState = (id: string, update: StateEdit): Promise<{ readonly checkpoint_id: string }> =>
   fetchJson(`threads/${part(id)}/state`, { body: update });
 
@@ -211,11 +211,11 @@ export type AssistantFields = Partial<
 
 export const createAssistant = (fields: AssistantFields): Promise<Assistant> =>
   fetchJson("assistants", { body: fields });
-/** Creates a new version of the assistant. */
+/** Stores these fields as a new version of the assistant. */
 export const updateAssistant = (id: string, fields: AssistantFields): Promise<Assistant> =>
   fetchJson(`assistants/${part(id)}`, { method: "PATCH", body: fields });
 export const deleteAssistant = (id: string) => sendRequest(`assistants/${part(id)}`, { method: "DELETE" });
-/** Newest first. */
+/** Lists the versions of an assistant, newest first. */
 export const listAssistantVersions = (id: string, limit: number): Promise<readonly AssistantVersionRow[]> =>
   fetchJson(`assistants/${part(id)}/versions`, { body: { limit }, isRead: true });
 export const setAssistantVersion = (id: string, version: number): Promise<Assistant> =>
@@ -265,19 +265,19 @@ export async function findItems(search: StoreSearch): Promise<readonly StoreItem
 
 export type ItemPlace = Pick<StoreItem, "namespace" | "key">;
 
-/** Resolves with null if there is no such item. */
+/** Reads an item of the store. Resolves with null if there is no such item. */
 export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null> {
   const query = new URLSearchParams({ namespace: namespace.join("."), key, refresh_ttl: "false" });
   return fetchJson(`store/items?${query}`);
 }
 
-/** `ttl`: minutes until the item expires; null: it never does; absent: the server's default. */
+/** Stores an item. `ttl`: minutes until the item expires; null: it never expires; absent: the server's default. */
 export const putItem = (item: ItemPlace & { readonly value: JsonRecord; readonly ttl?: number | null }) =>
   sendRequest("store/items", { method: "PUT", body: item });
 export const deleteItem = ({ namespace, key }: ItemPlace) =>
   sendRequest("store/items", { method: "DELETE", body: { namespace, key } });
 
-/** Newest first. */
+/** Lists crons, newest first. */
 export const listCrons = (limit: number, offset: number): Promise<readonly Cron[]> =>
   fetchJson("runs/crons/search", { body: { limit, offset }, isRead: true });
 export const updateCron = (id: string, change: { readonly enabled: boolean }): Promise<Cron> =>

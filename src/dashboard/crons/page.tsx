@@ -21,7 +21,7 @@ const POLL_MS = 5_000;
 
 interface ListedCron {
   readonly cron: Cron;
-  /** Newest first. */
+  /** The last runs of the cron, newest first. */
   readonly runs: readonly FoundRun[];
 }
 

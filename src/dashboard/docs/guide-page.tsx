@@ -4,7 +4,7 @@ import { operationsOf, type OpenApi } from "./openapi.ts";
 
 interface GuidePageViewProps {
   readonly name: string;
-  /** Undefined until the API description is loaded. */
+  /** The API description; undefined until it is loaded. */
   readonly api: OpenApi | undefined;
 }
 
@@ -65,7 +65,7 @@ function renderingOf(page: GuidePage, api: OpenApi | undefined): Rendering {
         <a href={`#${fragment}`}>{shown}</a>
       );
     },
-    // The server does not serve the pages' images.
+    // Images are left out, because the server does not serve the image files of the guide.
     image: () => null,
     code: (text) => {
       const [, method = "GET", path = ""] = /^(?:([A-Z]+) )?(\/[^?\s]*)/.exec(text) ?? [];

@@ -34,7 +34,7 @@ interface FigureProps {
   readonly onNode?: (path: string) => void;
 }
 
-/** A statechart with highlights: the running states, and the results of the others. */
+/** A statechart with highlights: the running states, and the results of states that have ended. */
 export function StatechartView({
   definition,
   value,

@@ -13,7 +13,7 @@ const LOOKS_MS = [50, 100, 200, 400, 800];
 /** Questions of a thread, with the schemas of their answers. */
 export interface Questions {
   readonly list: readonly InterruptQuestion[];
-  /** Why the last answer was refused; null: there was none, or it was accepted. */
+  /** The reason why the last answer was refused; null: there was no answer, or it was accepted. */
   readonly refusal: string | null;
 }
 
@@ -95,7 +95,7 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
   return run;
 }
 
-/** What a run answers; undefined: it answers nothing. */
+/** Returns the `resume` value of a run, which has its answers; undefined if the run answers nothing. */
 export const answerOfRun = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 

@@ -36,7 +36,7 @@ export class ThreadList {
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
-  /** Milliseconds, as `performance.now()`: the time of the next count. */
+  /** The time of the next count, as `performance.now()` gives it. */
   #countAt = 0;
   /** The result of the last count of all matches; 0 before the first. */
   #counted = 0;

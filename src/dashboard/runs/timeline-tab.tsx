@@ -50,7 +50,8 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const [most, setMost] = useState(MAX_TASKS);
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!isDone(run));
-  // Also subscribes to the events: the events of an ended run arrive after its record, and the record no longer changes.
+  // Reads the counter to subscribe to the events. The events of an ended run arrive after its record, which no longer
+  // changes.
   void watch.changes.count;
   const { trace } = watch;
   const { query } = currentLocation.value;

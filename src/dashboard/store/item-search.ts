@@ -10,7 +10,7 @@ const SCAN_PAGE = 100;
 
 export interface FoundItems {
   readonly items: readonly StoreItem[];
-  /** True: there is another page. */
+  /** Whether there is another page. */
   readonly hasMore: boolean;
   /** A remark about the search for the user; empty: none. */
   readonly note: string;

@@ -92,7 +92,10 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   );
 }
 
-/** Channels that a graph keeps for itself, such as a machine's snapshot. The name of a machine's state is for people. */
+/**
+ * Returns whether a channel is internal to a graph, such as a machine's snapshot. `__state__` is not internal: it holds
+ * the name of a machine's state, which people read.
+ */
 const isInternal = (name: string): boolean => /^__.+__$/.test(name) && name !== "__state__";
 
 function StateValues({ values }: { readonly values: JsonRecord }) {

@@ -8,9 +8,9 @@ import { MessageBubble } from "./message-bubble.tsx";
 
 /** Pixels: the height of a message without its text. */
 const FRAME_HEIGHT = 44;
-/** Pixels. */
+/** Pixels: the height of a line of text. */
 const LINE_HEIGHT = 22;
-/** Characters of a line of text. */
+/** The number of characters in a line of text, for estimating heights. */
 const LINE_CHARACTERS = 95;
 /** Pixels between two messages. */
 const GAP = 13;

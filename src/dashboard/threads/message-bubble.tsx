@@ -14,11 +14,11 @@ interface BubbleProps {
   readonly href?: string;
   /** Whether the page was opened by the address of this message. */
   readonly isWanted?: boolean;
-  /** The place in a list of which only a part is drawn. */
+  /** The position of the message in a list of which only a part is drawn. */
   readonly place?: {
     readonly index: number;
     readonly count: number;
-    /** Pixels. */
+    /** Pixels from the top of the list. */
     readonly top: number;
     measure(row: Element | null): void;
   };

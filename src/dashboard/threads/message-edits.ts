@@ -113,7 +113,7 @@ function isRearranged(before: MessageList, after: MessageList): boolean {
   return before.filter(({ id }) => kept.has(id)).some(({ id }, i) => after[i]?.["id"] !== id);
 }
 
-/** Messages by id; without those that have none. */
+/** Returns the messages of a list by id, without those that have no id. */
 const byId = (list: MessageList): ReadonlyMap<unknown, JsonRecord> =>
   new Map(list.flatMap((message) => (isText(message["id"]) ? [[message["id"], message]] : [])));
 
