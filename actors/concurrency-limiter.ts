@@ -75,15 +75,15 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * Takes a slot even when none is free, unless the run already has one. For runs that were in progress when the server
-   * went down.
+   * Takes a slot for a run that was in progress when the server went down, even when no slot is free. Does nothing if
+   * the run already has a slot.
    */
   forceAcquire(claim: SlotRequest): void {
     if (this.#isUnlimited) this.#states.reserve(claim.run, claim.bytes);
     else if (!this.#acquired.has(claim.run)) this.#take(claim);
   }
 
-  /** Takes a slot now, or later when one is free. Then calls `ready`. */
+  /** Takes a slot now, or later when one is free, and then calls `ready`. */
   acquire(claim: SlotRequest, ready: () => void): void {
     if (this.tryAcquire(claim)) return ready();
     const waiting = { ...claim, ticket: this.#tickets++, ready };
@@ -135,8 +135,8 @@ export class ConcurrencyLimiter {
 
   /**
    * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the first run
-   * of a thread's queue waits for a slot. So the position counts the runs before that first run, and then the runs
-   * before `run` in the queue.
+   * of the queue waits for a slot. The position is the number of runs that get slots before that first run, plus the
+   * position of `run` in the queue.
    */
   positionIn(queue: readonly string[], run: string): number | undefined {
     const place = queue.indexOf(run);

@@ -78,7 +78,10 @@ export class DueQueue {
   /** The entries that are being started, which the storage still lists; and the number of these entries by tenant. */
   readonly #starting = new Set<string>();
   readonly #startingByTenant = new Map<string, number>();
-  /** Entries that their threads did not list when they were to be started. */
+  /**
+   * Entries that the storage listed as due, but that their threads no longer listed when the entries were to be
+   * started.
+   */
   readonly #unlisted = new Set<string>();
   /** True when there are more entries due than are being started. */
   #isMoreDue = false;

@@ -81,13 +81,13 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly #inspection = new InspectorRegistry();
   readonly #timers = xstateClock(() => this.#deps.scheduler);
   readonly #queuedRuns: QueuedRuns;
-  /** Threads whose runs have paused for the shutdown. */
+  /** Threads whose runs have paused because the server is stopping. */
   readonly #halted = new Set<LiveThread>();
-  /** Threads that are being deleted, by name. The promise resolves with whether the thread was deleted. */
+  /** Threads that are being deleted, by thread key. The promise resolves with whether the thread was deleted. */
   readonly #deletions = new Map<string, Promise<boolean>>();
   /** Unended runs whose clients asked for the run to end with the connection. */
   readonly #cancelledOnDisconnect = new Set<string>();
-  /** True when the shutdown has parked the runs in progress. */
+  /** True when the shutdown has stored that the next start continues the runs in progress (see {@link parkRuns}). */
   #hasParked = false;
   #drained: (() => void) | null = null;
 
@@ -206,7 +206,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
-      // The run whose admission failed would have created the thread. So the thread does not exist.
+      // The thread does not exist: it would have been created together with the run whose admission failed.
       if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;
     }
@@ -319,7 +319,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   /**
-   * Refuses to load a thread once the runs are parked, because the storage is about to close.
+   * Refuses to load a thread after {@link parkRuns}, because the storage is about to close.
    * @throws ServiceError `server.draining`
    */
   #refuseOnceParked(): void {

@@ -33,7 +33,8 @@ export class RunEndCallbacks {
   async waitUnlessEnded(run: string, read: () => Eventually<RunRecord | undefined>): Promise<RunEnd> {
     const { promise: ended, ...waiter } = withResolvers<RunEnd>();
     this.#add(run, waiter);
-    // The promise may reject during the read, before anybody waits for it. That must not be an unhandled rejection.
+    // The promise may reject during the read, before anybody waits for it. This handler keeps Node from reporting an
+    // unhandled rejection.
     ended.catch(() => undefined);
     try {
       const record = await read();

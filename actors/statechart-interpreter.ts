@@ -67,7 +67,10 @@ type Named<A, T> = { readonly [name: string]: (args: A, params: never) => T };
 /** A statechart: the configuration that XState's `createMachine` takes, and the functions that it names. */
 export interface Statechart<C extends object, E extends EventObject> {
   readonly config: ChartConfig;
-  /** A copy of the context with changed members. It lists the members one by one, for speed: see `changeThread`. */
+  /**
+   * Makes a copy of the context with changed members. Implementations list the members one by one, which is faster than
+   * a spread: see `changeThread`.
+   */
   change(context: C, change: Partial<C>): C;
   readonly guards: Named<Args<C, E>, boolean>;
   /** Actions that change the context. Only these actions may spawn actors. */

@@ -60,7 +60,7 @@ export const taskChartConfig = {
       on: {
         DONE: "done",
         INTERRUPTED: "interrupted",
-        // The node function was asked to stop, and stopped by throwing. That does not count as a failure.
+        // The node function was asked to stop, and stopped by throwing, so its error does not count as a failure.
         FAILED: "cancelled",
         RETRY: "cancelled",
       },

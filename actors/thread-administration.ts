@@ -140,7 +140,8 @@ export class ThreadAdministration implements ThreadOperations {
       try {
         for (const run of runs) await cancelThreadRun(liveThread, run, "interrupt", null);
       } catch (cause) {
-        // The thread may have become idle, and been removed from memory because too many threads are idle. Then it is loaded again.
+        // The thread may have become idle, and been removed from memory because too many threads are idle. If so, the
+        // loop loads the thread again.
         if (liveThread.alive || liveThread.isBroken) throw cause;
       }
       for (const run of runs) await this.#keeper.settled(key, run);

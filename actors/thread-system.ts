@@ -39,7 +39,7 @@ export interface RunDraft {
   readonly kwargs: RunKwargs;
   readonly multitask_strategy: MultitaskStrategy;
   readonly origin: RunOrigin;
-  /** Members of the run's config to store in the thread's record, for people to see; undefined: none. */
+  /** The members of the run's config to store in the thread's record, where clients can read them; undefined: none. */
   readonly config?: JsonObject;
   /**
    * The settings of the thread to create, in the same append, if it does not exist. If they are absent, the thread must
@@ -195,9 +195,9 @@ export interface ThreadSystem {
    */
   forget(key: ThreadKey, run: string): Promise<void>;
   /**
-   * Keeps the thread, if it is temporary, until the returned function is called. For a request that is going to read
-   * the run, but has to read other data first. When the returned function is called, the thread is deleted as if the
-   * run had just ended.
+   * Keeps the thread, if it is temporary, until the returned function is called. A request calls this when it has to
+   * read other data before it reads the run. When the returned function is called, the thread is deleted as if the run
+   * had just ended.
    */
   keepTemporary(key: ThreadKey): () => void;
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
@@ -224,7 +224,10 @@ export interface ThreadSystem {
   onRunEnd(listener: (key: ThreadKey, run: RunRecord) => void): void;
   /** Ends a run whose record has no end although no thread lists the run. Resolves with its outcome when the end is stored. */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
-  /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the unended runs: the next start continues them. */
+  /**
+   * Stops the work of the system. Refuses new runs, and waits up to `ms` milliseconds for running supersteps. Then it
+   * marks the unended runs as parked, so that the next start continues them.
+   */
   drain(ms: number): Promise<void>;
   readonly counts: { readonly live: number; readonly busy: number };
   /** All metrics of the actor system, for code that reads them periodically. */

@@ -170,7 +170,7 @@ export class Attempt {
   }
 
   #closed(stop: StopReason | null): void {
-    // The run may have been parked in the meantime.
+    // The shutdown may have parked the run in the meantime, so that the next start continues it.
     if (!this.alive) return;
     const cut = stop === "interrupt" ? partialStep(this.root) : null;
     if (cut !== null) this.root.applyStep(cut);

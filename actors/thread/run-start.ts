@@ -78,9 +78,9 @@ export function storeStart(
 }
 
 /**
- * Begins a run whose start is stored: its first event is published at once, and its nodes start in a later turn of the
- * event loop. So a request that arrives in between, such as a cancellation, reaches the statechart first. `starts`: the
- * queue in which the run waits to begin; by default, the queue of all runs.
+ * Begins a run whose start is stored. The run's first event is published at once; its nodes start in a later turn of
+ * the event loop, so that a request that arrives in between, such as a cancellation, reaches the statechart first.
+ * `starts`: the queue in which the run waits to begin; by default, the queue of all runs.
  */
 export function beginAttempt(
   liveThread: LiveThread,

@@ -151,7 +151,7 @@ async function store(
   const change = { kind: "updated", durable: true, checkpoints };
   const stored = liveThread.write(change, (thread) => rested(thread, head));
   // The position is cached before it is stored, so that a run that is admitted in the meantime starts from the update.
-  // That run is stored after the update.
+  // Appends are stored in their order, so that run is stored after the update.
   liveThread.cachePosition(position.head, position.values, position.writes);
   liveThread.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
   liveThread.owner.activityChanged(liveThread);

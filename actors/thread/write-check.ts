@@ -2,7 +2,10 @@ import { isTerminal } from "../../src/model/run.ts";
 import { listsRun, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Append } from "../../src/ports/journal.ts";
 
-/** The log message for a write in which {@link findInconsistency} finds an error. That is always a bug of the server. */
+/**
+ * The log message for a write in which {@link findInconsistency} finds an error. Such an error is always a bug of the
+ * server.
+ */
 export const INCONSISTENT_WRITE_MESSAGE = "a write that contradicts its thread's record was refused";
 
 /**

@@ -27,8 +27,9 @@ export function isLoopback(name: string): boolean {
 const MAX_CACHED = 64;
 
 /**
- * The hosts that a server without keys answers to. This protects against DNS rebinding, in which a foreign page uses a name that resolves
- * to this server. For the browser, the page and the server then have the same origin; only the `Host` header shows the foreign name.
+ * The hosts that a server without keys answers to. The check of the host protects against DNS rebinding, in which a
+ * foreign page uses a name that resolves to this server. For the browser, the page and the server then have the same
+ * origin; only the `Host` header shows the foreign name.
  */
 export class AllowedHosts {
   readonly #listed: readonly string[];

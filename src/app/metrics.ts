@@ -53,7 +53,7 @@ export interface Metrics extends Pick<Exposition, "render" | "snapshot"> {
   close(): void;
 }
 
-/** Makes the server's metrics. They MUST be closed with the server. */
+/** Makes the server's metrics. The caller MUST close them with the server. */
 export function createMetrics(deps: MetricsDeps): Metrics {
   const { clock, scheduler } = deps;
   const lag = new EventLoopLag(clock, scheduler);

@@ -35,7 +35,10 @@ export interface AppOptions {
   readonly config?: string | Config;
   /** The data directory, or the options of a storage. Absent: data is kept in memory only, and lost when the app ends. */
   readonly data?: string | StorageOptions;
-  /** An open storage, instead of `data`. With several, the server has one shard for each. They are closed with the server. */
+  /**
+   * An open storage, instead of `data`. If there are several, the server has one shard for each. The server closes them
+   * when it is closed.
+   */
   readonly storage?: Storage | readonly Storage[];
   /** The address to listen on. Default: loopback. Another one needs `keys` or `insecure`. */
   readonly host?: string;
@@ -98,8 +101,8 @@ export interface AppOptions {
   readonly threadTtl?: ThreadTtlConfig;
   readonly limits?: Partial<SystemLimits>;
   /**
-   * Worker threads that run the nodes of the configuration file's graphs; default 0: they run in this thread. Replaces the file's
-   * `nodes.workers`.
+   * The number of worker threads that run the nodes of the configuration file's graphs; default 0: nodes run in this
+   * thread. Replaces the file's `nodes.workers`.
    */
   readonly workers?: number;
   /** Webhook settings. Each key overrides the one in the configuration file's section `webhooks`. `${{ env.NAME }}` is not replaced here. */

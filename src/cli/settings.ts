@@ -92,7 +92,7 @@ export type Invocation =
       /** The server's URL, with the prefix of its paths, and without a slash at its end. */
       readonly url: string;
       readonly key: string | undefined;
-      /** Names of chapters; all if it is empty. */
+      /** The names of the chapters to check; empty: all chapters. */
       readonly chapters: readonly string[];
       readonly json: boolean;
     }

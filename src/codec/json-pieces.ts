@@ -3,10 +3,13 @@ import { isPlain, isToJson, memorySizeOf } from "../model/memory-size.ts";
 
 /** The approximate size of a piece of JSON, in characters. */
 const PIECE_LENGTH = 64 * 1024;
-/** Characters that are added to the length of each value, so that a piece has at most 4,000 values, even if they are tiny. */
+/**
+ * The number of characters that is added to the length of each value, so that a piece has at most 4,000 values, even if
+ * they are tiny.
+ */
 const VALUE_LENGTH = PIECE_LENGTH / 4_000;
 
-/** JSON text: a string if it is short, else a {@link LargeJson}. */
+/** JSON text: a string if it is short, otherwise a {@link LargeJson}. */
 export type JsonText = string | LargeJson;
 
 /**

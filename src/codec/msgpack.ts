@@ -33,7 +33,7 @@ const plainUnpackr = new Unpackr({
   mapsAsObjects: true,
 });
 
-/** Kinds of payload, stored in the first byte. */
+/** The kinds of encoded values. The kind of a value is stored in its first byte. */
 const MSGPACK = 1;
 const JSON_TEXT = 2;
 /** JSON text with a list of class instances, see `class-instance-json.ts`. */

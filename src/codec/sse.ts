@@ -46,8 +46,8 @@ const LARGE = 256 * 1024;
 const PIECE = 64 * 1024;
 
 /**
- * SSE events that are encoded only when they are sent. So for a client that does not read, they take no more memory than the values that the
- * events show.
+ * SSE events that are encoded only when they are sent. Until then, they take no more memory than the values that the
+ * events show, even if a client does not read.
  */
 export class LargeSse {
   readonly #parts: readonly JsonText[];

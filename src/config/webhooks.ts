@@ -12,9 +12,9 @@ export interface WebhookConfig {
   readonly headers?: { readonly [name: string]: string };
   /** The prefix that the names of variables in `headers` must have; default `LG_WEBHOOK_`. */
   readonly env_prefix?: string;
-  /** Seconds that one attempt may take; default 10. */
+  /** The number of seconds that one attempt may take; default 10. */
   readonly timeout?: number;
-  /** Attempts before a delivery becomes a dead letter; default 8, over about three hours. */
+  /** The number of attempts before a delivery becomes a dead letter; default 8, over about three hours. */
   readonly attempts?: number;
   readonly url?: {
     readonly require_https?: boolean;

@@ -8,7 +8,10 @@ const marked = new Marked({ gfm: true, breaks: true });
 /** The parser for documents: their source lines are wrapped, so a single line break counts as a space. */
 const wrapped = new Marked({ gfm: true, breaks: false });
 
-/** Characters: longer texts are shown as plain text, because parsing them would block the page. */
+/**
+ * The most characters of a text that is parsed. A longer text is shown as plain text, because parsing it would block
+ * the page.
+ */
 const MAX_TEXT_CHARACTERS = 60_000;
 /** Matches a text that may contain Markdown or a line break. Any other text is rendered as it is. */
 const MEANS = /[\\`*_#>|~[\]!<&\n]|^\s*([-+]|\d+[.)])\s|https?:|www\.|@/;

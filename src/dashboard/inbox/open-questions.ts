@@ -5,7 +5,7 @@ import { errorMessage, isKeyMissing } from "../app/notices.ts";
 import { Refresher } from "../live/refresher.ts";
 import { ApiKeyRequired } from "../request-errors.ts";
 
-/** Threads on one page. */
+/** The number of threads on one page. */
 export const PAGE_SIZE = 25;
 /** Milliseconds between two reads. */
 const POLL_MS = 2_000;

@@ -62,7 +62,7 @@ export class Refresher<T> {
     this.request();
   }
 
-  /** Reports a change. It is read soon, even while further changes follow. */
+  /** Reports a change. The data is read soon, even while further changes follow. */
   request(): void {
     if (this.#isSuspended) return;
     if (this.#current !== null) this.#isOutdated = true;

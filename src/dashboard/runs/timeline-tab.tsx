@@ -40,7 +40,7 @@ import {
 } from "./timeline-rows.ts";
 
 const MAX_ZOOM = 64;
-/** Tasks that are shown at once. */
+/** The number of tasks shown before the user asks for more. */
 const MAX_TASKS = 300;
 
 /** The supersteps of a run with their tasks on a time axis, the model and tool calls of each task, and details of the selection. */

@@ -2,7 +2,7 @@ import { findItems } from "../api/client.ts";
 import type { StoreItem } from "../api/records.ts";
 import { searchTermsOf } from "../threads/thread-search-filter.ts";
 
-/** Items on one page. */
+/** The number of items on one page. */
 export const ITEMS_PER_PAGE = 50;
 /** The largest number of items that are searched for words if the server has no index. */
 const MAX_SCANNED = 500;

@@ -32,9 +32,9 @@ const WHO: { readonly [type: string]: string } = {
   developer: "Developer",
 };
 
-/** Characters of a tool's answer shown at once. */
+/** The number of characters of a tool's answer shown at once. */
 const LONG = 400;
-/** Tool calls shown before the user asks for more. */
+/** The number of tool calls shown before the user asks for more. */
 const CALLS = 50;
 
 export function MessageBubble({
