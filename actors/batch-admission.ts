@@ -11,7 +11,10 @@ type BatchRuns = readonly { readonly key: ThreadKey; readonly draft: RunDraft }[
 interface Batch {
   /** Makes the error to throw when the run at this index was refused with `cause`. */
   refused(index: number, cause: unknown): unknown;
-  /** @throws ServiceError `server.draining` when the server is shutting down */
+  /**
+   * Refuses the batch when the server is shutting down.
+   * @throws ServiceError `server.draining`
+   */
   refuseWhenDraining(): void;
   wake(key: ThreadKey, start: ThreadCreation | undefined): Eventually<LiveThread>;
   /** Keeps a thread in memory until it is released. */

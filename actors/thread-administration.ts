@@ -18,9 +18,15 @@ import type { LiveThread } from "./thread/live-thread.ts";
 export interface ThreadAdministrationOwner {
   /** Waits until no other request holds the thread's lock, then runs the work. Until the work is done, no run is admitted. */
   withLock<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
-  /** @throws ServiceError `server.draining` */
+  /**
+   * Refuses the request when the server is shutting down.
+   * @throws ServiceError `server.draining`
+   */
   refuseWhenDraining(): void;
-  /** @throws ServiceError `thread.not_found` */
+  /**
+   * Returns the live thread, and loads it first if it is not in memory.
+   * @throws ServiceError `thread.not_found`
+   */
   wake(key: ThreadKey): Eventually<LiveThread>;
   /** Removes the thread from memory, and deletes or prunes it by `write`. */
   withoutActor(liveThread: LiveThread, write: () => Promise<void>): Promise<void>;

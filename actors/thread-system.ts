@@ -189,9 +189,10 @@ export interface ThreadSystem {
    */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /**
-   * Deletes a run that has ended, with its events and its checkpoints. If the run made the thread's latest checkpoint, the
-   * thread returns to the checkpoint before the run. Resolves when the change is stored.
-   * @throws ServiceError `run.not_found`, `run.conflict` (it has not ended), `thread.busy` (another is in progress)
+   * Deletes a run that has ended, with its events and its checkpoints. If the run made the thread's latest checkpoint,
+   * the thread returns to the checkpoint before the run. Resolves when the change is stored.
+   * @throws ServiceError `run.not_found`, `run.conflict` if the run has not ended, `thread.busy` if another run is in
+   *   progress
    */
   forget(key: ThreadKey, run: string): Promise<void>;
   /**

@@ -7,7 +7,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import { ShownGraph } from "./graph-view.ts";
 import { shownEvent, shownState } from "./shown-values.ts";
 
-/** What the inspector has already been shown of an actor. */
+/** The state of an actor as the inspector was last shown it. */
 interface ShownSoFar {
   readonly shown: InspectedActor;
   /** The last snapshot shown. Snapshots are immutable, so comparing references is enough. */

@@ -183,9 +183,10 @@ export class TaskRunner {
     // added. The writes of a graph that plans its own steps (LangGraph.js) already contain them.
     graph.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
     if (kind === "failed") graph.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
-    // While other tasks run, the result of this one is stored now, so that it is kept even if they, or the server,
-    // fail. The result of the last task is stored in the append of the step: in this turn of the event loop or, for a
-    // graph that plans its own steps (LangGraph.js), as soon as the engine has planned the next step.
+    // While other tasks run, the result of this task is stored now, so that it is kept even if another task or the
+    // server fails. The result of the last task is stored in the append of the step. That append follows in this turn
+    // of the event loop or, for a graph that plans its own steps (LangGraph.js), as soon as the engine has planned the
+    // next step.
     if (!later || this.#running.size > 0) graph.attempt.flushSoon();
     sendOutcome(self, { type: answers[kind] });
     if (graph.liveThread.owner.draining) graph.attempt.checkHalted();

@@ -32,7 +32,7 @@ export class UsageTotals {
   readonly #streamed = new Map<number, string>();
   #hasChanged = false;
 
-  /** @param earlier the totals of earlier attempts */
+  /** Starts from the totals of the run's earlier attempts; null: there are none. */
   constructor(earlier: readonly ModelUsage[] | null) {
     this.#totals = [...(earlier ?? [])];
   }

@@ -80,7 +80,11 @@ export class AccessControl {
   readonly #mount: string;
   readonly #disabled: ReadonlySet<RouteGroup> | undefined;
 
-  /** @throws ServiceError `config.invalid` for an invalid option, or if other machines could use the server without credentials or `insecure` */
+  /**
+   * Checks the options.
+   * @throws ServiceError `config.invalid` for an invalid option, or if other machines could use the server without
+   *   credentials or `insecure`
+   */
   constructor(options: AccessOptions, deps: { readonly clock: Clock; readonly random: Random }) {
     const { cors = {}, disabled = [], bound = "127.0.0.1", auth } = options;
     this.#keys = new ApiKeys(options.keys ?? []);
@@ -195,7 +199,10 @@ export class AccessControl {
     return headers === NO_HEADERS ? headers : { ...headers, ...this.#cors.preflight(request) };
   }
 
-  /** @throws ServiceError `server.busy` when too many tokens of users are valid */
+  /**
+   * Issues a token with which a browser can open a WebSocket.
+   * @throws ServiceError `server.busy` when too many tokens of users are valid
+   */
   token(holder: TokenHolder): SocketToken {
     return this.#tokens.issue(holder);
   }

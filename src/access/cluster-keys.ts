@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 
 const MIN_BYTES = 32;
 
-/** What the nodes of a cluster derive from their secret. */
+/** The keys that each node of a cluster derives from the cluster's secret. */
 export interface ClusterKeys {
   /** The key of the connections between nodes. */
   readonly connections: Uint8Array;
@@ -13,7 +13,10 @@ export interface ClusterKeys {
   readonly check: string;
 }
 
-/** @throws ServiceError `config.invalid` if the secret is too short */
+/**
+ * Checks the length of a cluster's secret.
+ * @throws ServiceError `config.invalid` if the secret is too short
+ */
 export function checkClusterSecret(secret: string): void {
   if (Buffer.byteLength(secret) >= MIN_BYTES) return;
   throw new ServiceError(

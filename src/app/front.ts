@@ -91,7 +91,10 @@ export interface Front {
   close(): Promise<void>;
 }
 
-/** @throws ServiceError `config.invalid`, `unsupported`, `server.address` */
+/**
+ * Builds the front of a server, and opens its transport.
+ * @throws ServiceError `config.invalid`, `unsupported`, `server.address`
+ */
 export async function openFront(deps: FrontDeps): Promise<Front> {
   const { service, serviceOf, totals, access, options, config, httpApp, maxBody } = deps;
   const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger, process: links } = deps;

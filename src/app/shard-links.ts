@@ -156,9 +156,9 @@ export class ShardLinks {
   }
 
   /**
-   * Serves the other processes. Resolves with undefined if the process has no shard.
-   * @param handlers for requests that are forwarded
-   * @param partsOf what a client may use whose request made another process call
+   * Serves requests and calls of the other processes. Resolves with undefined if this process has no shard.
+   * @param handlers the handlers of requests that other processes forward
+   * @param partsOf returns the functions that another process may call while it serves a request of this client
    */
   async listen(
     handlers: Handlers,

@@ -1,7 +1,7 @@
 import type { RouteGroup } from "../access/disabled-routes.ts";
 import { escapeControls, type ApplyStyle } from "../platform/terminal.ts";
 
-/** What the banner shows about a started server. */
+/** The facts about a started server that the banner shows. */
 export interface StartedServer {
   readonly version: string;
   /** The URL for clients, with the prefix of its paths. */

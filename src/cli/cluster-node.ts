@@ -104,7 +104,10 @@ export class ClusterNodeProcesses {
     });
   }
 
-  /** @throws ServiceError `config.invalid`, `storage.unavailable`, `storage.version` */
+  /**
+   * Opens the cluster's database, and checks that this node may join the cluster.
+   * @throws ServiceError `config.invalid`, `storage.unavailable`, `storage.version`
+   */
   static async open(options: NodeOptions): Promise<ClusterNodeProcesses> {
     const { cluster, shards } = options;
     if (ANY_HOST.has(cluster.host ?? options.host)) {

@@ -44,7 +44,10 @@ export async function inspect(
   return opened;
 }
 
-/** @throws ServiceError `server.address` unless a server answers below this URL */
+/**
+ * Checks that a server answers below this URL.
+ * @throws ServiceError `server.address` if none does
+ */
 async function checkServer(url: string): Promise<void> {
   let status: number;
   try {

@@ -10,7 +10,7 @@ export interface ModelPrice {
   readonly out: number;
 }
 
-/** What the dashboard shows in addition to the data of the API. */
+/** The data that the dashboard shows in addition to the data of the API. */
 export interface DashboardConfig {
   /** Prices, by the model name that messages contain. */
   readonly prices?: { readonly [model: string]: ModelPrice };

@@ -13,7 +13,10 @@ export interface TestedServer {
 export interface ConformanceCheck {
   /** A sentence that says what the server must do. Unique in its chapter. */
   readonly title: string;
-  /** @throws MismatchError if the server behaves otherwise */
+  /**
+   * Carries out the check.
+   * @throws MismatchError if the server behaves otherwise than the title says
+   */
   readonly run: (server: TestedServer) => Promise<void>;
 }
 

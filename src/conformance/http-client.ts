@@ -26,7 +26,7 @@ export class PlainHttpClient {
     this.#fetch = via;
   }
 
-  /** @param body an object, or a text that is sent as it is */
+  /** Sends a request. `body`: an object, or a text that is sent as it is. */
   async send(method: string, path: string, body?: unknown): Promise<Answer> {
     const response = await this.#request(method, path, body);
     return { status: response.status, headers: response.headers, body: parseText(await response.text()) };

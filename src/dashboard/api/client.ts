@@ -70,9 +70,9 @@ export interface WaitingThreads {
 }
 
 /**
- * Up to this number, waiting threads are sorted by the time when they asked. For that, the server reads all of them
- * (104 ms for 3,000, on a busy machine, 2026-11-26). More threads are sorted by their last change, for which the server
- * has an index. The two times differ if the metadata was edited after the thread asked.
+ * The most waiting threads that are sorted by the time when they asked. To sort them, the server reads all of them (104
+ * ms for 3,000, on a busy machine, 2026-11-26). If there are more, they are sorted by their last change, for which the
+ * server has an index. The two times differ if the metadata was edited after the thread asked.
  */
 const MAX_EXACT_ORDER = 1_000;
 

@@ -79,7 +79,7 @@ export interface FoundRun extends Pick<
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly attempt: number;
-  /** What started the run; null if an older server, which did not record this, stored the run. */
+  /** The origin of the run: what started it. Null if an older server, which did not record this, stored the run. */
   readonly origin: "http" | "socket" | "cron" | "timer" | null;
   /** The tokens that the run's model calls used, by model. */
   readonly usage: readonly {

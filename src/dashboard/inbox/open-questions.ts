@@ -7,7 +7,7 @@ import { ApiKeyRequired } from "../request-errors.ts";
 
 /** The number of threads on one page. */
 export const PAGE_SIZE = 25;
-/** Milliseconds between two reads. */
+/** Milliseconds between two reads of the questions. */
 const POLL_MS = 2_000;
 
 /** A row of the inbox: a question, or a thread that is paused without one. */
