@@ -176,8 +176,8 @@ export class IdleThreads<C extends MaybeIdle<C>> {
       const { liveThread, since } = entry;
       const rested = now - since;
       if (rested < this.#limits.idle) {
-        // Rounded up to whole milliseconds: adding a smaller fraction to the clock may not change it, and the timer
-        // would fire again and again.
+        // The remaining time is rounded up to whole milliseconds. A smaller fraction could be lost when it is added to
+        // the clock's value, and the timer would fire again and again.
         const left = Math.ceil(this.#limits.idle - rested);
         return this.#sweepAfter(left);
       }

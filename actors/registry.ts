@@ -331,7 +331,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     // more.
     const isOver = () => this.counts.busy <= this.#halted.size + this.limiter.waiting;
     if (!this.draining || !isOver()) return;
-    // A paused run may have been cancelled in the meantime. Then its end still has to be stored.
+    // A paused run that was cancelled in the meantime no longer counts as paused, because its end still has to be
+    // stored.
     for (const liveThread of this.#halted)
       if (liveThread.attempt?.isHalted !== true) this.#halted.delete(liveThread);
     if (isOver()) this.#drained?.();

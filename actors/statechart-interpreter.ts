@@ -15,7 +15,7 @@ type References = Reference | readonly Reference[];
 
 interface TransitionConfig {
   readonly guard?: Reference;
-  /** `sibling`, `sibling.child`, `.child` or `#chart.state`, as in XState. */
+  /** The state to enter, as in XState: `sibling`, `sibling.child`, `.child` or `#chart.state`. */
   readonly target?: string;
   readonly actions?: References;
   readonly reenter?: boolean;

@@ -38,9 +38,9 @@ interface Reload {
 }
 
 /**
- * Reloads threads that failed while they had runs. Waits until the storage accepts writes, and longer the more often a
- * thread has failed. Threads that failed because of the storage are logged together: one line when they fail, and one when
- * they are loaded again.
+ * Reloads threads that failed while they had runs. A reload waits until the storage accepts writes; the more often a
+ * thread has failed, the longer it waits. Threads that failed because of the storage are logged together: one line when
+ * they fail, and one when they are loaded again.
  */
 export class ThreadReloads {
   readonly #deps: Deps;

@@ -283,7 +283,8 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     front.start();
 
     const shut = async (ms: number): Promise<void> => {
-      // Keeps the process alive during the stop: once nothing listens and nobody is connected, it would end halfway.
+      // Keeps the process alive during the shutdown. Otherwise Node would end it halfway, as soon as nothing listens
+      // and nobody is connected.
       const release = keepProcessAlive();
       try {
         front.startDraining();

@@ -37,7 +37,7 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
     if (value instanceof ChildActors) shown[name] = cut([...value.names(MAX_ENTRIES)], value.size);
     else shown[name] = Array.isArray(value) ? firstEntries(value) : value;
   }
-  // The actor's context has the internal name of the thread, which includes the tenant.
+  // Replaces the internal name of the thread in the actor's context, which includes the tenant.
   shown["thread"] = thread;
   return shown;
 }
@@ -63,7 +63,7 @@ function named(item: unknown): JsonObject {
 /** The part of an event that is shown: its plain members. */
 export function shownEvent(event: { readonly type: string }): InspectedEvent {
   const { type } = event;
-  // The input of the init event is in the actor's context too.
+  // The input of the init event is left out, because the actor's context contains it too.
   if (type === "xstate.init") return { type };
   const shown: { type: string; [name: string]: unknown } = { type };
   for (const [name, value] of Object.entries(event) as [string, unknown][]) {

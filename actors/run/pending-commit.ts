@@ -8,7 +8,7 @@ export class PendingCommit {
   emissions: Emission[] = [];
   /** Ids of queued runs whose events these checkpoints include. The runs end when the checkpoints are stored. */
   taken: string[] = [];
-  /** True: only the latest checkpoint of each graph is stored, with the changes of all checkpoints before it. */
+  /** Whether only the latest checkpoint of each graph is stored, with the changes of all checkpoints before it. */
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
   readonly #writes = new SmallMap<string, TaskWrites>();

@@ -17,7 +17,7 @@ export type MultitaskDecision =
   /** The run waits behind all others. */
   | { readonly kind: "queue" }
   /**
-   * The run starts next. Every waiting run is ended by `action`; with `active`, the run in progress is too. A run that
+   * The run starts next. Every waiting run is ended by `action`, and with `active` also the run in progress. A run that
    * has already ended by itself keeps its end.
    */
   | { readonly kind: "supersede"; readonly action: CancelAction; readonly active: boolean };

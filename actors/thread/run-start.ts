@@ -42,7 +42,7 @@ export function prepareAttempt(
   return { thread: next.thread, run: next.run, events, attempt };
 }
 
-/** Further changes in the append of an admission. */
+/** Changes that are stored in the append of an admission, in addition to the thread and the new run. */
 export type AdmissionExtras = Partial<Pick<AppendChange, "runs" | "forget" | "outbox" | "once">>;
 
 /** An attempt whose start is being stored. */
@@ -140,7 +140,7 @@ function limitAttempts(
   const ended = tries === 1 ? "1 attempt" : `${tries} attempts in a row`;
   const why =
     "the server ended (killed, out of memory, or process.exit in a node), or the step could not be stored";
-  // The first words are those of LangGraph's own server, which clients may look for.
+  // The message begins with the words of LangGraph's own server, because clients may look for them.
   const message = `Run ${run_id} exceeded max attempts (runs.max_attempts): ${ended} ended before a step was stored: ${why}; the server's log says which`;
   const error = { error: "Error", message };
   // The first step runs the user's reducers and edges. If these have crashed the process again and again, the run has to

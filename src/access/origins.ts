@@ -8,7 +8,7 @@ const STUDIO = [
 ] as const;
 
 export interface OriginOptions {
-  /** `https://name[:port]`, `https://*.name`, `null`, or `*` for all. */
+  /** The allowed origins, each as `https://name[:port]`, `https://*.name` or `null`, or `*` for all origins. */
   readonly listed: readonly string[];
   /** A pattern that must match the whole origin; undefined: there is none. */
   readonly pattern: RegExp | undefined;

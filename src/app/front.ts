@@ -178,7 +178,7 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
       upgrade: createUpgrade({ ...shared, ...uncounted, inspect: watch }),
     },
     metrics,
-    // A call between processes may be larger than the client's request that causes it.
+    // A call between processes may be larger than the client's request that causes it, so its limit is twice as high.
     { maxBody: 2 * maxBody, bodyMemory: bodies.memory, scheduler },
   );
   const descriptors = maxFileDescriptors();

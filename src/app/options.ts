@@ -29,7 +29,7 @@ import type { WebhookConfig } from "../config/webhooks.ts";
 export interface AppOptions {
   /** The graphs to serve, by name: Heddle's own or LangGraph.js graphs. They replace graphs of the same names in the configuration file. */
   readonly graphs?: { readonly [name: string]: InlineGraph };
-  /** LangGraph.js graphs to serve, by name, as they were loaded. */
+  /** LangGraph.js graphs to serve, by name, in the form in which the graph loader returns them. */
   readonly langGraphs?: ReadonlyMap<string, HostedGraph>;
   /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
   readonly config?: string | Config;
@@ -71,9 +71,15 @@ export interface AppOptions {
   readonly auth?: AuthHandlers;
   /** Allows listening on other addresses than loopback without a key. */
   readonly insecure?: boolean;
-  /** Host names of the server beside loopback: `name`, `name:port`, `*.name`, `*`. */
+  /**
+   * The host names that the server answers to in addition to loopback names, each as `name`, `name:port` or `*.name`,
+   * or `*` for all.
+   */
   readonly hosts?: readonly string[];
-  /** Origins whose pages may use the server: `https://name`, `https://*.name`, `*`. Replaces the file's `http.cors.allow_origins`. */
+  /**
+   * The origins whose pages may use the server, each as `https://name` or `https://*.name`, or `*` for all. Replaces
+   * the file's `http.cors.allow_origins`.
+   */
   readonly origins?: readonly string[];
   /** Allows pages of LangGraph Studio and Agent Chat. Default: false. */
   readonly studio?: boolean;

@@ -47,7 +47,10 @@ export interface ProcessNetwork {
    * Unix sockets need no key.
    */
   readonly key?: Uint8Array;
-  /** Whether this process may answer for its shard now. */
+  /**
+   * Whether this process still owns its shard. In a cluster, another node may have taken the shard; this process must
+   * then not answer for it.
+   */
   isOwner(): boolean;
   /** Called with the actual address when the process listens. */
   onListening?(address: PeerAddress): void;

@@ -18,10 +18,13 @@ export interface WebhookConfig {
   readonly attempts?: number;
   readonly url?: {
     readonly require_https?: boolean;
-    /** `hooks.example.com`, or `*.example.com` for every name below it; default: any public host. */
+    /**
+     * The domains to which webhooks may be sent: `hooks.example.com`, or `*.example.com` for every name below it;
+     * default: any public host.
+     */
     readonly allowed_domains?: readonly string[];
     readonly allowed_ports?: readonly number[];
-    /** Refuses webhooks that are a path on this server. */
+    /** Whether webhooks that are a path on this server are refused. */
     readonly disable_loopback?: boolean;
     /** The longest URL of a webhook, in characters; default 4096. */
     readonly max_url_length?: number;

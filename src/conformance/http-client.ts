@@ -84,7 +84,7 @@ export class PlainHttpClient {
   }
 }
 
-/** The body in chunks. Stopping the iteration closes the connection. */
+/** Returns the body of a response as text, in chunks. Stopping the iteration closes the connection. */
 const textOf = ({ body }: Response): AsyncIterable<string> =>
   (body ?? new Blob([]).stream()).pipeThrough(new TextDecoderStream()) as unknown as AsyncIterable<string>;
 
