@@ -76,7 +76,10 @@ export interface WaitingThreads {
  */
 const MAX_EXACT_ORDER = 1_000;
 
-/** Lists the threads that wait for an answer, longest wait first. The state of such a thread last changed when the thread asked. */
+/**
+ * Lists the threads that wait for an answer, longest wait first. The order is that of the last changes of their states,
+ * because the state of a waiting thread last changed when the thread asked.
+ */
 export async function listWaitingThreads(
   offset: number,
   limit: number,
@@ -121,7 +124,10 @@ export const updateThread = (id: string, metadata: JsonRecord) =>
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
 export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
-/** The events that the machine of a thread can take now: types such as `APPROVE`, and `order.*`. */
+/**
+ * Returns the types of the events that the machine of a thread can take now, such as `APPROVE`, or wildcards such as
+ * `order.*`.
+ */
 export const getPossibleEvents = (
   id: string,
 ): Promise<{ readonly events: readonly { readonly type: string }[] }> =>
@@ -234,7 +240,7 @@ export const retryDelivery = (id: string): Promise<WebhookRow> =>
 export const deleteDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
 
-/** The namespaces of the store below a prefix, one label deeper. */
+/** Lists the namespaces of the store that begin with a prefix and are one label longer. */
 export async function listStoreNamespaces(
   prefix: readonly string[],
   limit: number,

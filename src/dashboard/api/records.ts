@@ -250,7 +250,10 @@ export interface ServerHistory {
   readonly figures: { readonly [name: string]: readonly (number | null)[] };
 }
 
-/** The section `dashboard` of the configuration, and what else the pages have to know of the server. */
+/**
+ * The settings of the dashboard: the section `dashboard` of the configuration, and facts about the server that the
+ * pages need.
+ */
 export interface DashboardSettings {
   readonly prices: Prices;
   /** Whether the server authenticates users, so that rules decide what each user may see. */

@@ -58,7 +58,8 @@ function renderingOf(page: GuidePage, api: OpenApi | undefined): Rendering {
     link: (href, shown) => {
       if (/^[a-z]+:/i.test(href)) return <WebLink href={href} shown={shown} />;
       const fragment = fragmentOfLink(href, page);
-      // The server does not serve repository files that are not part of the guide.
+      // A link to a file of the repository that is not part of the guide is shown as text, because the server does not
+      // serve that file.
       return fragment === undefined ? (
         <span title={href}>{shown}</span>
       ) : (

@@ -90,7 +90,8 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
   const byId = answers.find(
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
   );
-  // Other clients may answer without the ids of questions.
+  // Other clients may answer without the ids of questions. If no run names one of the questions, the newest answer
+  // without ids is taken.
   const [run] = byId ?? answers.find(([, resume]) => extractAnswersById(resume) === null) ?? [];
   return run;
 }

@@ -20,7 +20,7 @@ interface ToolCall {
   readonly kind: "tool";
   readonly id: string;
   readonly name: string;
-  /** JSON text; null if an earlier run requested the call. */
+  /** The arguments as JSON text; null if an earlier run requested the call. */
   readonly args: string | null;
   readonly text: string;
   readonly status: "done" | "failed" | "unanswered";
@@ -142,7 +142,7 @@ export interface CallTotals extends Omit<ModelTotals, "model"> {
   /** The totals of each model. The model with the most tokens comes first. */
   readonly models: readonly ModelTotals[];
   readonly toolCalls: number;
-  /** The number of tries of tasks, not counting each task's first. */
+  /** The number of tries of all tasks, not counting the first try of each task. */
   readonly retries: number;
 }
 

@@ -31,7 +31,7 @@ function webhookFindings(pending: readonly WebhookRow[]): readonly string[] {
     const group = `${hostOf(delivery.url)}, which ${reasonOf(delivery)}`;
     groups.set(group, (groups.get(group) ?? 0) + 1);
   }
-  // At this number, there may be more webhooks that were not read.
+  // If as many webhooks were read as the limit allows, there may be more.
   const more = pending.length >= MAX_DELIVERIES ? "At least " : "";
   return [...groups].map(([group, count]) => {
     const wait = count === 1 ? "webhook waits" : "webhooks wait";

@@ -32,7 +32,7 @@ export class MetricsSample {
 interface MetricsLayout {
   /** The name and the labels of each sample, as the server wrote them. */
   readonly series: readonly string[];
-  /** For each name, the labels of its samples and the index of their values. */
+  /** The labels of each metric's samples and the indexes of their values, by the name of the metric. */
   readonly byName: ReadonlyMap<
     string,
     readonly { readonly labels: MetricSampleLabels; readonly index: number }[]

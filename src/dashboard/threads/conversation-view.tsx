@@ -74,7 +74,7 @@ export function ConversationView({
   }, [wanted, wantedIndex >= 0]);
   useEffect(() => {
     const { current } = scroll;
-    // If the user scrolls before the wanted message is reached, the page's own scrolling ends.
+    // If the user scrolls before the wanted message is reached, the page stops scrolling to the message.
     const stop = () => virtual.cancelScroll();
     for (const event of USER_EVENTS) current?.addEventListener(event, stop, { passive: true });
     return () => {

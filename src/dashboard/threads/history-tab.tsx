@@ -109,7 +109,7 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
 
 const idOf = (state: ThreadState): string => state.checkpoint?.checkpoint_id ?? "";
 
-/** Reads the latest states, the newest first: fewer where each is large, as with a long conversation. */
+/** Reads the latest states, newest first. Reads fewer states if each state is large, as with a long conversation. */
 async function readHistory(thread: string) {
   const first = await getHistory(thread, { limit: FIRST_CHECKPOINTS });
   const last = first.at(-1);
