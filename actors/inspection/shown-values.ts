@@ -37,7 +37,7 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
     if (value instanceof ChildActors) shown[name] = cut([...value.names(MAX_ENTRIES)], value.size);
     else shown[name] = Array.isArray(value) ? firstEntries(value) : value;
   }
-  // Replaces the internal name of the thread in the actor's context, which includes the tenant.
+  // Shows the thread's id instead of the name in the actor's context, which is internal and includes the tenant.
   shown["thread"] = thread;
   return shown;
 }

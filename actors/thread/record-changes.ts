@@ -129,8 +129,8 @@ export function afterStart(
 }
 
 /**
- * The run's record after a step was stored. Resets the count of failed attempts, because only consecutive attempts without
- * a stored step count.
+ * The run's record after a step was stored. The earlier attempts no longer count against the limit of attempts, because
+ * the limit is for attempts in a row without a stored step.
  */
 export function afterProgress(run: RunRecord): RunRecord {
   return run.attempt - run.parked > 1 ? changeRun(run, { parked: run.attempt - 1 }) : run;

@@ -27,7 +27,7 @@ interface FigureProps {
   readonly value: ActiveStateValue | undefined;
   readonly tasks: readonly Task[];
   readonly label: string;
-  /** The paths that runs have taken; their arrows are marked. */
+  /** The paths that runs have taken through the graph. The arrows on these paths are marked. */
   readonly ways?: readonly NodePath[];
   /** True for an actor's own statechart: it is drawn fully expanded, and every active state is highlighted. */
   readonly isChart?: boolean;
