@@ -11,7 +11,10 @@ type BatchRuns = readonly { readonly key: ThreadKey; readonly draft: RunDraft }[
 interface Batch {
   /** Makes the error to throw when the run at this index was refused with `cause`. */
   refused(index: number, cause: unknown): unknown;
-  /** @throws ServiceError `server.draining` */
+  /**
+   * Refuses the batch when the server is shutting down.
+   * @throws ServiceError `server.draining`
+   */
   refuseWhenDraining(): void;
   wake(key: ThreadKey, start: ThreadCreation | undefined): Eventually<LiveThread>;
   /** Keeps a thread in memory until it is released. */
@@ -23,18 +26,19 @@ interface Batch {
 }
 
 /**
- * Admits runs to new threads, all in one turn of the event loop, so that no shutdown can come between them. If one is
- * refused, the runs before it are rolled back in the same turn. No run begins before all are stored: a node that
- * computes would delay the acknowledgement of the other runs, and the response to the client.
+ * Admits runs to new threads, all in one turn of the event loop, so that no shutdown can come between them. If one run
+ * is refused, the runs before it are rolled back in the same turn. No run begins before all runs are stored: a node
+ * that computes would block the event loop, and delay the storing of the other runs and the response to the client.
  */
 export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly RunRecord[]> {
   batch.refuseWhenDraining();
   const liveThreads: LiveThread[] = [];
   try {
     for (const { key, draft } of runs) {
-      // oxlint-disable-next-line no-await-in-loop -- there is nothing to read of a thread that is new
+      // oxlint-disable-next-line no-await-in-loop -- a new thread is not read from the storage, so this does not wait
       const liveThread = await batch.wake(key, draft.create);
-      // Keeps the threads in memory, because a batch may have more threads than may be idle in memory.
+      // Claims each thread, because an idle thread may be removed from memory: a batch may have more threads than the
+      // limit of idle threads in memory.
       batch.claim(liveThread);
       liveThreads.push(liveThread);
     }
@@ -67,7 +71,6 @@ async function admitTo(
   }
   const results = await Promise.allSettled(admitted);
   const failed = results.findIndex(({ status }) => status === "rejected");
-  // If one run failed, the runs that were admitted are rolled back.
   const back = failed < 0 ? [] : takeBack(liveThreads, runs);
   deferredStarts.release();
   if (failed < 0) return Promise.all(admitted);

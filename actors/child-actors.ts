@@ -11,20 +11,24 @@ interface Entry {
 
 type NamedActor = readonly [name: string, actor: AnyActorRef];
 
-/** The children that several versions of one collection share. */
+/** The children of several versions of a {@link ChildActors}. The versions share this table. */
 interface Table {
   readonly entries: Map<string, Entry>;
   /** The number of the latest version. A change to the latest version extends the table; a change to an older one copies it. */
   newest: number;
 }
 
-/** When the removed children outnumber the present ones by more than this, the table is copied without them. */
+/**
+ * The largest surplus of removed children over present ones. When there are more, the table is copied without the
+ * removed children.
+ */
 const SLACK = 16;
 
 /**
- * The child actors of a snapshot, by name, in the order in which they were added. It is immutable: a change returns a new
- * version. Versions share a table, and a change to the latest version only adds an entry to it. So adding or removing one
- * of thousands of tasks costs as much as with a few. Most actors have at most one child: then there is no table.
+ * The child actors of a snapshot, by name, in the order in which they were added. An instance is immutable: a change
+ * returns a new version. Versions share a table, and a change to the latest version only adds an entry to the table, so
+ * adding or removing one of thousands of tasks costs as much as with a few. Most actors have at most one child, and
+ * need no table.
  */
 export class ChildActors {
   readonly size: number;
@@ -98,7 +102,7 @@ export class ChildActors {
     return came <= this.#version && this.#version < left;
   }
 
-  /** The table, if this is its latest version. */
+  /** The table if this is its latest version, to which entries can be added without a copy; otherwise undefined. */
   get #newestTable(): Table | undefined {
     return this.#table?.newest === this.#version ? this.#table : undefined;
   }

@@ -10,7 +10,7 @@ export interface SlotRequest {
   readonly bytes: RunBytes;
 }
 
-/** How many runs may be in progress at once; Infinity: no limit. */
+/** The largest numbers of runs that may be in progress at once; Infinity: no limit. */
 export interface ConcurrencyLimits {
   readonly all: number;
   readonly perTenant: number;
@@ -26,8 +26,8 @@ interface Waiting extends SlotRequest {
 }
 
 /**
- * The waiting runs of one tenant: small ones by graph, and large ones in one list. Each list is in the order of the
- * requests.
+ * The waiting runs of one tenant: lists of runs, each list by its name. The runs of each graph have two lists, one for
+ * large runs and one for small runs. Each list is in the order of the requests.
  */
 type TenantQueue = Map<string, Map<string, Waiting>>;
 
@@ -69,21 +69,21 @@ export class ConcurrencyLimiter {
   /** Takes a slot if one is free. The caller MUST give it back with `release`. */
   tryAcquire(claim: SlotRequest): boolean {
     if (!this.#isOpen || !this.#hasRoom(claim)) return false;
-    // This cannot overtake a waiting run: a run that could use the slot would have got it already.
+    // The run cannot overtake a waiting run: a waiting run that could use the slot would have got it already.
     this.#take(claim);
     return true;
   }
 
   /**
-   * Takes a slot even when none is free, unless the run already has one. For runs that were in progress when the server
-   * went down.
+   * Takes a slot for a run that was in progress when the server went down, even when no slot is free. Does nothing if
+   * the run already has a slot.
    */
   forceAcquire(claim: SlotRequest): void {
     if (this.#isUnlimited) this.#states.reserve(claim.run, claim.bytes);
     else if (!this.#acquired.has(claim.run)) this.#take(claim);
   }
 
-  /** Takes a slot now, or later when one is free. Then calls `ready`. */
+  /** Takes a slot now, or later when one is free, and then calls `ready`. */
   acquire(claim: SlotRequest, ready: () => void): void {
     if (this.tryAcquire(claim)) return ready();
     const waiting = { ...claim, ticket: this.#tickets++, ready };
@@ -98,7 +98,6 @@ export class ConcurrencyLimiter {
     this.#awaitMemory();
   }
 
-  /** Whether a run waits for a slot. */
   isWaiting(run: string): boolean {
     return this.#waiting.has(run);
   }
@@ -136,15 +135,15 @@ export class ConcurrencyLimiter {
 
   /**
    * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the first run
-   * of a thread's queue waits for a slot. So the position counts the runs before that first run, and then the runs
-   * before `run` in the queue.
+   * of the queue waits for a slot. The position is the number of runs that get slots before that first run, plus the
+   * position of `run` in the queue.
    */
   positionIn(queue: readonly string[], run: string): number | undefined {
     const place = queue.indexOf(run);
     return place < 0 ? undefined : place + (this.position(queue[0] ?? "") ?? 1);
   }
 
-  /** Stops giving slots. */
+  /** Stops giving slots to waiting runs. Called at the shutdown. */
   close(): void {
     this.#isOpen = false;
     this.#states.stop();
@@ -185,7 +184,6 @@ export class ConcurrencyLimiter {
     if (line?.size === 0) this.#queues.delete(tenant);
   }
 
-  /** Gives free slots to waiting runs. */
   #serveWaiting(): void {
     while (this.#isOpen) {
       const next = this.#nextInTurn();

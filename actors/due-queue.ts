@@ -41,7 +41,7 @@ const MAX_STARTING = 128;
  * too.
  */
 const MAX_STARTING_PER_TENANT = 32;
-/** Milliseconds before a failed read or start is repeated. */
+/** Milliseconds to wait before a failed read or start is repeated. */
 const RETRY_PAUSE_MS = 1_000;
 /** Milliseconds in which the deletion of a thread is usually stored. Until then, the storage still lists its entries. */
 const DELETION_PAUSE_MS = 100;
@@ -78,14 +78,17 @@ export class DueQueue {
   /** The entries that are being started, which the storage still lists; and the number of these entries by tenant. */
   readonly #starting = new Set<string>();
   readonly #startingByTenant = new Map<string, number>();
-  /** Entries that their threads did not list when they were to be started. */
+  /**
+   * Entries that the storage listed as due, but that their threads no longer listed when the entries were to be
+   * started.
+   */
   readonly #unlisted = new Set<string>();
   /** True when there are more entries due than are being started. */
   #isMoreDue = false;
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
-  /** True when due entries must be looked up again. */
+  /** True when due entries were requested during a lookup, so that another lookup has to follow. */
   #again = false;
   #stopped = false;
 
@@ -140,9 +143,9 @@ export class DueQueue {
   }
 
   async #startPage(): Promise<void> {
-    // A copy, because starts change the set. It has the entries that their threads did not list when they were last
-    // started. These threads have stored their latest changes since. If the storage still has such an entry, and its
-    // thread still does not list it, the start of the entry counts as failed.
+    // A copy, because starts change the set. The copy contains the entries that their threads did not list when these
+    // entries were last started. Since then, these threads have stored their latest changes. If the storage still lists
+    // such an entry and its thread still does not, starting the entry counts as failed.
     const unlisted = new Set(this.#unlisted);
     const skipped = this.#failed.size + this.#starting.size;
     // The clock is read only once. Otherwise an entry that becomes due between two reads would be neither started nor

@@ -22,14 +22,14 @@ interface MaybeIdle<C> {
   readonly claims: number;
   /** The state, if it is in memory. */
   readonly values: object | null;
-  /** Bytes of the state in memory, if that is known to be large; else 0. */
+  /** The bytes of the state if it is in memory and known to be large; else 0. */
   readonly largeStateBytes: number;
   idleEntry: IdleEntry<C> | null;
 }
 
 /**
- * Milliseconds until the states of threads that became idle are measured. Measuring waits because it would take time
- * from the runs.
+ * Milliseconds until the states of threads that became idle are measured. The delay leaves the CPU to runs that are in
+ * progress when the threads become idle.
  */
 const MEASURE = 500;
 
@@ -160,7 +160,10 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     return this.#bytes > this.#limits.maxIdleBytes;
   }
 
-  /** Sets the timer. Cancels an earlier one: `update` sets one when a sweep puts a thread at the end of the list. */
+  /**
+   * Sets the timer of the next sweep. Cancels an earlier timer, because `update` may have set one while a sweep moved a
+   * thread to the end of the list.
+   */
   #sweepAfter(ms: number): void {
     this.#timer?.();
     this.#timer = this.#scheduler.after(ms, () => this.#sweep());
@@ -173,8 +176,8 @@ export class IdleThreads<C extends MaybeIdle<C>> {
       const { liveThread, since } = entry;
       const rested = now - since;
       if (rested < this.#limits.idle) {
-        // Rounded up to whole milliseconds: adding a smaller fraction to the clock may not change it, and the timer
-        // would fire again and again.
+        // The remaining time is rounded up to whole milliseconds. A smaller fraction could be lost when it is added to
+        // the clock's value, and the timer would fire again and again.
         const left = Math.ceil(this.#limits.idle - rested);
         return this.#sweepAfter(left);
       }

@@ -36,7 +36,7 @@ export type RunEvent =
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
   /** The server is stopping: the tasks that are planned do not start in this process. */
   | { readonly type: "PAUSED" }
-  /** Tasks were added to the step while others run. */
+  /** Tasks were added to the step while other tasks of the step run. */
   | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
   /** A commit was stored, and the run may go on. */
   | { readonly type: "COMMITTED" }

@@ -55,7 +55,7 @@ export class QueuedRuns {
     }
   }
 
-  /** Bytes of the input of a run; undefined when it is not queued. */
+  /** The bytes of the input of a queued run; undefined when the run is not queued. */
   inputBytes(run: string): number | undefined {
     return this.#runs.get(run)?.bytes;
   }

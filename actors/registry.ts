@@ -70,7 +70,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly totals = new RunTotals();
   readonly threads: ThreadAdministration;
   readonly #waking = new Map<string, Promise<LiveThread>>();
-  /** Writes that delete or prune threads which are not live, by name. They never reject. */
+  /** Writes that delete or prune threads which are not live, by thread key. They never reject. */
   readonly #rewrites = new ReleasingMap<string, Promise<void>>();
   readonly #locks = new ThreadLocks();
   readonly #endCallbacks = new RunEndCallbacks();
@@ -80,15 +80,14 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly #statecharts: Statecharts;
   readonly #inspection = new InspectorRegistry();
   readonly #timers = xstateClock(() => this.#deps.scheduler);
-  /** Runs that have not started. */
   readonly #queuedRuns: QueuedRuns;
-  /** Threads whose runs have paused for the shutdown. */
+  /** Threads whose runs have paused because the server is stopping. */
   readonly #halted = new Set<LiveThread>();
-  /** Threads that are being deleted, by name. The promise resolves with whether the thread was deleted. */
+  /** Threads that are being deleted, by thread key. The promise resolves with whether the thread was deleted. */
   readonly #deletions = new Map<string, Promise<boolean>>();
   /** Unended runs whose clients asked for the run to end with the connection. */
   readonly #cancelledOnDisconnect = new Set<string>();
-  /** True when the shutdown has parked the runs in progress. */
+  /** True when the shutdown has stored that the next start continues the runs in progress (see {@link parkRuns}). */
   #hasParked = false;
   #drained: (() => void) | null = null;
 
@@ -207,7 +206,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
-      // The run whose admission failed would have created the thread. So the thread does not exist.
+      // The thread does not exist: it would have been created together with the run whose admission failed.
       if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;
     }
@@ -228,7 +227,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const { journal } = this.#deps;
     return this.#endCallbacks.waitUnlessEnded(run, () =>
       andThen(journal.run(key, run), (record) => {
-        // If writes are refused, the run cannot end before the storage accepts them again.
+        // If the storage refuses writes, this request fails: the run cannot end before the storage accepts writes
+        // again.
         const { refusal } = journal;
         if (refusal !== undefined && record !== undefined && !isTerminal(record.status)) throw refusal;
         return record;
@@ -318,7 +318,10 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     if (this.draining) throw new ServiceError("server.draining", "The server is stopping; try again soon");
   }
 
-  /** Once the runs are parked, the storage is about to close, so no thread is loaded any more. @throws ServiceError `server.draining` */
+  /**
+   * Refuses to load a thread after {@link parkRuns}, because the storage is about to close.
+   * @throws ServiceError `server.draining`
+   */
   #refuseOnceParked(): void {
     if (this.#hasParked) this.#refuseWhenDraining();
   }
@@ -328,7 +331,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     // more.
     const isOver = () => this.counts.busy <= this.#halted.size + this.limiter.waiting;
     if (!this.draining || !isOver()) return;
-    // A paused run may have been cancelled in the meantime. Then its end still has to be stored.
+    // A paused run that was cancelled in the meantime no longer counts as paused, because its end still has to be
+    // stored.
     for (const liveThread of this.#halted)
       if (liveThread.attempt?.isHalted !== true) this.#halted.delete(liveThread);
     if (isOver()) this.#drained?.();
@@ -369,7 +373,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   #withDeletion({ key }: LiveThread, end: RunEnd): RunEnd {
-    // The common case: no thread is being deleted.
+    // Makes no map key in the common case that no thread is being deleted.
     const isThreadDeleted = this.#deletions.size === 0 ? undefined : this.#deletions.get(threadMapKey(key));
     return isThreadDeleted === undefined ? end : { ...end, isThreadDeleted };
   }

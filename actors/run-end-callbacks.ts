@@ -33,13 +33,14 @@ export class RunEndCallbacks {
   async waitUnlessEnded(run: string, read: () => Eventually<RunRecord | undefined>): Promise<RunEnd> {
     const { promise: ended, ...waiter } = withResolvers<RunEnd>();
     this.#add(run, waiter);
-    // The promise may reject during the read, before anybody waits for it. That must not be an unhandled rejection.
+    // The promise may reject during the read, before anybody waits for it. This handler keeps Node from reporting an
+    // unhandled rejection.
     ended.catch(() => undefined);
     try {
       const record = await read();
       if (record !== undefined && !isTerminal(record.status)) return await ended;
-      // If the end was reported during the read, it is preferred: it includes the final state, which may already be
-      // deleted from the storage.
+      // If the end was reported during the read, it wins over the record: the reported end includes the final state,
+      // which may already be deleted from the storage.
       return await Promise.race([ended, { run: record }]);
     } finally {
       this.#remove(run, waiter);

@@ -4,7 +4,10 @@ import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 export interface RunMemoryLimits {
   /** A state or an input of this many bytes or more is large. Small ones are not counted. */
   readonly largeState: number;
-  /** When the large states and inputs of runs in progress take this many bytes, further large runs wait. A single run may exceed it. */
+  /**
+   * The most bytes of the large states and inputs of runs in progress. When it is reached, further large runs wait. A
+   * single run may exceed it.
+   */
   readonly maxStateBytes: number;
 }
 
@@ -50,7 +53,7 @@ export class RunMemoryBudget {
     this.#serveWaiting = serveWaiting;
   }
 
-  /** Bytes of the large states and inputs of runs in progress. */
+  /** The bytes of the large states and inputs of runs in progress. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -59,7 +62,7 @@ export class RunMemoryBudget {
     return bytesOf(bytes) >= this.#limits.largeState;
   }
 
-  /** True when large runs have to wait. */
+  /** True when the budget is used up, so that large runs have to wait. */
   get isFull(): boolean {
     return this.#bytes >= this.#limits.maxStateBytes;
   }
@@ -69,7 +72,7 @@ export class RunMemoryBudget {
     return !this.isFull || this.#isOneMoreAdmitted || !this.isLarge(bytes);
   }
 
-  /** Counts a run that begins. It MUST be released. */
+  /** Counts a run that begins. The caller MUST release it with `release`. */
   reserve(run: string, bytes: RunBytes): void {
     if (!this.isLarge(bytes)) return;
     this.#isOneMoreAdmitted = false;

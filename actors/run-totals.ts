@@ -6,23 +6,29 @@ export type GraphRunCounts = Record<"started" | "rolled_back" | TerminalStatus, 
 
 /** Metrics of the actor system: its current state, and counts since the start. */
 export interface ActorMetrics {
-  /** Thread actors by state: `busy` have a run that has not ended, `idle` have none, `waking` are being loaded. */
+  /**
+   * The numbers of thread actors by state: `busy` have a run that has not ended, `idle` have none, `waking` are being
+   * loaded.
+   */
   readonly busy: number;
   readonly idle: number;
   readonly waking: number;
   /** Counts of thread actors that were loaded, and removed from memory after an idle time. */
   readonly woken: number;
   readonly passivated: number;
-  /** Runs in progress. Reading it visits every live actor. */
+  /** The number of runs in progress. Reading this property visits every live actor. */
   readonly running: number;
-  /** Runs that wait to start (`queued`), and how many of these wait only for a slot (`waiting`). */
+  /** The number of runs that wait to start (`queued`), and how many of these wait only for a slot (`waiting`). */
   readonly queued: number;
   readonly waiting: number;
-  /** Bytes of the large states and inputs of runs in progress. */
+  /** The bytes of the large states and inputs of runs in progress. */
   readonly stateBytes: number;
-  /** Runs that ended before they started. */
+  /** The number of runs that ended before they started. */
   readonly withdrawn: number;
-  /** How long runs waited until their first attempt, measured from their creation, or from the time to which they were delayed. */
+  /**
+   * The times that runs waited until their first attempt, measured from the creation of the run or, for a delayed run,
+   * from the time when it was due.
+   */
   readonly waits: DurationCounts;
   readonly graphs: ReadonlyMap<string, Readonly<GraphRunCounts>>;
 }

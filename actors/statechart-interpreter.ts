@@ -15,7 +15,7 @@ type References = Reference | readonly Reference[];
 
 interface TransitionConfig {
   readonly guard?: Reference;
-  /** `sibling`, `sibling.child`, `.child` or `#chart.state`, as in XState. */
+  /** The state to enter, as in XState: `sibling`, `sibling.child`, `.child` or `#chart.state`. */
   readonly target?: string;
   readonly actions?: References;
   readonly reenter?: boolean;
@@ -32,7 +32,7 @@ interface StateConfig {
   readonly invoke?: {
     readonly id: string;
     readonly src: string;
-    // `never`, so that each chart can declare the type of its own context.
+    // The type is `never`, so that each chart can declare the type of its own context.
     readonly input: (args: { readonly context: never }) => unknown;
     readonly onDone: Transitions;
   };
@@ -61,16 +61,19 @@ export type Spawn = (
 interface SpawnArgs<C, E> extends Args<C, E> {
   readonly spawn: Spawn;
 }
-// `never`, so that each parametrised guard and action can declare the type of its parameters.
+// The type is `never`, so that each parametrised guard and action can declare the type of its parameters.
 type Named<A, T> = { readonly [name: string]: (args: A, params: never) => T };
 
 /** A statechart: the configuration that XState's `createMachine` takes, and the functions that it names. */
 export interface Statechart<C extends object, E extends EventObject> {
   readonly config: ChartConfig;
-  /** A copy of the context with changed members. It lists the members one by one, for speed: see `changeThread`. */
+  /**
+   * Makes a copy of the context with changed members. Implementations list the members one by one, which is faster than
+   * a spread: see `changeThread`.
+   */
   change(context: C, change: Partial<C>): C;
   readonly guards: Named<Args<C, E>, boolean>;
-  /** Actions that change the context. Only they may spawn. */
+  /** Actions that change the context. Only these actions may spawn actors. */
   readonly assigns: Named<SpawnArgs<C, E>, Partial<C>>;
   /** Side effects. Each reports its result by sending an event to the actor. */
   readonly effects: Named<ActorArgs<C, E>, void>;
@@ -89,7 +92,7 @@ export type StateValue = string | { readonly [parent: string]: StateValue };
 export type ChartSnapshot<C, O> = Snapshot<O> & {
   readonly value: StateValue;
   readonly context: C;
-  /** XState's own interpreter has an object here; see {@link actorChildren}. */
+  /** The child actors. With XState's own interpreter, this is a plain object; see {@link actorChildren}. */
   readonly children: ChildActors;
 };
 
@@ -458,7 +461,7 @@ function stopChild<C, E>(move: Move<C, E>, id: string): void {
 }
 
 function stopAll<C, E>(move: Move<C, E>): void {
-  // Most actors have no children. Then no iterator is created.
+  // Returns early, so that no iterator is created for the many actors without children.
   if (move.children.size === 0) return;
   for (const id of move.children.names(Infinity)) stopChild(move, id);
 }

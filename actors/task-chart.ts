@@ -60,7 +60,7 @@ export const taskChartConfig = {
       on: {
         DONE: "done",
         INTERRUPTED: "interrupted",
-        // The node function was asked to stop, and stopped by throwing. That does not count as a failure.
+        // The node function was asked to stop, and stopped by throwing, so its error does not count as a failure.
         FAILED: "cancelled",
         RETRY: "cancelled",
       },
@@ -92,7 +92,7 @@ export function taskChart(
 ): Statechart<TaskInput, TaskActorEvent> {
   return {
     config: taskChartConfig,
-    // None of its actions changes the context.
+    // No action of this chart changes the context.
     change: (context) => context,
     guards: {
       isTask: ({ event }) => "output" in event && "task" in event.output,

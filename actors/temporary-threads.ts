@@ -32,7 +32,10 @@ export class TemporaryThreads {
   readonly #deps: Deps;
   readonly #withoutActor: WithoutActor;
   readonly #isStopping: () => boolean;
-  /** By thread: the number of requests that are about to read it, and the callbacks to call when there are none left. */
+  /**
+   * The number of requests that are about to read a thread, and the callbacks to call when there are none left; by
+   * thread key.
+   */
   readonly #pendingReads = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
 
   constructor(deps: Deps, withoutActor: WithoutActor, isStopping: () => boolean) {
@@ -41,7 +44,7 @@ export class TemporaryThreads {
     this.#isStopping = isStopping;
   }
 
-  /** Keeps a thread until the returned function is called. It MUST be called once. */
+  /** Keeps a thread until the returned function is called. The caller MUST call that function exactly once. */
   keep(key: ThreadKey): () => void {
     const name = threadMapKey(key);
     const pending = this.#pendingReads.get(name) ?? { requests: 0, afterwards: [] };
@@ -58,7 +61,7 @@ export class TemporaryThreads {
   runEnded(liveThread: LiveThread, id: string, { run }: RunEnd, isRead: boolean): void {
     const { temporary } = liveThread.record;
     if (temporary === null || liveThread.runs.size > 0) return;
-    // The client of a cancelled run does not come back to read it.
+    // A client that has cancelled its run does not come back to read the run.
     const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
     const remove = () =>
       void this.#withoutActor(liveThread, () => this.remove(liveThread.key, liveThread.record));

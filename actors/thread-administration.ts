@@ -18,17 +18,23 @@ import type { LiveThread } from "./thread/live-thread.ts";
 export interface ThreadAdministrationOwner {
   /** Waits until no other request holds the thread's lock, then runs the work. Until the work is done, no run is admitted. */
   withLock<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
-  /** @throws ServiceError `server.draining` */
+  /**
+   * Refuses the request when the server is shutting down.
+   * @throws ServiceError `server.draining`
+   */
   refuseWhenDraining(): void;
-  /** @throws ServiceError `thread.not_found` */
+  /**
+   * Returns the live thread, and loads it first if it is not in memory.
+   * @throws ServiceError `thread.not_found`
+   */
   wake(key: ThreadKey): Eventually<LiveThread>;
   /** Removes the thread from memory, and deletes or prunes it by `write`. */
   withoutActor(liveThread: LiveThread, write: () => Promise<void>): Promise<void>;
   settled(key: ThreadKey, run: string): Promise<unknown>;
   scheduleTimer(thread: ThreadRecord): void;
   /**
-   * Called when the thread may be deleted: until the returned function is called, each end of one of its runs is
-   * reported together with `isDeleted`, which resolves with whether the thread was deleted.
+   * Called when the thread may be deleted. Until the returned function is called, the end of each of the thread's runs
+   * is reported together with `isDeleted`, which resolves with whether the thread was deleted.
    */
   endsWithThread(key: ThreadKey, isDeleted: Promise<boolean>): () => void;
 }
@@ -140,7 +146,8 @@ export class ThreadAdministration implements ThreadOperations {
       try {
         for (const run of runs) await cancelThreadRun(liveThread, run, "interrupt", null);
       } catch (cause) {
-        // The thread may have become idle, and been removed from memory because too many threads are idle. Then it is loaded again.
+        // The thread may have become idle, and been removed from memory because too many threads are idle. If so, the
+        // loop loads the thread again.
         if (liveThread.alive || liveThread.isBroken) throw cause;
       }
       for (const run of runs) await this.#keeper.settled(key, run);
@@ -165,7 +172,10 @@ export class ThreadAdministration implements ThreadOperations {
   }
 }
 
-/** True when the thread has a run in progress, queued or delayed. Such a run may resume from any checkpoint. */
+/**
+ * True when the thread has a run in progress, queued or delayed. Such a run may resume from any checkpoint, so none may
+ * be pruned.
+ */
 function isInUse({ runs, delayed }: LiveThread): boolean {
   return runs.size > 0 || delayed.size > 0;
 }

@@ -2,8 +2,8 @@ import type { ThreadCreation } from "../src/model/thread.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /**
- * Locks of threads, by name. Only one request at a time creates, changes or deletes a thread. Meanwhile, no run is
- * admitted to the thread.
+ * Locks of threads, by thread key. Only one request at a time creates, changes or deletes a thread. While a thread is
+ * locked, no run is admitted to it.
  */
 export class ThreadLocks {
   readonly #locks = new ReleasingMap<string, Promise<unknown>>();

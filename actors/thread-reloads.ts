@@ -9,7 +9,7 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 const FIRST_DELAY_MS = 1_000;
 /** The longest delay before a later reload, in milliseconds. */
 const MAX_DELAY_MS = 30_000;
-/** Milliseconds after which the failures of a thread are forgotten. */
+/** Milliseconds without a further failure after which the failures of a thread no longer count. */
 const FORGET_MS = 300_000;
 
 interface Deps {
@@ -28,9 +28,9 @@ interface Threads {
 
 interface Reload {
   readonly key: ThreadKey;
-  /** How often the thread was reloaded and failed again. */
+  /** The number of reloads after which the thread failed again. */
   failures: number;
-  /** True when the thread was reloaded here and has not failed since. */
+  /** True when this class has reloaded the thread, and the thread has not failed since. */
   isLoaded: boolean;
   /** Time of the last failure, in milliseconds of the monotonic clock. */
   at: number;
@@ -38,9 +38,9 @@ interface Reload {
 }
 
 /**
- * Reloads threads that failed while they had runs. Waits until the storage accepts writes, and longer the more often a
- * thread has failed. Threads that failed because of the storage are logged together: one line when they fail, and one when
- * they are loaded again.
+ * Reloads threads that failed while they had runs. A reload waits until the storage accepts writes; the more often a
+ * thread has failed, the longer it waits. Threads that failed because of the storage are logged together: one line when
+ * they fail, and one when they are loaded again.
  */
 export class ThreadReloads {
   readonly #deps: Deps;

@@ -30,7 +30,7 @@ import type { RunWithLostEnd } from "../src/ports/lost-run-ends.ts";
 import type { ActorMetrics } from "./run-totals.ts";
 import type { Interpreter } from "./statechart-interpreter.ts";
 
-/** A run that a client requests. */
+/** A run that a client requests, before it is admitted. */
 export interface RunDraft {
   readonly run_id: string;
   readonly assistant_id: string;
@@ -39,9 +39,12 @@ export interface RunDraft {
   readonly kwargs: RunKwargs;
   readonly multitask_strategy: MultitaskStrategy;
   readonly origin: RunOrigin;
-  /** Members of the run's config to store in the thread's record, for people to see; undefined: none. */
+  /** The members of the run's config to store in the thread's record, where clients can read them; undefined: none. */
   readonly config?: JsonObject;
-  /** How to create the thread, in the same append, if it does not exist. Without it, the thread must exist. */
+  /**
+   * The settings of the thread to create, in the same append, if it does not exist. If they are absent, the thread must
+   * exist.
+   */
   readonly create?: ThreadCreation;
   /** Milliseconds after which the run may start; undefined: no delay. */
   readonly delay?: number;
@@ -70,7 +73,9 @@ export interface ThreadDraft {
   /** The supersteps that make the thread's first state; absent: it has no state. `graph_id` in the metadata names the graph. */
   readonly supersteps?: UpdateDraft["supersteps"];
   readonly ttl?: ThreadLifetime | null;
-  /** What to do when the thread exists: `raise` throws `thread.exists`, `do_nothing` returns it unchanged. */
+  /**
+   * The behaviour when the thread exists: `raise` throws `thread.exists`, `do_nothing` returns the thread unchanged.
+   */
   readonly if_exists: "raise" | "do_nothing";
   /** Decides whether `do_nothing` may return the existing thread; absent: it may. */
   readonly permits?: Permits;
@@ -92,7 +97,7 @@ export interface RunEnd {
    * `waiting`: the interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause.
    */
   readonly left?: { readonly values: JsonObject; readonly waiting: readonly Interrupt[] | null };
-  /** Set when the run ended while its thread was being deleted: resolves with whether the thread was deleted. */
+  /** Present if the run ended while its thread was being deleted. Resolves with whether the thread was deleted. */
   readonly isThreadDeleted?: Promise<boolean>;
 }
 
@@ -124,8 +129,9 @@ export interface ThreadOperations {
 }
 
 /**
- * How a run without a stored end was ended: with this status, or `forgotten` because it had been rolled back.
- * Undefined: it was left as it is, because it has ended by now or is still queued.
+ * The outcome of restoring the end of a run whose end was missing in storage. A status: the run was ended with this
+ * status. `forgotten`: the run had been rolled back, so it was deleted. Undefined: nothing was changed, because the run
+ * has ended by now or is still queued.
  */
 export type RestoredEnd = TerminalStatus | "forgotten" | undefined;
 
@@ -169,7 +175,7 @@ export interface ThreadSystem {
    * unknown or was rolled back. Loads no thread.
    */
   settled(key: ThreadKey, run: string): Promise<RunRecord | undefined>;
-  /** Like {@link settled}, but also gives the final state of the run, if it is known. */
+  /** Like {@link settled}, but also gives the final state of the run, if this process has just ended the run. */
   ended(key: ThreadKey, run: string): Promise<RunEnd>;
   /**
    * Cancels a run. Resolves when the request is stored, or at once when the run has ended. `reason` is stored with the
@@ -183,15 +189,16 @@ export interface ThreadSystem {
    */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /**
-   * Deletes a run that has ended, with its events and its checkpoints. If the run made the thread's latest checkpoint, the
-   * thread returns to the checkpoint before the run. Resolves when the change is stored.
-   * @throws ServiceError `run.not_found`, `run.conflict` (it has not ended), `thread.busy` (another is in progress)
+   * Deletes a run that has ended, with its events and its checkpoints. If the run made the thread's latest checkpoint,
+   * the thread returns to the checkpoint before the run. Resolves when the change is stored.
+   * @throws ServiceError `run.not_found`, `run.conflict` if the run has not ended, `thread.busy` if another run is in
+   *   progress
    */
   forget(key: ThreadKey, run: string): Promise<void>;
   /**
-   * Keeps the thread, if it is temporary, until the returned function is called. For a request that is going to read
-   * the run, but has to read other data first. When the returned function is called, the thread is deleted as if the
-   * run had just ended.
+   * Keeps the thread, if it is temporary, until the returned function is called. A request calls this when it has to
+   * read other data before it reads the run. When the returned function is called, the thread is deleted as if the run
+   * had just ended.
    */
   keepTemporary(key: ThreadKey): () => void;
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
@@ -218,10 +225,13 @@ export interface ThreadSystem {
   onRunEnd(listener: (key: ThreadKey, run: RunRecord) => void): void;
   /** Ends a run whose record has no end although no thread lists the run. Resolves with its outcome when the end is stored. */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
-  /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the unended runs: the next start continues them. */
+  /**
+   * Stops the work of the system. Refuses new runs, and waits up to `ms` milliseconds for running supersteps. Then it
+   * marks the unended runs as parked, so that the next start continues them.
+   */
   drain(ms: number): Promise<void>;
   readonly counts: { readonly live: number; readonly busy: number };
-  /** All metrics, for periodic readers. */
+  /** All metrics of the actor system, for code that reads them periodically. */
   readonly figures: ActorMetrics;
 }
 
@@ -260,13 +270,16 @@ export interface SystemLimits {
   readonly maxIdleBytes: number;
   /** A state or an input of this many bytes or more counts as large. */
   readonly largeState: number;
-  /** When the large states and inputs of runs in progress take this many bytes, further large runs wait. A single run may exceed it. */
+  /**
+   * The most bytes of the large states and inputs of runs in progress. When it is reached, further large runs wait. A
+   * single run may exceed it.
+   */
   readonly maxStateBytes: number;
   /** Milliseconds that a temporary thread is kept for readers that have not reached the run's end or may come back. */
   readonly linger: number;
   /** Milliseconds in which a cancelled task may stop by itself. */
   readonly grace: number;
-  /** The number of attempts that a run may have. */
+  /** The most attempts of a run. */
   readonly attempts: number;
   /** Milliseconds that an attempt of a run may take, if the run itself sets no limit; Infinity: no limit. */
   readonly timeout: number;

@@ -63,17 +63,20 @@ const DEFAULT_BODY = 16 * 1024 * 1024;
 const DEFAULT_DRAIN = 5_000;
 
 /**
- * Builds a server from its parts, continues the unfinished work of an earlier one, and opens the transport.
- * @throws ServiceError `config.invalid`, `graph.invalid`, `storage.locked`, `storage.version`, `storage.unavailable`, `server.address`
+ * Builds a server from its parts, continues the unfinished work of an earlier server on the same data, and opens the
+ * transport.
+ * @throws ServiceError `config.invalid`, `graph.invalid`, `storage.locked`, `storage.version`, `storage.unavailable`,
+ *   `server.address`
  */
 export function createApp(options: AppOptions = {}): Promise<App> {
-  // A pending promise does not keep the process alive, nor do the scheduler's timers, which are unref'ed.
+  // Keeps the process alive until the server is open: a pending promise does not, and the scheduler's timers are
+  // unref'ed.
   return keepAliveDuring(openWithSdkLogger(options));
 }
 
 /**
- * Like {@link createApp}, for one of several processes that share a port. Each process has the data of one shard, and
- * takes requests for all shards.
+ * Builds a server as {@link createApp} does, but for one of several processes that share a port. Each process has the
+ * data of one shard, and takes requests for all shards.
  */
 export function createShardApp(options: AppOptions, place: ShardPlace): Promise<App> {
   return keepAliveDuring(openWithSdkLogger(options, place));
@@ -100,7 +103,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     logger = silentLogger,
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
-  /** Aborted at the end of a stop, before connections are closed. */
+  /** Aborted near the end of the shutdown, before connections are closed. */
   const stop = new AbortController();
   const auth = await setUpAuth(options.auth, config, { clock, random, scheduler, logger, stop: stop.signal });
   const users = auth && { auth, studioUser: config?.auth?.studioUser ?? true };
@@ -124,7 +127,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
   const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
     registry.replace(graphs);
-    // All hosted graphs come from the loader, and it makes only `LoadedLangGraph` objects.
+    // This cast is safe: all hosted graphs come from the loader, which makes only `LoadedLangGraph` objects.
     served = langGraphs as ReadonlyMap<string, LoadedLangGraph>;
   };
   replaceGraphs(
@@ -135,7 +138,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       ...given.langGraphs,
     ]),
   );
-  // LangGraph.js graphs may still be added by `replaceGraphs`.
+  // LangGraph.js graphs may still be added by `replaceGraphs`, so a server without graphs is only a warning.
   if (registry.names().length === 0 && served.size === 0)
     logger.warn("no graph is served, so no run can start: createApp takes them as graphs, or in a config");
   for (const warning of versionWarnings(served.values())) logger.warn(warning);
@@ -184,7 +187,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       (count) => random.bytes(count),
     );
     const ids = createShardIds(anyId, place?.count ?? storages.length, place?.number);
-    // This module is loaded only if there are several processes, because it loads the library of WebSockets too.
+    // The module is loaded only if there are several processes, because it also loads the WebSocket library.
     const process =
       place &&
       new (await import("./app/shard-links.ts")).ShardLinks({
@@ -236,7 +239,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     const own = serviceOfShards(shards);
     const ownOf = auth && createUserServices({ service: own, authorizer: auth, engine, newId: ids.newId });
     const serviceOf = process && ownOf ? (user: AuthUser) => process.serviceOf(ownOf(user), user) : ownOf;
-    /** What another process may call, on behalf of a client. */
+    /** The parts of this process that another process may call on behalf of a client. */
     const partsOf = ({ user }: KnownClient): Omit<CalledParts, "metrics"> => {
       const { threads, runs, crons, webhooks, inspection, assistants } = user && ownOf ? ownOf(user) : own;
       return { threads, runs, crons, webhooks, inspection, assistants, items: ownItems };
@@ -280,7 +283,8 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     front.start();
 
     const shut = async (ms: number): Promise<void> => {
-      // Keeps the process alive during the stop: once nothing listens and nobody is connected, it would end halfway.
+      // Keeps the process alive during the shutdown. Otherwise Node would end it halfway, as soon as nothing listens
+      // and nobody is connected.
       const release = keepProcessAlive();
       try {
         front.startDraining();
@@ -318,7 +322,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   }
 }
 
-/** With one shard, calls go to its service directly. */
+/** The service of all shards. With one shard, it is that shard's own service. */
 function serviceOfShards(shards: readonly Shard[]): ServerService {
   const services = shards.map(({ service }) => service);
   const [only] = services;
@@ -345,7 +349,8 @@ function accessOptions(options: AppOptions, config: Config | undefined): AccessO
 const HEAP_SHARE = 1 / 8;
 
 /**
- * With several tenants, none may fill the queue alone, unless the configuration allows it. `heap`: the largest size of the heap, in bytes.
+ * The limits of the actor system, with defaults. With several tenants, no tenant may fill the queue alone, unless the
+ * configuration allows it. `heap`: the largest size of the heap, in bytes.
  */
 function limitsOf(given: Partial<SystemLimits>, hasTenants: boolean, heap: number): SystemLimits {
   const share = (bytes: number) => Math.min(bytes, Math.floor(heap * HEAP_SHARE));

@@ -7,7 +7,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import { ShownGraph } from "./graph-view.ts";
 import { shownEvent, shownState } from "./shown-values.ts";
 
-/** What the inspector has already been shown of an actor. */
+/** The state of an actor as the inspector was last shown it. */
 interface ShownSoFar {
   readonly shown: InspectedActor;
   /** The last snapshot shown. Snapshots are immutable, so comparing references is enough. */
@@ -64,7 +64,8 @@ export class InspectionHook {
         this.#catchUp(event.actorRef as AnyActorRef);
       } else if (event.type === "@xstate.event") {
         const actor = event.actorRef as AnyActorRef;
-        // The first event of a child actor names the parent as its source. That is how the parent is learned.
+        // XState sends the first event of a child actor in the name of its parent. From this event, the hook learns which actor
+        // is the parent.
         if (event.event.type === "xstate.init" && event.sourceRef !== undefined)
           this.#parents.set(actor, event.sourceRef as AnyActorRef);
         const source = (event.sourceRef as AnyActorRef | undefined) ?? sayer(event.event, actor);

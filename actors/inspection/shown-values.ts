@@ -5,7 +5,8 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { InspectedEvent, InspectedState, InspectedStateValue } from "../../src/ports/inspector.ts";
 
 /**
- * The most entries of a list, or children, that are shown. A run may have thousands of tasks, and is shown after each.
+ * The most entries of a list, or children, that are shown. A run may have thousands of tasks, and is shown after each
+ * task, so longer lists would be slow.
  */
 const MAX_ENTRIES = 20;
 const MAX_TEXT_CHARACTERS = 500;
@@ -36,7 +37,7 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
     if (value instanceof ChildActors) shown[name] = cut([...value.names(MAX_ENTRIES)], value.size);
     else shown[name] = Array.isArray(value) ? firstEntries(value) : value;
   }
-  // The actor's context has the internal name of the thread, which includes the tenant.
+  // Shows the thread's id instead of the name in the actor's context, which is internal and includes the tenant.
   shown["thread"] = thread;
   return shown;
 }
@@ -62,7 +63,7 @@ function named(item: unknown): JsonObject {
 /** The part of an event that is shown: its plain members. */
 export function shownEvent(event: { readonly type: string }): InspectedEvent {
   const { type } = event;
-  // The input of the init event is in the actor's context too.
+  // The input of the init event is left out, because the actor's context contains it too.
   if (type === "xstate.init") return { type };
   const shown: { type: string; [name: string]: unknown } = { type };
   for (const [name, value] of Object.entries(event) as [string, unknown][]) {

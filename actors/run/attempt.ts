@@ -31,13 +31,13 @@ import { mayReportTokens, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
- * When fewer than this many unused ids are left below the event mark (`RunRecord.event_mark`), the mark is raised, so
- * that the new mark is stored in time.
+ * The number of unused event ids below the event mark (`RunRecord.event_mark`) at which the mark is raised. It leaves
+ * enough ids to use until the new mark is stored.
  */
 const HEADROOM = 1_024;
 /**
- * Stands for the id of an event that is not known yet. The facts for which it is used begin no message, so no other
- * fact refers to it.
+ * The event id for facts whose ids are not known yet. It is never looked up: only a fact that begins a message is
+ * referred to by its event id, and these facts begin no message.
  */
 const NO_EVENT = -1;
 /** The number of node errors that an attempt remembers as logged. */
@@ -59,12 +59,16 @@ export class Attempt {
   /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
   readonly #atExit: boolean;
   readonly pending: PendingCommit;
-  /** Null until a fact reports a message: most runs of native graphs never do. */
+  /**
+   * Counts the tokens of the run. Created with the first message, because most runs of Heddle's own graphs have no
+   * messages.
+   */
   #usage: UsageTotals | null = null;
   #flushing = false;
   /**
-   * The task writes that this run may change at checkpoints of earlier runs, as they were before this run, by
-   * checkpoint id. An entry is removed when the run's record contains these writes.
+   * Copies of task writes from before this run, by checkpoint id. A run may change the writes at an earlier run's
+   * checkpoint from which it starts; a rollback restores them from these copies. An entry is removed once the run's
+   * record contains its writes.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   /** Resolves when no write of the attempt is in flight. */
@@ -74,7 +78,7 @@ export class Attempt {
   #alive = true;
   /** True when the run has ended and its end is being stored. */
   #closing = false;
-  /** The event mark of the run's record. */
+  /** The `event_mark` of the run's record: the event ids of this attempt are below this number. */
   #mark: number;
   /** Cancels the timer of the run's time limit. */
   #timer: Cancel | null = null;
@@ -117,7 +121,7 @@ export class Attempt {
     return (this.#mailbox ??= new QueuedMachineEvents(this));
   }
 
-  /** The run's record with the tokens so far. */
+  /** The run's record, with the token counts so far. */
   withUsage(): RunRecord {
     return this.#usage?.takeChange() === true ? changeRun(this.run, { usage: this.#usage.list() }) : this.run;
   }
@@ -142,7 +146,8 @@ export class Attempt {
 
   /** Remembers that the host has logged this error of a node. */
   noteLogged(error: PlainError): void {
-    // So many errors only occur when the graph catches them. The worst case is that the error of the run is logged twice.
+    // An attempt has this many errors only if the graph catches them. Beyond the limit, the worst case is that the
+    // error of the run is logged twice.
     if ((this.#logged ??= []).length < MAX_LOGGED) this.#logged.push(error);
   }
 
@@ -165,7 +170,7 @@ export class Attempt {
   }
 
   #closed(stop: StopReason | null): void {
-    // The run may have been parked in the meantime.
+    // The shutdown may have parked the run in the meantime, so that the next start continues it.
     if (!this.alive) return;
     const cut = stop === "interrupt" ? partialStep(this.root) : null;
     if (cut !== null) this.root.applyStep(cut);
@@ -182,7 +187,7 @@ export class Attempt {
   noteStartPosition({ head, writes }: Position): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
-    // An earlier attempt recorded these writes before it changed anything there.
+    // An earlier attempt of this run recorded these writes before it changed them.
     if (run.base_writes?.some(({ checkpoint }) => checkpoint === head.id)) return;
     (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
   }
@@ -337,7 +342,10 @@ export class Attempt {
     return [noted];
   }
 
-  /** Takes all pending writes (with `eventsAlone`: only their facts), and the log's next chunk, which includes these facts. */
+  /**
+   * Takes everything that is pending, to store it in one append: checkpoints, task writes, and the log's next chunk of
+   * events. With `eventsAlone`, takes only the events.
+   */
   takePending(eventsAlone: boolean) {
     const { checkpoints, writes, emissions, taken } = this.pending.takeAll(eventsAlone);
     for (const { fact } of emissions) this.#countUsage(fact, NO_EVENT);
@@ -348,7 +356,10 @@ export class Attempt {
     if (mayReportTokens(fact)) (this.#usage ??= new UsageTotals(this.run.usage)).add(fact, event);
   }
 
-  /** Emits a fact from a node. Pending emissions go first, so that the log keeps the order of events. */
+  /**
+   * Emits a fact from a node to the log. Pending facts are flushed first, so that the log keeps the order of events.
+   * Returns the id of the fact's event; -1 if the attempt is over.
+   */
   emit(fact: Fact): number {
     if (!this.alive) return -1;
     if (this.pending.emissions.length > 0) this.flushNow();

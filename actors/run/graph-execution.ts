@@ -11,7 +11,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import type { Attempt } from "./attempt.ts";
 import { TaskRunner } from "./task-runner.ts";
 
-/** What differs between the execution of the root graph and of a subgraph: how it starts and ends. */
+/** The differences between the execution of the root graph and of a subgraph: how it starts and ends. */
 export interface GraphParent {
   readonly ns: string;
   position(): Eventually<Position>;
@@ -131,9 +131,9 @@ export class GraphExecution {
   /** Computes the next step, while the result of the last one is being stored. */
   next(): void {
     if (this.failure !== null) return this.#failed();
-    // The server is stopping: the tasks of the last step were not started, so the run pauses. The engine is called all
-    // the same. In a LangGraph.js graph, `apply` waits for the results of these tasks, which never come; but if the
-    // graph ends instead, its end is still planned.
+    // The server is stopping: the tasks of the last step were not started, so the run pauses. The engine is still asked
+    // for the next step, because the graph may end instead, and its end is then planned. In a LangGraph.js graph that
+    // does not end, `apply` waits for the results of these tasks, which never come.
     if (this.#isPaused) {
       this.attempt.flushSoon();
       this.#pause();
@@ -187,8 +187,8 @@ export class GraphExecution {
     if (step.plan.kind === "failed") this.failure = step.plan.error;
     else this.hasEntered = true;
     const { pending } = this.attempt;
-    // False for a step that was cut short by a stop: its tasks, and the writes of their subgraphs, are kept for the run
-    // that continues it.
+    // `closed` is false for a step that was cut short by a stop. The tasks of such a step, and the writes of their
+    // subgraphs, are kept for the run that continues it.
     const closed = step.plan.kind !== "done" || step.checkpoints.at(-1)?.next.length === 0;
     pending.addCheckpoints(this.origin.ns, step.checkpoints, closed);
     for (const writes of step.writes) pending.addWrites(writes);

@@ -6,9 +6,9 @@ import { combineChanges } from "../../src/graph/superstep.ts";
 /** Checkpoints, writes and emissions of an attempt that wait for the next append. */
 export class PendingCommit {
   emissions: Emission[] = [];
-  /** Queued runs that end with these checkpoints. */
+  /** Ids of queued runs whose events these checkpoints include. The runs end when the checkpoints are stored. */
   taken: string[] = [];
-  /** True: only the latest checkpoint of each graph is stored, with the changes of all checkpoints before it. */
+  /** Whether only the latest checkpoint of each graph is stored, with the changes of all checkpoints before it. */
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
   readonly #writes = new SmallMap<string, TaskWrites>();
@@ -80,8 +80,8 @@ export class PendingCommit {
   }
 
   /**
-   * Takes everything that is pending. With `eventsAlone`, takes only the events; the states that they show are then
-   * stored within them.
+   * Takes everything that is pending. With `eventsAlone`, takes only the events. Each event then contains the state
+   * that it shows, because the checkpoint with this state is not stored yet.
    */
   takeAll(eventsAlone: boolean) {
     const emissions = this.#merge ? this.emissions.map(inline) : this.emissions;
@@ -101,7 +101,7 @@ function isWithin(ns: string, above: string): boolean {
   return ns === above || ns.startsWith(`${above}|`);
 }
 
-/** Puts the state into a fact whose checkpoint is not stored. */
+/** Copies the state into a fact, because the checkpoint that the fact refers to is not stored. */
 function inline({ fact, values, head }: Emission): Emission {
   if (values === undefined || (fact.t !== "checkpoint" && fact.t !== "interrupt")) return { fact };
   if (head === undefined) return { fact: { ...fact, inline: { values } }, values };

@@ -2,7 +2,10 @@ import type { MachineMailbox, WaitingEvent } from "../../src/model/mailbox.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Attempt } from "./attempt.ts";
 
-/** The mailbox of an attempt: the events of the runs that are queued behind its own. */
+/**
+ * The mailbox of an attempt: the machine events of the runs that wait in the thread's queue behind the attempt's own
+ * run.
+ */
 export class QueuedMachineEvents implements MachineMailbox {
   readonly #attempt: Attempt;
   readonly #watching = new Set<() => void>();

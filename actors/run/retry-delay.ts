@@ -1,6 +1,6 @@
 import type { Backoff, NodeCall, TaskOutcome } from "../../src/ports/engine.ts";
 
-/** The backoff of a retry policy that sets none. */
+/** The backoff of a retry policy that sets none. `initial` and `max` are in milliseconds. */
 const DEFAULT: Backoff = { initial: 500, factor: 2, max: 128_000, jitter: true };
 
 /**

@@ -5,8 +5,8 @@ import { andThen } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
 /**
- * The writes at a checkpoint, with an empty entry for each planned task that has no writes. So the result has an entry
- * for each task whose writes a run can change at the checkpoint.
+ * The writes at a checkpoint, with an empty entry for each planned task that has no writes. The result has an entry for
+ * each task whose writes a run can change at the checkpoint.
  */
 export function writesAt(head: CheckpointHead, writes: readonly TaskWrites[]): readonly TaskWrites[] {
   const left = new Set(writes.map(({ task }) => task));
@@ -43,8 +43,8 @@ export function takeWritesToRestore(
 }
 
 /**
- * The writes to restore when a run is rolled back, in the root graph and in subgraphs: the writes that the run has
- * recorded, and empty entries for tasks that had no writes before the run and have some now.
+ * The writes to restore when a run is rolled back, in the root graph and in subgraphs. They are the earlier writes in
+ * the run's record, and empty entries for tasks that had no writes before the run and have some now.
  */
 export async function writesBeforeRun(
   liveThread: LiveThread,

@@ -14,7 +14,6 @@ interface RunContext {
   readonly stop: StopReason | null;
   /** The actors of the step's tasks that have not ended, by the ids of the tasks. */
   readonly waiting: ChildActors;
-  /** Tasks of the planned step. */
   readonly planned: readonly TaskName[];
   readonly status: TerminalStatus | null;
   readonly rest: SettledState;

@@ -19,7 +19,10 @@ import type { Attempt } from "./attempt.ts";
 import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
 import { timeLimitOf } from "./time-limit.ts";
 
-/** How many event numbers of the thread the end of a run takes: one, for the event `run_done` of thread streams. */
+/**
+ * The number of the thread's event numbers that the end of a run takes: one, for the event `run_done` of thread
+ * streams.
+ */
 const EVENTS_PER_RUN_END = 1;
 
 interface Verdict {

@@ -15,7 +15,7 @@ export class SubgraphParent implements GraphParent {
   readonly ns: string;
   readonly #above: GraphExecution;
   readonly #call: NodeCall;
-  /** The position that the task's previous attempt reached. */
+  /** The position that the subgraph reached in the task's previous attempt; undefined: there is none. */
   readonly #before: Position | undefined;
   readonly #ended: OnSubgraphEnd;
   readonly #inner: Subgraph;

@@ -7,7 +7,7 @@ import type { GraphExecution } from "./graph-execution.ts";
 import { taskRetryDelay } from "./retry-delay.ts";
 import { RunningTask, sendOutcome, withSteps } from "./running-task.ts";
 
-/** Called when a subgraph that is a task's node ends. `stopped`: it was aborted. */
+/** Called when a subgraph that is a task's node ends. `stopped`: whether the subgraph was aborted. */
 export type OnSubgraphEnd = (outcome: TaskOutcome, stopped: boolean) => void;
 
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
@@ -17,8 +17,8 @@ export class TaskRunner {
   readonly #graph: GraphExecution;
   readonly #running = new SmallMap<string, RunningTask>();
   /**
-   * For a task of a graph that another task's node function calls: the id of that other task, by the id of the called
-   * graph's task.
+   * The calling task of each task of a called graph, by the id of the called graph's task. A graph is called when a
+   * node function of another task runs it.
    */
   #parents: Map<string, string> | undefined;
   /** Ids of tasks whose node functions have ended but whose outcome the engine has not settled yet. */
@@ -183,9 +183,10 @@ export class TaskRunner {
     // added. The writes of a graph that plans its own steps (LangGraph.js) already contain them.
     graph.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
     if (kind === "failed") graph.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
-    // While other tasks run, the result of this one is stored now, so that it is kept even if they, or the server,
-    // fail. The result of the last task is stored in the append of the step: in this turn of the event loop or, for a
-    // graph that plans its own steps (LangGraph.js), as soon as the engine has planned the next step.
+    // While other tasks run, the result of this task is stored now, so that it is kept even if another task or the
+    // server fails. The result of the last task is stored in the append of the step. That append follows in this turn
+    // of the event loop or, for a graph that plans its own steps (LangGraph.js), as soon as the engine has planned the
+    // next step.
     if (!later || this.#running.size > 0) graph.attempt.flushSoon();
     sendOutcome(self, { type: answers[kind] });
     if (graph.liveThread.owner.draining) graph.attempt.checkHalted();
@@ -196,7 +197,6 @@ export class TaskRunner {
     inner.revoke();
   }
 
-  /** Aborts the signal of every node function. */
   abort(reason: string): void {
     for (const live of this.#running.values()) live.abort(new DOMException(reason, "AbortError"));
   }

@@ -32,12 +32,12 @@ export class UsageTotals {
   readonly #streamed = new Map<number, string>();
   #hasChanged = false;
 
-  /** @param earlier the totals of earlier attempts */
+  /** Starts from the totals of the run's earlier attempts; null: there are none. */
   constructor(earlier: readonly ModelUsage[] | null) {
     this.#totals = [...(earlier ?? [])];
   }
 
-  /** Takes a fact, whose first event has the id `event`. */
+  /** Counts the tokens that a fact reports. `event`: the id of the fact's first event. */
   add(fact: Fact, event: number): void {
     switch (fact.t) {
       case "message":
@@ -73,7 +73,6 @@ export class UsageTotals {
     return hasChanged;
   }
 
-  /** The totals so far; null when there are none. */
   list(): readonly ModelUsage[] | null {
     const totals = [...this.#totals];
     for (const message of this.#messages.values()) addTo(totals, message);

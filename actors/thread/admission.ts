@@ -50,7 +50,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   // A delayed run does not start now, and is not checked against the thread's state, which may differ when it starts.
   const rests = decision.kind === "start" && due === null;
   const ahead = runsBefore(liveThread, decision);
-  // True if the state from which the run will start is known. It is already known while the end of a run is being stored.
+  // True if the state from which the run will start is known. It is known even while the end of the previous run is
+  // being stored, because `active` is null by then.
   const isKnown = due === null && liveThread.record.active === null && ahead.length === 0;
   const { interrupts, checkpoint, rest } = liveThread.record;
   const unfinished = rest === "interrupted" || rest === "error";

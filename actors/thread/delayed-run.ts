@@ -102,7 +102,8 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
   if (actor === undefined || !liveThread.alive) throw threadUnavailable();
   const run = liveThread.delayed.get(id);
   if (run === undefined) {
-    // The run was cancelled in the meantime. Until that is stored, each lookup of due runs would find it again.
+    // The run was cancelled in the meantime. Until the cancellation is stored, each lookup of due runs would find the
+    // run again.
     await liveThread.lastWrite;
     return false;
   }

@@ -8,10 +8,9 @@ import { writesBeforeRun, interruptsByTask } from "../run/rollback-writes.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
-/** How many checkpoints are read at a time. */
 const CHECKPOINTS_PER_READ = 64;
 
-/** What the thread's record says after the run was deleted. */
+/** The members of the thread's record that change when the run is deleted. */
 interface StatusWithoutRun {
   readonly checkpoint: string | null;
   readonly rest: "interrupted" | "idle";

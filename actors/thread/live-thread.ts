@@ -27,7 +27,7 @@ export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
 export interface LiveThreadOwner {
   /** True when the server is stopping: then no run goes beyond its current superstep. */
   readonly draining: boolean;
-  /** Decides which run may start. */
+  /** Decides which run may start, by giving slots to runs. */
   readonly limiter: ConcurrencyLimiter;
   readonly runningStates: RunMemoryBudget;
   /** Runs that are about to begin. */
@@ -87,7 +87,10 @@ export class LiveThread {
   inFlight = 0;
   /** Resolves when the last write in flight has ended, stored or not. */
   lastWrite: Promise<void> | undefined;
-  /** The number of requests that are about to use this object: until then it must not be removed from memory. */
+  /**
+   * The number of requests that are about to use this object. While it is above 0, the object must not be removed from
+   * memory.
+   */
   claims = 0;
   /** The thread's entry in the list of idle threads; null while it is busy. */
   idleEntry: IdleEntry<LiveThread> | null = null;

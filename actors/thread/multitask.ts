@@ -2,7 +2,7 @@ import type { CancelAction, MultitaskStrategy, StopReason } from "../../src/mode
 
 /** The situation of a thread when a run is requested. */
 export type ThreadSituation =
-  /** Nothing runs or waits. */
+  /** No run is in progress, and none waits. */
   | "resting"
   /** A run is in progress, or about to be, and can still be stopped. */
   | "working"
@@ -17,7 +17,7 @@ export type MultitaskDecision =
   /** The run waits behind all others. */
   | { readonly kind: "queue" }
   /**
-   * The run starts next. Every waiting run is ended by `action`; with `active`, the run in progress is too. A run that
+   * The run starts next. Every waiting run is ended by `action`, and with `active` also the run in progress. A run that
    * has already ended by itself keeps its end.
    */
   | { readonly kind: "supersede"; readonly action: CancelAction; readonly active: boolean };
@@ -43,7 +43,7 @@ export function decideMultitask(
   }
 }
 
-/** How a new run with this strategy ends the runs that wait before it; null: it does not end them. */
+/** The action by which a new run with this strategy ends the runs that wait before it; null: it does not end them. */
 export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | null {
   switch (strategy) {
     case "reject":
@@ -55,7 +55,10 @@ export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | 
   }
 }
 
-/** Which of two requests to stop a run counts: the earlier one, except that a rollback always wins, because it undoes more. */
+/**
+ * Decides which of two requests to stop a run counts: the earlier one, except that a rollback always wins, because it
+ * undoes more.
+ */
 export function strongerStop<S extends StopReason>(one: S | null, other: S): S {
   return one === null || other === "rollback" ? other : one;
 }

@@ -7,7 +7,7 @@ import { isSameTimer, timersWith } from "../../src/model/machine-timer.ts";
 import type { RunDraft } from "../thread-system.ts";
 import type { MultitaskDecision } from "./multitask.ts";
 
-/** How many event ids an attempt may use before its event mark has to be raised in a synced append. */
+/** The number of event ids that an attempt may use before its event mark has to be raised in a synced append. */
 export const EVENT_MARK_STEP = 65_536;
 
 /** The record of a new run. `due`: for a delayed run, the epoch milliseconds at which it may start. */
@@ -17,7 +17,8 @@ export function newRun(
   now: number,
   due: number | null = null,
 ): RunRecord {
-  // The members are listed one by one, because a spread followed by new members costs 10 us here.
+  // The members are listed one by one, because a spread followed by new members would take 10 us of CPU time for each
+  // run.
   return {
     run_id: draft.run_id,
     thread_id: thread.thread_id,
@@ -128,8 +129,8 @@ export function afterStart(
 }
 
 /**
- * The run's record after a step was stored. Resets the count of failed attempts, because only consecutive attempts without
- * a stored step count.
+ * The run's record after a step was stored. The earlier attempts no longer count against the limit of attempts, because
+ * the limit is for attempts in a row without a stored step.
  */
 export function afterProgress(run: RunRecord): RunRecord {
   return run.attempt - run.parked > 1 ? changeRun(run, { parked: run.attempt - 1 }) : run;

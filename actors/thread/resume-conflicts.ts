@@ -50,7 +50,8 @@ function unanswered(openIds: ReadonlySet<string>, ahead: readonly RunRecord[]): 
     if (!isAnswer) continue;
     const ids = answersById(command.resume)?.keys();
     if (ids !== undefined) for (const id of ids) left.delete(id);
-    // With several open interrupts, an answer without an id is ambiguous and fails.
+    // An answer without an id answers the only open interrupt. If several are open, such an answer is ambiguous and
+    // fails, so it answers none.
     else if (left.size === 1) left.clear();
   }
   return left;

@@ -42,7 +42,7 @@ export function prepareAttempt(
   return { thread: next.thread, run: next.run, events, attempt };
 }
 
-/** Further changes in the append of an admission. */
+/** Changes that are stored in the append of an admission, in addition to the thread and the new run. */
 export type AdmissionExtras = Partial<Pick<AppendChange, "runs" | "forget" | "outbox" | "once">>;
 
 /** An attempt whose start is being stored. */
@@ -78,9 +78,9 @@ export function storeStart(
 }
 
 /**
- * Begins a run whose start is stored: its first event is published at once, and its nodes start in a later turn of the
- * event loop. So a request that arrives in between, such as a cancellation, reaches the statechart first. `starts`: the
- * queue in which the run waits to begin; by default, the queue of all runs.
+ * Begins a run whose start is stored. The run's first event is published at once; its nodes start in a later turn of
+ * the event loop, so that a request that arrives in between, such as a cancellation, reaches the statechart first.
+ * `starts`: the queue in which the run waits to begin; by default, the queue of all runs.
  */
 export function beginAttempt(
   liveThread: LiveThread,
@@ -140,7 +140,7 @@ function limitAttempts(
   const ended = tries === 1 ? "1 attempt" : `${tries} attempts in a row`;
   const why =
     "the server ended (killed, out of memory, or process.exit in a node), or the step could not be stored";
-  // The first words are those of LangGraph's own server, which clients may look for.
+  // The message begins with the words of LangGraph's own server, because clients may look for them.
   const message = `Run ${run_id} exceeded max attempts (runs.max_attempts): ${ended} ended before a step was stored: ${why}; the server's log says which`;
   const error = { error: "Error", message };
   // The first step runs the user's reducers and edges. If these have crashed the process again and again, the run has to

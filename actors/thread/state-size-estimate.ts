@@ -10,7 +10,10 @@ export class StateSizeEstimate {
   readonly #large: number;
   /** The bytes at the last measurement. While `#isExact` is false, the stored size. */
   #measured = 0;
-  /** The bytes of the changes since then. A change may replace other data, so this is an upper bound of the growth. */
+  /**
+   * The bytes of the changes since the last measurement. A change may replace other data, so this is an upper bound of
+   * the growth.
+   */
   #grown = 0;
   #isExact: boolean;
 
@@ -36,7 +39,6 @@ export class StateSizeEstimate {
     return !this.#isExact || (this.isLarge && this.#grown >= this.#measured * GROWTH);
   }
 
-  /** Adds the bytes of a change of the state. */
   grow(bytes: number): void {
     this.#grown += bytes;
   }
@@ -49,10 +51,10 @@ export class StateSizeEstimate {
   }
 
   /**
-   * The number of bytes to store with the thread, given `before`, the number that is stored now. It is the size of the
-   * thread's largest state, because a run may start from any of its checkpoints. As long as no state was large, it is
-   * the size of the latest state instead: the sizes of small states are added up and not measured, so they may be too
-   * high.
+   * The number of bytes to store in the thread's record. `before`: the number that is stored there now. If one of the
+   * thread's states was large, the result is the size of the largest one, because a run may start from any of the
+   * thread's checkpoints. Otherwise it is the size of the latest state: small states are not measured, and their sizes,
+   * which are sums of changes, may be too high.
    */
   toStore(before: number | null): number | null {
     if (before === null && !this.#isExact) return null;

@@ -10,11 +10,9 @@ import { interruptsAfter, writesWithoutInterrupts } from "./subgraph-interrupt-r
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
-/** The result of computing supersteps. */
 interface Updated {
   readonly checkpoints: readonly NewCheckpoint[];
   readonly position: Position;
-  /** The last checkpoint. */
   readonly head: NewCheckpoint;
 }
 
@@ -43,7 +41,7 @@ async function compute(
   let position = from;
   for (const [index, writes] of supersteps.entries()) {
     const latest = updateThreadState.latest || index > 0;
-    // oxlint-disable-next-line no-await-in-loop -- each continues from the one before
+    // oxlint-disable-next-line no-await-in-loop -- each superstep starts from the result of the one before
     const { checkpoint, values } = await engine.update(
       { ...updateThreadState, latest, writes },
       position,
@@ -153,7 +151,7 @@ async function store(
   const change = { kind: "updated", durable: true, checkpoints };
   const stored = liveThread.write(change, (thread) => rested(thread, head));
   // The position is cached before it is stored, so that a run that is admitted in the meantime starts from the update.
-  // That run is stored after the update.
+  // Appends are stored in their order, so that run is stored after the update.
   liveThread.cachePosition(position.head, position.values, position.writes);
   liveThread.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
   liveThread.owner.activityChanged(liveThread);

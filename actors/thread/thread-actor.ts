@@ -11,7 +11,7 @@ export function threadActor(
   clock: ReturnType<typeof xstateClock>,
 ) {
   const input = { thread: name, active: record.active, queue: record.queue, rest: record.rest };
-  // The actor of an idle thread starts in its final state, without transitions.
+  // The actor of an idle thread starts directly in its settled state, which saves the transitions that lead there.
   return createActor(
     chart,
     runs.size === 0

@@ -13,7 +13,7 @@ export interface ThreadContext {
   readonly thread: string;
   readonly active: string | null;
   readonly queue: readonly string[];
-  /** How the active run is being stopped; null: it is not. */
+  /** The action by which the active run is being stopped; null: it is not being stopped. */
   readonly stop: CancelAction | null;
   readonly rest: SettledState;
 }

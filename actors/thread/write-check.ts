@@ -2,7 +2,10 @@ import { isTerminal } from "../../src/model/run.ts";
 import { listsRun, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Append } from "../../src/ports/journal.ts";
 
-/** The log message for a write in which {@link findInconsistency} finds an error. That is always a bug of the server. */
+/**
+ * The log message for a write in which {@link findInconsistency} finds an error. Such an error is always a bug of the
+ * server.
+ */
 export const INCONSISTENT_WRITE_MESSAGE = "a write that contradicts its thread's record was refused";
 
 /**
@@ -26,7 +29,7 @@ export function findInconsistency(
   if (before.active === after.active && before.queue === after.queue && before.delayed === after.delayed) {
     return undefined;
   }
-  // Most of the others begin or end the run in progress, and keep the queue. Then no sets are made.
+  // Most of the other appends begin or end the run in progress, and keep the queue. For these, no sets are built.
   const keepsQueue = before.queue === after.queue && before.delayed === after.delayed;
   const [earlier, later] = keepsQueue ? [activeOf(before), activeOf(after)] : [listed(before), listed(after)];
   const wasListed = keepsQueue ? (id: string) => listsRun(before, id) : membership(earlier);

@@ -41,13 +41,14 @@ export interface AccessOptions {
   readonly secret?: string;
 }
 
-/** What is decided from a request's headers: its tenant, the headers of its response, and whether it is refused. */
+/**
+ * The decision about a request, from its headers: its tenant, the headers of its response, and whether it is refused.
+ */
 export interface AccessDecision {
   /** The tenant of the request's key or token; undefined when the request has neither a valid key nor a valid token. */
   readonly tenant: string | undefined;
   /** The user for whom the WebSocket's token was issued; absent for all other requests. */
   readonly user?: AuthUser;
-  /** Headers to send with every response. */
   readonly headers: Headers;
   /** The error of a refused request; absent when the request may go on. A refusal applies to every route. */
   readonly refusal?: ServiceError;
@@ -79,7 +80,11 @@ export class AccessControl {
   readonly #mount: string;
   readonly #disabled: ReadonlySet<RouteGroup> | undefined;
 
-  /** @throws ServiceError `config.invalid` for an invalid option, or if other machines could use the server without credentials or `insecure` */
+  /**
+   * Checks the options.
+   * @throws ServiceError `config.invalid` for an invalid option, or if other machines could use the server without
+   *   credentials or `insecure`
+   */
   constructor(options: AccessOptions, deps: { readonly clock: Clock; readonly random: Random }) {
     const { cors = {}, disabled = [], bound = "127.0.0.1", auth } = options;
     this.#keys = new ApiKeys(options.keys ?? []);
@@ -194,7 +199,10 @@ export class AccessControl {
     return headers === NO_HEADERS ? headers : { ...headers, ...this.#cors.preflight(request) };
   }
 
-  /** @throws ServiceError `server.busy` when too many tokens of users are valid */
+  /**
+   * Issues a token with which a browser can open a WebSocket.
+   * @throws ServiceError `server.busy` when too many tokens of users are valid
+   */
   token(holder: TokenHolder): SocketToken {
     return this.#tokens.issue(holder);
   }

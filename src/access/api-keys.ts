@@ -8,7 +8,9 @@ interface Key {
 }
 
 const TENANT = /^[a-z0-9_-]{1,64}$/;
-/** Characters that a header can carry. A comma cannot be part of a key: it separates keys. */
+/**
+ * Matches the characters that a header can carry. A comma cannot be part of a key, because it separates keys in a list.
+ */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
 /** The API keys, stored as digests only. */

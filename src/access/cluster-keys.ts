@@ -3,17 +3,20 @@ import { ServiceError } from "../model/errors.ts";
 
 const MIN_BYTES = 32;
 
-/** What the nodes of a cluster derive from their secret. */
+/** The keys that each node of a cluster derives from the cluster's secret. */
 export interface ClusterKeys {
   /** The key of the connections between nodes. */
   readonly connections: Uint8Array;
   /** The secret that signs WebSocket tokens, if none is configured. */
   readonly tokens: string;
-  /** Tells whether two nodes have the same secret, without telling the secret. */
+  /** A value that nodes compare to find out whether they have the same secret. It does not reveal the secret. */
   readonly check: string;
 }
 
-/** @throws ServiceError `config.invalid` if the secret is too short */
+/**
+ * Checks the length of a cluster's secret.
+ * @throws ServiceError `config.invalid` if the secret is too short
+ */
 export function checkClusterSecret(secret: string): void {
   if (Buffer.byteLength(secret) >= MIN_BYTES) return;
   throw new ServiceError(
@@ -22,7 +25,7 @@ export function checkClusterSecret(secret: string): void {
   );
 }
 
-/** Keys for one cluster: with the same secret, another cluster has others. */
+/** Derives the keys of one cluster. Another cluster gets other keys, even from the same secret. */
 export function deriveClusterKeys(secret: string, cluster: string): ClusterKeys {
   const derive = (use: string): Buffer =>
     Buffer.from(hkdfSync("sha256", secret, cluster, `heddle ${use}`, MIN_BYTES));

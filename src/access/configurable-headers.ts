@@ -4,11 +4,11 @@ import type { HttpRequest } from "../ports/transport.ts";
 import { readHeaderValues } from "./http-config.ts";
 
 /**
- * Which request headers runs find in `config.configurable`. A pattern is a header name, in which `*` stands for any characters; case is
- * ignored.
+ * The request headers that runs find in `config.configurable`. A pattern is a header name, in which `*` stands for any
+ * characters; case is ignored.
  */
 export interface HeaderPatterns {
-  /** Default: `x-*` and `user-agent`. */
+  /** The headers to include; default: `x-*` and `user-agent`. */
   readonly includes?: readonly string[];
   /** A header that matches one of these is left out, even if it matches `includes`. */
   readonly excludes?: readonly string[];

@@ -3,7 +3,7 @@ import type { Headers, HttpRequest } from "../ports/transport.ts";
 /** CORS settings: the keys of `http.cors` in a configuration file. */
 export interface CorsOptions {
   readonly origins?: readonly string[];
-  /** A regular expression for a whole origin. */
+  /** A regular expression that must match the whole origin. */
   readonly originPattern?: string;
   readonly methods?: readonly string[];
   readonly headers?: readonly string[];

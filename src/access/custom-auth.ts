@@ -8,7 +8,10 @@ import { compileAuthFilter } from "./auth-filter.ts";
 
 /** Authenticates requests: finds out which user sent them. */
 export interface Authenticator {
-  /** @throws ServiceError `auth.required`, `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable` */
+  /**
+   * Returns the user that sent a request.
+   * @throws ServiceError `auth.required`, `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable`
+   */
   authenticate(request: Request): Promise<AuthUser>;
 }
 

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 
 /** A host as in a `Host` header or a URL: `name`, `name:port`, `[::1]:port`. */
 export interface ParsedHost {
-  /** Lower case; an IPv6 address without its brackets. */
+  /** The name in lower case, or an IPv6 address without its brackets. */
   readonly name: string;
   readonly port: string;
 }
@@ -27,8 +27,9 @@ export function isLoopback(name: string): boolean {
 const MAX_CACHED = 64;
 
 /**
- * The hosts that a server without keys answers to. This protects against DNS rebinding, in which a foreign page uses a name that resolves
- * to this server. For the browser, the page and the server then have the same origin; only the `Host` header shows the foreign name.
+ * The hosts that a server without keys answers to. The check of the host protects against DNS rebinding, in which a
+ * foreign page uses a name that resolves to this server. For the browser, the page and the server then have the same
+ * origin; only the `Host` header shows the foreign name.
  */
 export class AllowedHosts {
   readonly #listed: readonly string[];
@@ -36,8 +37,9 @@ export class AllowedHosts {
   readonly #known = new Map<string, boolean>();
 
   /**
-   * `listed`: `name`, `name:port`, `*.name`, or `*` for all. `bound`: the address that the server listens on, which is allowed too. If the
-   * server listens on all addresses, every IP address is allowed: an attack by DNS rebinding always uses a name.
+   * `listed`: the allowed hosts, each as `name`, `name:port` or `*.name`, or `*` for all hosts. `bound`: the address
+   * that the server listens on, which is allowed too. If the server listens on all addresses, every IP address is
+   * allowed, because an attack by DNS rebinding always uses a name.
    */
   constructor(listed: readonly string[], bound: string) {
     const all = bound === "0.0.0.0" || bound === "::" || bound === "";

@@ -8,11 +8,11 @@ const STUDIO = [
 ] as const;
 
 export interface OriginOptions {
-  /** `https://name[:port]`, `https://*.name`, `null`, or `*` for all. */
+  /** The allowed origins, each as `https://name[:port]`, `https://*.name` or `null`, or `*` for all origins. */
   readonly listed: readonly string[];
-  /** Must match the whole origin. */
+  /** A pattern that must match the whole origin; undefined: there is none. */
   readonly pattern: RegExp | undefined;
-  /** Includes the origins of {@link STUDIO}. */
+  /** Whether the origins of {@link STUDIO} are allowed too. */
   readonly studio: boolean;
 }
 

@@ -17,7 +17,7 @@ const MAX_TOKENS_OF_ONE = 100;
 
 export interface SocketToken {
   readonly token: string;
-  /** Epoch milliseconds. */
+  /** The time at which the token expires, in epoch milliseconds. */
   readonly expires: number;
 }
 
@@ -33,9 +33,10 @@ interface UserEntry {
 }
 
 /**
- * Short-lived tokens for browsers, which cannot set headers when they open a WebSocket. A token consists of its tenant and its expiry,
- * signed. Such a token is not stored, and processes with the same secret accept each other's tokens. A user's token also contains a number,
- * by which this process finds the user. The user is not part of the token, because its fields may be secret.
+ * Short-lived tokens for browsers, which cannot set headers when they open a WebSocket. A token consists of its tenant
+ * and its expiry, signed. It is not stored, and processes with the same secret accept each other's tokens. A user's
+ * token also contains a number, by which the process that issued it finds the user in its memory. The user is not part
+ * of the token, because its fields may be secret.
  */
 export class SocketTokens {
   readonly #secret: Uint8Array | string;
@@ -60,7 +61,10 @@ export class SocketTokens {
     this.#random = random;
   }
 
-  /** @throws ServiceError `server.busy` when there are too many tokens of users */
+  /**
+   * Issues a token for a user or a tenant.
+   * @throws ServiceError `server.busy` when there are too many tokens of users
+   */
   issue({ tenant, user }: TokenHolder): SocketToken {
     const expires = this.#clock.now() + LIFETIME_MS;
     const claim =

@@ -5,7 +5,7 @@ import { parseHost } from "./hosts.ts";
 /** Methods that the `Request` constructor refuses. */
 const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** Paths that the `URL` parser would change. */
+/** Matches paths that the `URL` parser would change, for example by resolving `..`. */
 const NORMALISED_BY_URL = /^[^/]|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**

@@ -18,7 +18,7 @@ const TYPES_HEAP_MB = 1024;
 
 export interface EngineSetup {
   readonly registry: GraphRegistry;
-  /** Worker threads for node functions; 0: they run in this thread. */
+  /** The number of worker threads for node functions; 0: node functions run in this thread. */
   readonly workers: number;
   /** The configuration file that names the graphs. Worker threads can load only the graphs of this file. */
   readonly config: Config | undefined;

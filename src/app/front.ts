@@ -40,7 +40,7 @@ export interface FrontDeps {
   readonly service: ServerService;
   /** The service restricted to what a user may do; absent when the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
-  /** The figures of all shards, for the metrics. */
+  /** The metrics of all shards, added up. */
   readonly totals: Pick<MetricsDeps, "system" | "storage" | "outbox" | "hub">;
   /** Checks that the storage takes writes. @throws ServiceError `storage.unavailable` */
   readonly checkStorage: () => Promise<ReadyDetails>;
@@ -64,7 +64,7 @@ export interface FrontDeps {
   readonly servingLogger: Logger;
 }
 
-/** What connects this process with the other processes of the server. */
+/** The connections of this process to the other processes of the server. */
 export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics"> {
   /** The access control for requests that other processes forward. */
   readonly access: AccessControl;
@@ -88,11 +88,13 @@ export interface Front {
   startDraining(): void;
   /** Ends the requests of embedded handlers and of {@link fetch}. */
   endRequests(): void;
-  /** Closes the transport with its connections. */
   close(): Promise<void>;
 }
 
-/** @throws ServiceError `config.invalid`, `unsupported`, `server.address` */
+/**
+ * Builds the front of a server, and opens its transport.
+ * @throws ServiceError `config.invalid`, `unsupported`, `server.address`
+ */
 export async function openFront(deps: FrontDeps): Promise<Front> {
   const { service, serviceOf, totals, access, options, config, httpApp, maxBody } = deps;
   const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger, process: links } = deps;
@@ -176,7 +178,7 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
       upgrade: createUpgrade({ ...shared, ...uncounted, inspect: watch }),
     },
     metrics,
-    // A call between processes may be larger than the client's request that causes it.
+    // A call between processes may be larger than the client's request that causes it, so its limit is twice as high.
     { maxBody: 2 * maxBody, bodyMemory: bodies.memory, scheduler },
   );
   const descriptors = maxFileDescriptors();

@@ -20,11 +20,11 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { Storage } from "../storage/open.ts";
 import type { Hub } from "../stream/hub.ts";
 
-/** Webhooks counted at most; a higher number is reported as this one. */
+/** The most webhooks that are counted. A higher number is reported as this one. */
 const MAX_WEBHOOKS = 10_000;
-/** Milliseconds that the storage's size is cached: measuring it reads the directory. */
+/** Milliseconds for which the storage's size is cached, because measuring it reads the directory. */
 const SIZE_CACHE_MS = 15_000;
-/** Milliseconds that the webhook counts are cached: counting reads the storage. */
+/** Milliseconds for which the webhook counts are cached, because counting reads the storage. */
 const WEBHOOK_CACHE_MS = 2_000;
 
 const ENDS = ["success", "error", "timeout", "interrupted", "rolled_back"] as const;
@@ -48,12 +48,12 @@ export interface MetricsDeps {
 
 export interface Metrics extends Pick<Exposition, "render" | "snapshot"> {
   history(): MetricsHistoryRecord;
-  /** Starts recording the history. */
+  /** Starts recording the history of the metrics. */
   start(): void;
   close(): void;
 }
 
-/** Makes the server's metrics. They MUST be closed with the server. */
+/** Makes the server's metrics. The caller MUST close them with the server. */
 export function createMetrics(deps: MetricsDeps): Metrics {
   const { clock, scheduler } = deps;
   const lag = new EventLoopLag(clock, scheduler);
@@ -78,7 +78,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   };
 }
 
-/** Figures that have to be read from the storage. */
+/** Metrics that have to be read from the storage. */
 interface StorageReadings {
   readonly size: () => Promise<number | undefined>;
   readonly webhooks: () => Promise<{ readonly pending: number; readonly dead: number }>;
@@ -90,8 +90,8 @@ const readingsOfStorage = ({ storage, outbox, clock }: MetricsDeps): StorageRead
 });
 
 /**
- * Creates the function that reads the figures of each entry of the history. Figures from the storage are those that the previous call asked
- * for, so that no entry waits for a slow storage.
+ * Creates the function that reads the metrics of each entry of the history. Metrics from the storage are those that the
+ * previous call requested, so that no entry waits for a slow storage.
  */
 function historyReader(deps: MetricsDeps, stored: StorageReadings): () => HistoryReading {
   const { system, sockets, feeds, traffic, process } = deps;

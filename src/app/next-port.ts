@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { TransportOpener } from "../ports/transport.ts";
 import { probePort } from "../transport/probe-port.ts";
 
-/** Ports that are tried after the first one. */
+/** The number of ports that are tried after the first one. */
 const FURTHER_PORTS = 100;
 const LAST_PORT = 65_535;
 

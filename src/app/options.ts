@@ -29,26 +29,30 @@ import type { WebhookConfig } from "../config/webhooks.ts";
 export interface AppOptions {
   /** The graphs to serve, by name: Heddle's own or LangGraph.js graphs. They replace graphs of the same names in the configuration file. */
   readonly graphs?: { readonly [name: string]: InlineGraph };
-  /** LangGraph.js graphs to serve, by name, as they were loaded. */
+  /** LangGraph.js graphs to serve, by name, in the form in which the graph loader returns them. */
   readonly langGraphs?: ReadonlyMap<string, HostedGraph>;
   /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
   readonly config?: string | Config;
   /** The data directory, or the options of a storage. Absent: data is kept in memory only, and lost when the app ends. */
   readonly data?: string | StorageOptions;
-  /** An open storage, instead of `data`. With several, the server has one shard for each. They are closed with the server. */
+  /**
+   * An open storage, instead of `data`. If there are several, the server has one shard for each. The server closes them
+   * when it is closed.
+   */
   readonly storage?: Storage | readonly Storage[];
   /** The address to listen on. Default: loopback. Another one needs `keys` or `insecure`. */
   readonly host?: string;
-  /** Default 0: any free port. */
+  /** The port to listen on; default 0: any free port. */
   readonly port?: number;
   /** Whether to take the next free port if `port` is taken. At most 100 further ports are tried. Default: false. */
   readonly takeNextPort?: boolean;
   /**
-   * Default: uWebSockets.js if it has a binary for this platform, else Node's own servers. `none`: the app does not listen; requests come
-   * through `createHandler` or `fetch`, and runs cannot have webhooks that are paths on this server.
+   * The transport. Default: uWebSockets.js if it has a binary for this platform, else Node's own servers. `none`: the
+   * app does not listen; requests come through `createHandler` or `fetch`, and runs cannot have webhooks that are paths
+   * on this server.
    */
   readonly transport?: Transport["kind"];
-  /** Bytes: the largest request body; default 16 MiB. */
+  /** The largest request body, in bytes; default 16 MiB. */
   readonly maxBody?: number;
   /**
    * The project's own HTTP application, which gets each request before Heddle's routes do: a function that takes a web `Request`, or an
@@ -67,13 +71,22 @@ export interface AppOptions {
   readonly auth?: AuthHandlers;
   /** Allows listening on other addresses than loopback without a key. */
   readonly insecure?: boolean;
-  /** Host names of the server beside loopback: `name`, `name:port`, `*.name`, `*`. */
+  /**
+   * The host names that the server answers to in addition to loopback names, each as `name`, `name:port` or `*.name`,
+   * or `*` for all.
+   */
   readonly hosts?: readonly string[];
-  /** Origins whose pages may use the server: `https://name`, `https://*.name`, `*`. Replaces the file's `http.cors.allow_origins`. */
+  /**
+   * The origins whose pages may use the server, each as `https://name` or `https://*.name`, or `*` for all. Replaces
+   * the file's `http.cors.allow_origins`.
+   */
   readonly origins?: readonly string[];
   /** Allows pages of LangGraph Studio and Agent Chat. Default: false. */
   readonly studio?: boolean;
-  /** Which request headers runs find in `config.configurable`. Default: none. Replaces the file's `http.configurable_headers`. */
+  /**
+   * The request headers that runs find in `config.configurable`. Default: none. Replaces the file's
+   * `http.configurable_headers`.
+   */
   readonly configurableHeaders?: HeaderPatterns;
   /** The prefix of all paths, such as `/api`. */
   readonly mount?: string;
@@ -81,18 +94,21 @@ export interface AppOptions {
   readonly tokenSecret?: string;
   /** The level at which answered requests are logged; default `debug`. */
   readonly requestLog?: LogLevel;
-  /** When streamed events are sent to readers: once they are written to the operating system (`os`, default), or at once (`memory`). */
+  /**
+   * The moment when streamed events are sent to readers: once they are written to the operating system (`os`, default),
+   * or at once (`memory`).
+   */
   readonly sync?: StreamSync;
   /** Milliseconds that the events of an ended run are kept; default 24 h. */
   readonly streamsTtl?: number;
   /** Whether the stream mode `logs` includes the stack of a node's failure. Default: false. */
   readonly stacks?: boolean;
-  /** How long threads are kept. Each key overrides the one in the configuration file's `checkpointer.ttl`. */
+  /** The lifetime of threads. Each key overrides the one in the configuration file's `checkpointer.ttl`. */
   readonly threadTtl?: ThreadTtlConfig;
   readonly limits?: Partial<SystemLimits>;
   /**
-   * Worker threads that run the nodes of the configuration file's graphs; default 0: they run in this thread. Replaces the file's
-   * `nodes.workers`.
+   * The number of worker threads that run the nodes of the configuration file's graphs; default 0: nodes run in this
+   * thread. Replaces the file's `nodes.workers`.
    */
   readonly workers?: number;
   /** Webhook settings. Each key overrides the one in the configuration file's section `webhooks`. `${{ env.NAME }}` is not replaced here. */
@@ -114,7 +130,7 @@ export interface AppOptions {
   readonly httpClient?: HttpClient;
 }
 
-/** Typed so that the compiler reports an option that is missing here. */
+/** The names of all options. The type makes the compiler report an option that is missing here. */
 export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   graphs: true,
   langGraphs: true,
@@ -158,7 +174,7 @@ export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
 
 /**
  * Refuses unknown options, such as misspelt ones.
- * @param of the function that takes the options
+ * @param of the name of the function that takes the options
  * @throws ServiceError `config.invalid`
  */
 export function checkOptions(options: object, known: Readonly<Record<string, true>>, of: string): void {

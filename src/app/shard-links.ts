@@ -25,28 +25,36 @@ import { type Service, type ServerService, withoutCronsOfDeleted } from "../serv
 import { createNodePeers } from "../transport/node-peers.ts";
 import { openPeerServer, type PeerServer } from "../transport/node-peer-server.ts";
 
-/** The position of a process among the processes of one server. */
+/** The place of a process among the processes of one server. */
 export interface ShardPlace {
-  /** The number of its shard; undefined for a process that has none, and forwards everything. */
+  /**
+   * The number of the shard that this process serves; undefined for a process without a shard, which only forwards
+   * requests.
+   */
   readonly number?: number;
-  /** How many shards there are. */
   readonly count: number;
   readonly network: ProcessNetwork;
 }
 
-/** How processes reach each other. */
+/** The network by which the processes of a server reach each other. */
 export interface ProcessNetwork {
-  /** Where this process listens. Port 0: any free one. */
+  /** The address on which this process listens. Port 0: any free port. */
   readonly own: PeerAddress;
-  /** Where the process of a shard listens; undefined if that is not known now. */
+  /** Returns the address on which the process of a shard listens; undefined if it is not known now. */
   addressOf(shard: number): PeerAddress | undefined;
-  /** The key with which processes in a network prove to each other that they belong together. Needed with ports. */
+  /**
+   * The key with which processes prove to each other that they belong together. Required if they connect by TCP ports;
+   * Unix sockets need no key.
+   */
   readonly key?: Uint8Array;
-  /** Whether this process may answer for its shard now. */
+  /**
+   * Whether this process still owns its shard. In a cluster, another node may have taken the shard; this process must
+   * then not answer for it.
+   */
   isOwner(): boolean;
-  /** Called when the process listens. */
+  /** Called with the actual address when the process listens. */
   onListening?(address: PeerAddress): void;
-  /** Registers what is called when addresses have changed. */
+  /** Registers a function to call when the addresses of other processes have changed. */
   onChange?(listener: () => void): void;
 }
 
@@ -98,7 +106,7 @@ export class ShardLinks {
     return shardedItems(Array.from({ length: count }, (_, shard) => this.#others.get(shard)?.items ?? own));
   }
 
-  /** The assistants, which the home shard keeps. */
+  /** The assistants. Shard 0 stores them for all shards. */
   assistants(own: Assistants): Assistants {
     const home = this.#others.get(0);
     if (home !== undefined) return remoteAssistants(own, home.assistants);
@@ -126,7 +134,10 @@ export class ShardLinks {
     };
   }
 
-  /** Like {@link service}, but restricted to what the user may do. Each other process restricts its own entries. */
+  /**
+   * Returns a service like that of {@link service}, but restricted to what the user may do. Each other process
+   * restricts its own entries.
+   */
   serviceOf(own: Service, user: AuthUser): Service {
     const others: ReadonlyMap<number, ListingService> = this.#othersFor({ tenant: DEFAULT_TENANT, user });
     return new ProcessService(own, others, this.#deps.place.number);
@@ -148,9 +159,9 @@ export class ShardLinks {
   }
 
   /**
-   * Serves the other processes. Resolves with undefined if the process has no shard.
-   * @param handlers for requests that are forwarded
-   * @param partsOf what a client may use whose request made another process call
+   * Serves requests and calls of the other processes. Resolves with undefined if this process has no shard.
+   * @param handlers the handlers of requests that other processes forward
+   * @param partsOf returns the functions that another process may call while it serves a request of this client
    */
   async listen(
     handlers: Handlers,

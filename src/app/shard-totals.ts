@@ -6,7 +6,7 @@ import type { MetricsDeps } from "./metrics.ts";
 import type { App } from "./options.ts";
 import type { Shard } from "./shard.ts";
 
-/** The figures of all shards together. */
+/** The metrics of all shards, added up. */
 export interface ShardTotals extends Pick<MetricsDeps, "outbox" | "hub"> {
   readonly system: App["system"];
   readonly storage: App["storage"] & MetricsDeps["storage"];
@@ -54,7 +54,7 @@ export async function checkStorages(storages: readonly Storage[]): Promise<Ready
   const findings = storages.reduce((sum, storage) => sum + storage.findings().length, 0);
   const verifying = storages.flatMap((storage) => storage.verifying() ?? []);
   return {
-    // Damage does not make the server unready: it serves all other threads, and no other server does.
+    // A server with damaged threads still counts as ready, because no other server has its undamaged threads.
     ...(findings > 0 && { damaged: { ...sumsOf(storages.map((storage) => storage.damage())), findings } }),
     ...(verifying.length > 0 && { verifying: sumsOf(verifying) }),
   };

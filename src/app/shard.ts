@@ -39,7 +39,7 @@ import { OpenParts } from "./open-parts.ts";
 /** Milliseconds that webhook attempts in progress may take when the server stops. */
 const WEBHOOK_DRAIN = 2_000;
 
-/** The settings of a shard; the same for all shards of a server. */
+/** The settings of a shard, which are the same for all shards of a server. */
 export interface ShardSettings {
   readonly limits: SystemLimits;
   readonly policy: WebhookPolicy;
@@ -58,7 +58,6 @@ export interface ShardSettings {
 export interface ShardDeps extends ShardSettings {
   /** The shard's own storage. Its opener must close it, after the shard is closed. */
   readonly storage: Storage;
-  /** The store that nodes use. */
   readonly store: Store;
   readonly engine: Engine;
   readonly host: Host;
@@ -93,7 +92,6 @@ export interface Shard {
   start(self: URL): void;
   /** Accepts no further runs, and gives running supersteps `ms` milliseconds to end. Streams stay open. */
   drain(ms: number): Promise<void>;
-  /** Ends all streams. */
   endStreams(): void;
   close(): Promise<void>;
 }
@@ -199,7 +197,7 @@ export function createShard(deps: ShardDeps): Shard {
       const swept = threadExpiry.stop();
       // The drain starts at once, so that no further run is accepted.
       await Promise.all([system.drain(ms), lostRunEndRepair.stop()]);
-      // Storage that refuses writes is not waited for.
+      // If the storage refuses writes, the outcomes of crons are not awaited, because they could not be stored.
       const noted = journal.whenWritable() === undefined ? outcomes.settled() : undefined;
       await Promise.all([sent, fired, swept, noted]);
     },

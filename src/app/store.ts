@@ -17,7 +17,10 @@ export interface StoreSetup {
 const MINUTE = 60_000;
 const DEFAULT_SWEEP = 5;
 
-/** @throws ServiceError `config.invalid` */
+/**
+ * Reads the store's settings. The option wins over the configuration file.
+ * @throws ServiceError `config.invalid`
+ */
 export async function setUpStore(
   given: StoreOptions | undefined,
   config: Config | undefined,

@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 
-/** Checks of values that a handler may have changed, so that they can have any type. */
+/** A check of the type of a value. A handler may have changed the value, so it can have any type. */
 
 type Check<T> = (value: unknown) => value is T;
 export type Checks = { readonly [name: string]: Check<unknown> };
@@ -25,7 +25,10 @@ export function checkedMembers<C extends Checks>(value: AuthValue, checks: C): C
   return given as Checked<C>;
 }
 
-/** Removes the members that handlers may change. They are added again as the handler left them, so a member that it removed stays removed. */
+/**
+ * Removes the members that handlers may change. The caller adds them again as the handlers left them, so a member that
+ * a handler removed stays removed.
+ */
 export function withoutMembers<T extends object, C extends object>(request: T, keys: C): Omit<T, keyof C> {
   return Object.fromEntries(Object.entries(request).filter(([name]) => !Object.hasOwn(keys, name))) as Omit<
     T,
@@ -47,7 +50,6 @@ export const isCount = (value: unknown): value is number =>
 /** Accepts any value except undefined. The code that uses the value checks its type. */
 export const isAnything = (value: unknown): value is unknown => value !== undefined;
 
-/** Accepts one of these strings. */
 export const isOneOf =
   <T extends string>(texts: readonly T[]): Check<T> =>
   (value): value is T =>

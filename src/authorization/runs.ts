@@ -90,7 +90,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       kwargs: {
         input,
         command,
-        // The client cannot choose who the user is.
+        // The client's claims about the user are removed, because only authentication decides who the user is.
         config: asked.config && withoutUserIn(asked.config),
         context,
         webhook,

@@ -36,7 +36,8 @@ export class UserAuthorizer {
   }
 
   /**
-   * See {@link Authorizer.decide}. Created and changed resources get the metadata that the filter requires, so that they keep matching it.
+   * Decides on a request, see {@link Authorizer.decide}. Created and changed resources get the metadata that the filter
+   * requires, so that they keep matching the filter.
    */
   async decide(event: AuthEvent, value: AuthValue): Promise<Permission | undefined> {
     const permission = await this.#authorizer.decide(this.user, event, value);
@@ -75,7 +76,7 @@ export class UserAuthorizer {
     return { query: { ...withoutMembers(asked, checks), ...checkedMembers(value, changeable) }, permission };
   }
 
-  /** Like {@link decideQuery}, but returns the filter as a predicate for records. */
+  /** Decides as {@link decideQuery} does, but returns the filter as a predicate for records. */
   async permittedQuery<Q extends { readonly limit: number; readonly offset: number }, C extends Checks>(
     event: AuthEvent,
     asked: Q,

@@ -12,7 +12,7 @@ const [option, pages] = process.argv.slice(2);
 if (option === "--pages" && pages !== undefined) await bundlePages(pages);
 else if (option === undefined || option === "--if-changed") {
   const mark = new BuildMark(join(PACKAGE_ROOT, "dist"));
-  // The hash is taken before the build, so that a file that changes during the build causes another one.
+  // The hash is taken before the build, so that a file that changes during the build leads to another build.
   const inputs = hashBuildInputs(PACKAGE_ROOT);
   if (option === undefined || !mark.matches(inputs)) {
     mark.remove();

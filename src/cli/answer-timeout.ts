@@ -1,9 +1,9 @@
 import { systemScheduler } from "../platform/scheduler.ts";
 
 /**
- * Waits at most `ms` for the first answer of a server, then aborts the signal. Its own timer keeps the process alive. That is needed if a
- * peer accepts connections and closes them at once: then `fetch` never settles, and neither `fetch` nor `AbortSignal.timeout` keeps the
- * process alive.
+ * Waits at most `ms` milliseconds for the first answer of a server, then aborts the signal. The timer keeps the process
+ * alive, because `fetch` and `AbortSignal.timeout` do not: if a peer accepts connections and closes them at once,
+ * `fetch` never settles.
  */
 export async function answerInTime<T>(ask: (signal: AbortSignal) => Promise<T>, ms: number): Promise<T> {
   const late = new AbortController();

@@ -1,7 +1,7 @@
 import type { RouteGroup } from "../access/disabled-routes.ts";
 import { escapeControls, type ApplyStyle } from "../platform/terminal.ts";
 
-/** What the banner shows about a started server. */
+/** The facts about a started server that the banner shows. */
 export interface StartedServer {
   readonly version: string;
   /** The URL for clients, with the prefix of its paths. */
@@ -19,7 +19,7 @@ export interface StartedServer {
   readonly notes: readonly string[];
 }
 
-/** The banner names this many graphs at most. */
+/** The most graphs that the banner names. */
 const MAX_GRAPHS = 12;
 
 /** The banner, in several lines for people: URLs, graphs and warnings. */

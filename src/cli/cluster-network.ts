@@ -2,34 +2,37 @@ import type { ProcessNetwork } from "../app.ts";
 import { machineTime } from "../platform/machine-time.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 
-/** Where a cluster's database is. */
+/** The location of a cluster's database. */
 export interface ClusterDatabaseLocation {
   readonly url: string;
   readonly schema?: string;
   readonly leaseMs?: number;
 }
 
-/** What the parent process passes to a process of a node of a cluster. */
+/** The settings that a parent process passes to each of its processes on a cluster node. */
 export interface ClusterTask extends ClusterDatabaseLocation {
-  /** The host at which it listens for other nodes. */
+  /** The host on which the process listens for other nodes. */
   readonly host: string;
   /** The key of connections between nodes, in hexadecimal. */
   readonly key: string;
-  /** The epoch of the lease of the shard; 0 for a process without a shard. */
+  /** The epoch of the lease under which the process serves its shard; 0 for a process without a shard. */
   readonly epoch: number;
 }
 
-/** What the parent tells its processes after each renewal of the leases. */
+/** The message that the parent process sends to its processes after each renewal of the leases. */
 export interface ClusterNews {
   readonly routes: readonly (readonly [shard: number, PeerAddress])[];
-  /** Until when no other node can take a shard of this one, by the clock of the machine. */
+  /** The time, on the machine's clock, until which no other node can take a shard of this node. */
   readonly validUntil: number;
 }
 
-/** Ends this process at once, without a further turn of its event loop: nothing more is answered. */
+/** Ends this process at once, without a further turn of its event loop, so that it sends no further response. */
 export const endAtOnce = (): void => void process.kill(process.pid, "SIGKILL");
 
-/** The network of a cluster. It MUST be made before the event loop turns: the parent's news may be there already. */
+/**
+ * Makes the network of a cluster. MUST be called before the event loop turns, because the parent's first message may
+ * have arrived already: a message without a listener is lost.
+ */
 export function clusterNetwork({
   host,
   key,

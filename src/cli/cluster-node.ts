@@ -24,30 +24,34 @@ import {
 } from "./shard-processes.ts";
 
 export interface ClusterSettings extends ClusterDatabaseLocation {
-  /** The name of this node; absent: that of the machine. */
+  /** The name of this node; absent: the host name of the machine. */
   readonly node?: string;
-  /** The host at which the other nodes reach this one; absent: the one for clients. */
+  /** The host at which the other nodes reach this one; absent: the host for clients. */
   readonly host?: string;
   readonly secret: string;
 }
 
 interface NodeOptions {
   readonly cluster: ClusterSettings;
-  /** The number of shards of a new cluster; absent: that of the cluster. */
+  /** The number of shards to create in a new cluster; absent: the cluster's existing or default number. */
   readonly shards: number | undefined;
-  /** The address for clients. */
+  /** The host on which the server listens for clients. */
   readonly host: string;
   readonly port: number;
   readonly tokenSecret: string | undefined;
-  /** Called with the cluster's id before anything is stored. @throws if the data directory belongs to another one */
+  /**
+   * Checks that the data directory belongs to this cluster. Called with the cluster's id before anything is stored in
+   * the directory.
+   * @throws ServiceError `config.invalid` if the directory belongs to another cluster
+   */
   checkData(cluster: string): void;
   readonly logger: Logger;
 }
 
-/** Tells a process the news, unless it has ended. */
+/** Sends the routes, and the time until which the leases are valid, to a process, unless the process has ended. */
 const send = ({ process }: ShardChild, news: ClusterNews): void => void process.send(news, () => undefined);
 
-/** Addresses on which a server listens, but which name no host. */
+/** Addresses that mean "all addresses" of a machine, so other nodes cannot connect to them. */
 const ANY_HOST: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
@@ -100,7 +104,10 @@ export class ClusterNodeProcesses {
     });
   }
 
-  /** @throws ServiceError `config.invalid`, `storage.unavailable`, `storage.version` */
+  /**
+   * Opens the cluster's database, and checks that this node may join the cluster.
+   * @throws ServiceError `config.invalid`, `storage.unavailable`, `storage.version`
+   */
   static async open(options: NodeOptions): Promise<ClusterNodeProcesses> {
     const { cluster, shards } = options;
     if (ANY_HOST.has(cluster.host ?? options.host)) {
@@ -109,7 +116,7 @@ export class ClusterNodeProcesses {
         "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST",
       );
     }
-    // Before the tables are made, whose number of shards stays for good.
+    // The secret is checked before the tables are made, because the number of shards in the tables can never change.
     checkClusterSecret(cluster.secret);
     const place = { ...cluster, ...(shards !== undefined && { shards }) };
     const database = await openClusterDatabase(place, { scheduler: systemScheduler });
@@ -132,7 +139,10 @@ export class ClusterNodeProcesses {
     }
   }
 
-  /** Joins the cluster, and serves. @throws ServiceError if a process fails; then none is left */
+  /**
+   * Joins the cluster, and starts the processes.
+   * @throws ServiceError if a process fails; then all processes are ended
+   */
   async start(): Promise<StartedProcess> {
     try {
       await this.#leases.start();
@@ -150,7 +160,7 @@ export class ClusterNodeProcesses {
     }
   }
 
-  /** Lets all processes end, and gives their shards up. */
+  /** Stops all processes, and gives up the leases of their shards. */
   async close(): Promise<void> {
     this.#isStopping = true;
     this.#leases.startDraining();
@@ -187,7 +197,10 @@ export class ClusterNodeProcesses {
     );
   }
 
-  /** Starts the process of a shard. */
+  /**
+   * Starts the process that serves a shard under a lease. `delay`: milliseconds before a restart if the process ends
+   * early.
+   */
   #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
     const since = systemClock.mono();
@@ -215,7 +228,9 @@ export class ClusterNodeProcesses {
     });
   }
 
-  /** Starts the process of a shard again, unless another node has it by then. */
+  /**
+   * Starts the process of a shard again after `delay` milliseconds, unless another node has taken the shard by then.
+   */
   #serveAgain(shard: number, delay: number): void {
     systemScheduler.after(delay, () => {
       if (this.#isStopping || this.#children.has(shard)) return;

@@ -3,7 +3,9 @@ import { systemScheduler } from "../platform/scheduler.ts";
 import { findClusterDatabase } from "../postgres/cluster-database.ts";
 import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 
-/** Prints the living nodes of a cluster, and who has which shard. Returns the number of shards that no node has. */
+/**
+ * Prints the living nodes of a cluster, and which node has which shard. Returns the number of shards that no node has.
+ */
 export async function showCluster(
   place: ClusterDatabaseLocation,
   say: (line: string) => void,
@@ -18,7 +20,7 @@ export async function showCluster(
     for (let shard = 0; shard < database.shards; shard++) {
       const owner = owners.find((one) => one.shard === shard);
       if (owner === undefined) free++;
-      // oxlint-disable-next-line no-await-in-loop -- in order
+      // oxlint-disable-next-line no-await-in-loop -- lines are printed in the order of the shards
       const last = await database.log.last(shard);
       const who = owner === undefined ? "no node" : `node ${nodeNameOf(owner.node)}, epoch ${owner.epoch}`;
       say(`  shard ${shard}: ${who}, ${last} entries in the log`);

@@ -7,7 +7,10 @@ import { ReplicatedKeyValueStore } from "../replication/replicated-key-value-sto
 import type { StorageOptions } from "../storage/open.ts";
 import { type ClusterTask, endAtOnce } from "./cluster-network.ts";
 
-/** The storage of a shard whose batches go to the cluster's log. */
+/**
+ * Makes the storage options of a shard of a cluster. The storage replicates each batch of writes to the cluster's log.
+ * When another node has taken the shard over, this process ends.
+ */
 export async function clusterStorage(
   shard: number,
   directory: string,

@@ -44,7 +44,10 @@ export async function checkConformance(
   return results.filter(({ holds }) => !holds).length;
 }
 
-/** @throws ServiceError `server.address` unless the server answers and serves the graphs of the conformance project */
+/**
+ * Checks that the server answers, and serves the graphs of the conformance project.
+ * @throws ServiceError `server.address` if it does not
+ */
 async function checkProject({ http, recorded }: RecordedConnection, timeout: number): Promise<void> {
   const search = { graph_id: "steps", limit: 1 };
   const answer = await answerInTime((signal) => {

@@ -18,7 +18,7 @@ const NODE = 24;
 const OLDEST_NODE = 22;
 /** From this major version on, Node comes without corepack, which installs the package manager that the project names. */
 const NODE_WITHOUT_COREPACK = 25;
-/** The port in the container. */
+/** The port on which the server listens in the container. */
 const PORT = 2024;
 
 /** The install command of each package manager, by its lock file. The first lock file that exists decides. */
@@ -155,7 +155,6 @@ function installOf(root: string, nodeVersion: number): readonly [lock: string | 
 interface DockerfileOptions extends Image {
   /** The file with the environment variables, relative to the project's folder. */
   readonly env: string | undefined;
-  /** The prefix of all paths. */
   readonly mount: string;
   /** Dependencies that are files or folders: their paths from the project's folder. */
   readonly local: readonly string[];
@@ -219,7 +218,7 @@ Dockerfile
 compose.yaml
 `;
 
-/** A server with users needs no key. */
+/** Makes the compose file. It requires API keys unless the server authenticates users. */
 const composeOf = (hasUsers: boolean): string => `services:
   heddle:
     build: .

@@ -30,7 +30,10 @@ export interface DevServerOptions {
 /** The code of a project: its graphs, and its authentication, HTTP application and embedder. */
 type LoadedProject = LoadedGraphs & { readonly parts: Pick<AppOptions, "auth" | "httpApp" | "store"> };
 
-/** Milliseconds without a further change before a reload: editors write in several steps, and several files at once. */
+/**
+ * Milliseconds without a further change before a reload, because editors write a file in several steps, and several
+ * files at once.
+ */
 const QUIET_MS = 100;
 /** Milliseconds that running supersteps get when the server restarts; the new server resumes the unfinished runs. */
 const DRAIN_MS = 2_000;
@@ -76,7 +79,6 @@ export class DevServer {
     this.#watcher = options.watch((path) => this.#changed(path));
   }
 
-  /** @throws ServiceError as `createApp` does */
   async start(): Promise<void> {
     this.#working = true;
     this.#watchFilesOf(this.#config);

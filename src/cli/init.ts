@@ -39,16 +39,16 @@ export function initProject(directory: string): readonly string[] {
  */
 export function installedFrom(own: string): string | undefined {
   const modules = dirname(own);
-  // In this case, the package is a clone of the repository that npm has linked.
+  // The package is not in `node_modules`: it is a clone of the repository that npm has linked.
   if (basename(modules) !== "node_modules") return resolve(own);
   try {
-    // npm's record of the installed packages.
+    // npm records here where each installed package came from.
     const lock = readFileSync(join(modules, ".package-lock.json"), "utf8");
     const { packages } = JSON.parse(lock) as { readonly packages: { [path: string]: { resolved?: string } } };
     const [, file] = /^file:(.+)/.exec(packages[`node_modules/${basename(own)}`]?.resolved ?? "") ?? [];
     return file === undefined ? undefined : resolve(dirname(modules), file);
   } catch {
-    // Installed by another package manager.
+    // Another package manager has installed the package: only npm writes this file.
     return undefined;
   }
 }

@@ -9,7 +9,7 @@ import { portHint, type Invocation } from "./settings.ts";
 type Asked = Extract<Invocation, { command: "inspect" }>;
 type Env = { readonly [name: string]: string | undefined };
 
-/** Milliseconds for the server to answer. */
+/** Milliseconds in which the server must answer. */
 const ANSWER_TIMEOUT = 5_000;
 
 /**
@@ -44,7 +44,10 @@ export async function inspect(
   return opened;
 }
 
-/** @throws ServiceError `server.address` unless a server answers below this URL */
+/**
+ * Checks that a server answers below this URL.
+ * @throws ServiceError `server.address` if none does
+ */
 async function checkServer(url: string): Promise<void> {
   let status: number;
   try {

@@ -4,7 +4,7 @@ type Env = { readonly [name: string]: string | undefined };
 
 const PREFIX = "HEDDLE_";
 
-/** The variables that a server reads. */
+/** The environment variables that a server reads. */
 export const ENVIRONMENT_VARIABLES = [
   "HEDDLE_CONFIG",
   "HEDDLE_HOST",

@@ -22,8 +22,8 @@ const deps = {
 };
 
 /**
- * Prints each damage in one line, then the number of damages and of affected threads; of each shard, if there are several. Returns the number of
- * damages.
+ * Checks the data. Prints each damage in one line, then the number of damages and of affected threads. With several
+ * shards, prints this for each shard. Returns the number of damages.
  */
 export async function check(
   data: string,
@@ -134,7 +134,7 @@ export async function backup(data: string, target: string, onProgress?: OnProgre
     mustHaveData(directory);
     await backupStorage(directory, join(target, relative(data, directory)), onProgress);
   }
-  // Last, so that an incomplete copy is no data directory.
+  // The number of shards is copied last, so that an incomplete copy does not count as a data directory.
   copyShardCount(data, target);
 }
 

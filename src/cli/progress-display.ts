@@ -12,7 +12,7 @@ const LINE_MS = 10_000;
 
 /** Terminal sequence: moves to the start of the line and erases all of it. */
 const ERASE = "\r\u001b[2K";
-/** Columns of a terminal that does not report its width, or reports 0. */
+/** The number of columns that is assumed for a terminal that does not report its width, or reports 0. */
 const COLUMNS = 80;
 
 export interface ProgressDisplayOptions {

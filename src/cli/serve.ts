@@ -73,14 +73,15 @@ export async function serve(options: Serving): Promise<void> {
     task &&
     ((stop: (signal: NodeJS.Signals) => void) => {
       const end = () => stop("SIGTERM");
-      // Without its parent, the process of a cluster's node has no lease.
+      // A process of a cluster node ends at once without its parent, because only the parent renews the leases: another
+      // node may soon take the shard.
       onStopOfParent(end, task.cluster === undefined ? end : endAtOnce);
     });
   const leave = guardProcess(logger, () => running(), onStop);
 
   let removeAddress: () => void = () => undefined;
   process.once("exit", () => removeAddress());
-  /** The storage of a process that serves with others. */
+  /** Makes the storage options of a process that serves one shard. */
   const storageOf = async (
     { number, cluster }: ShardTask,
     data: string,
@@ -88,11 +89,14 @@ export async function serve(options: Serving): Promise<void> {
     if (number === undefined) return { kind: "memory" };
     const directory = shardDirectory(data, number);
     if (cluster === undefined) return directory;
-    // Loaded only where it is used.
+    // Only processes of a cluster need this module, so others do not load it.
     const { clusterStorage } = await import("./cluster-storage.ts");
     return clusterStorage(number, directory, cluster, logger);
   };
-  /** The settings of an app: without those of the log, and of the division into processes. */
+  /**
+   * The settings of an app. The settings of the log, and of the division into processes, are left out: they are not the
+   * app's.
+   */
   const appSettings = () => {
     const {
       level: _,
@@ -186,7 +190,7 @@ export async function serve(options: Serving): Promise<void> {
     const isPortAsked = settings.port !== undefined || more.port !== undefined;
     removeAddress = writeAddress(resolve(settings.data), urlOf(app, settings.mount, config), logger);
     const graphs = graphsOf(config, more);
-    // Not logged if a banner shows the same.
+    // The log line is left out if the banner shows the same facts.
     if (!isText(stdout) || !isLogText) {
       const { kind, why } = app.transport;
       logger.info("ready", { version: VERSION, transport: kind, why, data: settings.data, graphs });
@@ -257,7 +261,7 @@ function messageOf(cause: unknown): string {
   return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
 }
 
-/** The data of a listening server that is announced. */
+/** The data of a listening server that the log or the banner shows. */
 type Listening = Pick<App, "address" | "url" | "transport">;
 
 const urlOf = (app: Listening, mount: string | undefined, config: Config): string =>

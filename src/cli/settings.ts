@@ -14,7 +14,6 @@ import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 import { similarName } from "../model/similar-name.ts";
 import { parseUrl } from "../model/url.ts";
 
-/** The default port. */
 export const DEFAULT_PORT = 2024;
 
 export type LogFormat = "json" | "text";
@@ -26,16 +25,16 @@ export const portHint = (option: "--port" | "--relay"): string =>
 /** Settings from the command line and the environment. If one is absent, the configuration file decides. */
 export interface Settings {
   readonly host: string;
-  /** Absent if no port was requested. */
+  /** The port; absent if no port was requested. */
   readonly port?: number;
   readonly data: string;
   readonly level: LogLevel;
-  /** How the server's output is written. Absent: text on a terminal, JSON lines elsewhere. */
+  /** The format of the server's output. Absent: text on a terminal, JSON lines elsewhere. */
   readonly log?: LogFormat;
   readonly transport?: "uws" | "node";
   readonly maxBody?: number;
   readonly workers?: number;
-  /** Processes that serve together, each with a shard. Absent: one process. */
+  /** The number of processes that serve together, each with one shard. Absent: one process. */
   readonly shards?: number;
   /** The cluster that the server joins. */
   readonly cluster?: ClusterSettings;
@@ -55,9 +54,9 @@ export type Invocation =
       readonly command: "dev" | "start";
       /** The path of the configuration file, if one is named. */
       readonly config: string | undefined;
-      /** How many runs may be in progress. Absent: the configuration file decides. */
+      /** The most runs that may be in progress. Absent: the configuration file decides. */
       readonly concurrent?: number;
-      /** For the log: which options have no effect, and why. */
+      /** Messages for the log about options that have no effect, each with the reason. */
       readonly notes: readonly string[];
       /**
        * Reads the other settings. Called after the configuration file has been read, with the file's variables in `env`; variables of the
@@ -93,13 +92,13 @@ export type Invocation =
       /** The server's URL, with the prefix of its paths, and without a slash at its end. */
       readonly url: string;
       readonly key: string | undefined;
-      /** Names of chapters; all if it is empty. */
+      /** The names of the chapters to check; empty: all chapters. */
       readonly chapters: readonly string[];
       readonly json: boolean;
     }
   | {
       readonly command: "prove";
-      /** The machine, as `FILE` or `FILE:name`. */
+      /** The machine to prove the claim about, as `FILE` or `FILE:name`. */
       readonly machine: string;
       readonly claim: string;
       /** The file to draw the chart into. */
@@ -396,7 +395,10 @@ const takesValue = (option: string): boolean =>
       type === "string" && (option === `--${name}` || ("short" in other && option === `-${other.short}`)),
   );
 
-/** What to print of the parser's message: its first sentence, without hints about quoting, and the option that may have been meant. */
+/**
+ * Returns the part of the parser's message to print: its first sentence, without hints about quoting, and the option
+ * that may have been meant.
+ */
 function parserMessage(message: string, command: Command | undefined): string {
   const [, option] =
     /^Option '(?:-\w, )?(--?[a-z-]+).* argument (?:missing|is ambiguous)/.exec(message) ?? [];

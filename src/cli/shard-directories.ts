@@ -56,8 +56,8 @@ export function prepareShards(data: string, count: number | undefined): void {
 }
 
 /**
- * Makes a new data directory that of a node of a cluster, or checks that it is that.
- * @throws ServiceError `config.invalid`
+ * Marks a new data directory as belonging to a cluster, or checks that it belongs to this cluster.
+ * @throws ServiceError `config.invalid` if the directory belongs to another cluster or to a server without a cluster
  */
 export function prepareClusterData(data: string, cluster: string): void {
   const stored = existsSync(clusterFile(data)) ? readFileSync(clusterFile(data), "utf8").trim() : undefined;
@@ -78,7 +78,10 @@ export function prepareClusterData(data: string, cluster: string): void {
   writeFileSync(clusterFile(data), `${cluster}\n`);
 }
 
-/** Throws for the data of a cluster's node, which is only a copy of what the log has. */
+/**
+ * Throws for the data directory of a cluster node. Only a node of the cluster may use it, because it is only a copy of
+ * the data in the cluster's database.
+ */
 function refuseClusterData(data: string): void {
   if (!existsSync(clusterFile(data))) return;
   throw new ServiceError(

@@ -13,57 +13,69 @@ import type { ClusterTask } from "./cluster-network.ts";
 /** The environment variable that tells a process which shard it serves. It is removed before any code of the project runs. */
 const TASK_VARIABLE = "HEDDLE_SHARD_PROCESS";
 
-/** Milliseconds after which a process is started again that ended early; doubled each time. */
+/** Milliseconds before the restart of a process that ended early. The delay doubles with each further early end. */
 export const FIRST_RESTART_DELAY_MS = 250;
 const LONGEST_RESTART_DELAY_MS = 30_000;
-/** A process that ends within this many milliseconds of its start has ended early. */
+/** Milliseconds: a process that ends within this time after its start has ended early. */
 const SETTLED_MS = 10_000;
 
-/** The delay before the restart after this one, if the process ends early again. */
+/** The delay of the next restart if the process ends early again. `delay`: the delay of this restart. */
 export const nextRestartDelay = (delay: number): number => Math.min(2 * delay, LONGEST_RESTART_DELAY_MS);
 
-/** The delay before the restart of a process that has ended now. `since`: when it was started. `delay`: the one to use if it has ended early. */
+/**
+ * Milliseconds before the restart of a process that has just ended. `since`: when the process was started, on the
+ * monotonic clock. `delay`: the result if the process has ended early.
+ */
 export const restartDelayAfterEnd = (since: number, delay: number): number =>
   systemClock.mono() - since < SETTLED_MS ? delay : FIRST_RESTART_DELAY_MS;
 
-/** What the parent process passes to one of its processes at the start. */
+/** The settings that a parent process passes to one of its processes at the start. */
 export interface ShardTask extends Pick<ShardPlace, "number" | "count"> {
   readonly port: number;
   readonly tokenSecret: string;
-  /** The directory of the processes' Unix sockets, on one machine. Only the user of the server may enter it. */
+  /**
+   * The directory of the Unix sockets by which the processes connect. Only the server's user may enter it. Absent in a
+   * cluster, whose processes connect by TCP.
+   */
   readonly sockets?: string;
-  /** Set for a process of a cluster's node. */
+  /** The settings of the cluster; absent if the process serves without a cluster. */
   readonly cluster?: ClusterTask;
 }
 
-/** What such a process tells its parent. */
+/** The message that a process sends to its parent when it serves. */
 export interface StartedProcess extends Pick<App, "address" | "url" | "transport"> {
-  /** Where it listens for other nodes of a cluster. */
+  /** The address on which the process listens for other nodes of a cluster. */
   readonly peer?: PeerAddress;
 }
 
 type Report = StartedProcess | { readonly failure: string };
 
-/** The task of this process, if it serves with others. Later calls know of none. */
+/**
+ * Reads the task of this process from the environment, and removes it there. Undefined if this process serves alone, or
+ * if the task was read before.
+ */
 export function takeShardTask(env: NodeJS.ProcessEnv): ShardTask | undefined {
   const text = env[TASK_VARIABLE];
   delete env[TASK_VARIABLE];
   return text === undefined ? undefined : (JSON.parse(text) as ShardTask);
 }
 
-/** Reports to the parent; afterwards calls `then`. */
+/** Sends a report to the parent process, then calls `then`. */
 export function reportToParent(report: Report, then?: () => void): void {
   process.send?.(report, undefined, undefined, () => then?.());
 }
 
-/** Calls `stop` when the parent asks for it, and `orphaned` when it is gone. Signals are the parent's business. */
+/**
+ * Calls `stop` when the parent process requests it, and `orphaned` when the parent has ended. Signals are ignored,
+ * because the parent process handles them.
+ */
 export function onStopOfParent(stop: () => void, orphaned: () => void): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   process.on("message", (message) => message === "stop" && stop());
   process.on("disconnect", orphaned);
 }
 
-/** A process that serves with others, and what it reports when it serves. */
+/** A child process of a server. `started` resolves with its report when the process serves. */
 export interface ShardChild {
   readonly process: ChildProcess;
   readonly started: Promise<StartedProcess>;
@@ -87,7 +99,7 @@ export function startShardProcess(task: ShardTask): ShardChild {
   return { process: child, started };
 }
 
-/** Lets a process end, and waits for it. */
+/** Asks a process to stop. Resolves when the process has ended. */
 export function stopShardProcess(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve();
@@ -96,7 +108,7 @@ export function stopShardProcess(child: ChildProcess): Promise<void> {
   });
 }
 
-/** The network of processes on one machine. */
+/** The network of processes on one machine: each process listens on a Unix socket in the directory `sockets`. */
 export function unixNetwork(sockets: string, number: number | undefined): ProcessNetwork {
   const addressOf = (shard: number): PeerAddress => ({ path: join(sockets, String(shard)) });
   return { own: addressOf(number ?? 0), addressOf, isOwner: () => true };
@@ -116,7 +128,10 @@ export class ShardProcesses {
     process.once("exit", () => rmSync(this.#sockets, { recursive: true, force: true }));
   }
 
-  /** Starts all. @throws ServiceError if one fails; then none is left */
+  /**
+   * Starts the processes of all shards.
+   * @throws ServiceError if a process fails; then all processes are ended
+   */
   async start(): Promise<StartedProcess> {
     try {
       const numbers = Array.from({ length: this.#task.count }, (_, number) => number);
@@ -131,7 +146,7 @@ export class ShardProcesses {
     }
   }
 
-  /** Starts the process of a shard, and from when it serves, starts it again whenever it ends. */
+  /** Starts the process of a shard. Once the process serves, it is started again whenever it ends. */
   async #startKept(number: number, delay: number): Promise<StartedProcess> {
     const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets });
     this.#children.set(number, child.process);

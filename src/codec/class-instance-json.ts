@@ -1,6 +1,9 @@
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/class-instance.ts";
 
-/** Where an instance is in the data (a path), and what it is: the class name of a {@link ClassInstance}, or the content of a {@link NonJsonValue}. */
+/**
+ * The path of an instance in the data, and its content: the class name of a {@link ClassInstance}, or the content of a
+ * {@link NonJsonValue}.
+ */
 type InstanceMark = readonly [path: readonly (string | number)[], content: string | NonJsonContent];
 
 /**

@@ -28,7 +28,10 @@ export class PlainPacker {
   #view = viewOf(this.#bytes);
   #start = 0;
   #at = 0;
-  /** The last large object written to this buffer, and the range of its bytes. The steps of a run share one metadata object. */
+  /**
+   * The last large object written to this buffer, and the range of its bytes. It is remembered because the steps of a
+   * run share one metadata object.
+   */
   #last: object | null = null;
   #from = 0;
   #to = 0;
@@ -53,7 +56,7 @@ export class PlainPacker {
       if (this.#value(value)) made = this.#bytes.subarray(this.#start, this.#at);
       return made;
     } finally {
-      // `#last` may be an object whose bytes are incomplete. They must not be copied later.
+      // `#last` may be an object whose bytes are incomplete, so its bytes must not be copied later.
       if (made === undefined) {
         this.#at = this.#start;
         this.#last = null;
@@ -204,8 +207,8 @@ export class PlainPacker {
     const needed = written + more;
     if (needed > this.#maxBytes) throwValueTooLarge();
     if (2 * needed <= BUFFER_SIZE) return this.#replaceBuffer(BUFFER_SIZE, written);
-    // At least doubles the size, so that many small parts are not copied many times. A large part is not doubled, because it may be the
-    // last one.
+    // The size is at least doubled, so that many small parts are not copied many times. A large part is not doubled,
+    // because it may be the last one.
     const size = Math.max(2 * written, needed + BUFFER_SIZE);
     this.#replaceBuffer(Math.min(this.#maxBytes, size), written);
   }

@@ -3,10 +3,13 @@ import { isPlain, isToJson, memorySizeOf } from "../model/memory-size.ts";
 
 /** The approximate size of a piece of JSON, in characters. */
 const PIECE_LENGTH = 64 * 1024;
-/** Characters that are added to the length of each value, so that a piece has at most 4,000 values, even if they are tiny. */
+/**
+ * The number of characters that is added to the length of each value, so that a piece has at most 4,000 values, even if
+ * they are tiny.
+ */
 const VALUE_LENGTH = PIECE_LENGTH / 4_000;
 
-/** JSON text: a string if it is short, else a {@link LargeJson}. */
+/** JSON text: a string if it is short, otherwise a {@link LargeJson}. */
 export type JsonText = string | LargeJson;
 
 /**
@@ -27,7 +30,6 @@ export class LargeJson {
     this.#after = after;
   }
 
-  /** The same text with a prefix and a suffix. */
   between(before: string, after: string): LargeJson {
     return new LargeJson(this.#value, before + this.#before, this.#after + after, this.length);
   }
@@ -72,8 +74,8 @@ export function isSmallJson(value: unknown): boolean {
 }
 
 /**
- * How many of `room` free characters are left after the value is written. 0 or less: the value does not fit, or finding
- * out would take too long.
+ * Returns how many of `room` free characters are left after the value is written. 0 or less: the value does not fit, or
+ * finding out would take too long.
  */
 function roomAfter(value: unknown, room: number): number {
   let left = room - VALUE_LENGTH;

@@ -33,7 +33,7 @@ const plainUnpackr = new Unpackr({
   mapsAsObjects: true,
 });
 
-/** Kinds of payload, stored in the first byte. */
+/** The kinds of encoded values. The kind of a value is stored in its first byte. */
 const MSGPACK = 1;
 const JSON_TEXT = 2;
 /** JSON text with a list of class instances, see `class-instance-json.ts`. */
@@ -41,7 +41,10 @@ const MARKED_TEXT = 3;
 /** MessagePack with structures and UUIDs, see `fast-msgpack.ts`. */
 const PLAIN = 4;
 
-/** The UTF-8 bytes of U+FFFD, which an encoder writes in place of a lone surrogate; and the first of them, which is faster to search for. */
+/**
+ * The UTF-8 bytes of U+FFFD, which an encoder writes in place of a lone surrogate. `REPLACED_FIRST` is the first of
+ * them: searching for one byte is faster.
+ */
 const REPLACED = Buffer.from("\uFFFD");
 const REPLACED_FIRST = 0xef;
 /**
@@ -127,7 +130,7 @@ function checkTexts(value: unknown): void {
 function isAltered(value: unknown): boolean {
   if (typeof value === "string") return LONE_SURROGATE.test(value);
   if (typeof value !== "object" || value === null) return false;
-  // Bytes are not altered.
+  // msgpackr does not alter byte arrays.
   if (ArrayBuffer.isView(value)) return false;
   if (Array.isArray(value)) return value.some(isAltered);
   if (value instanceof NonJsonValue) return isAltered(NonJsonValue.of(value).data);

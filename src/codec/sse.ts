@@ -39,12 +39,15 @@ export class SseBatch {
 const NONE = new Uint8Array(0);
 /** From this number of bytes on, events are encoded only when they are sent. */
 const LARGE = 256 * 1024;
-/** How many bytes are passed to a connection at a time. The number is small, because the transport copies what a slow client has not read. */
+/**
+ * The number of bytes that are passed to a connection at a time. It is small, because the transport copies what a slow
+ * client has not read.
+ */
 const PIECE = 64 * 1024;
 
 /**
- * SSE events that are encoded only when they are sent. So for a client that does not read, they take no more memory than the values that the
- * events show.
+ * SSE events that are encoded only when they are sent. Until then, they take no more memory than the values that the
+ * events show, even if a client does not read.
  */
 export class LargeSse {
   readonly #parts: readonly JsonText[];

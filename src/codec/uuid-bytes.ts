@@ -1,4 +1,4 @@
-/** Positions of the pairs of digits in the text of a UUID. */
+/** The positions of the pairs of hexadecimal digits in the text of a UUID. */
 const PAIRS = Uint8Array.of(0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34);
 const DASH = 0x2d;
 /** The value of a character that is no hexadecimal digit. */
@@ -11,9 +11,9 @@ for (const [digit, code] of CODES.entries()) DIGITS[code] = digit;
 /** The MessagePack extension type of a UUID. */
 export const UUID_TYPE = 0x4a;
 
-/** Characters of a UUID as text. */
+/** The number of characters of a UUID as text. */
 export const UUID_LENGTH = 36;
-/** Bytes of a UUID in binary form. */
+/** The number of bytes of a UUID in binary form. */
 export const UUID_BYTES = 16;
 
 /**

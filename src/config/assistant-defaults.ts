@@ -45,7 +45,7 @@ const CHECKS: readonly (readonly [name: string, isValid: (value: unknown) => boo
   ],
 ];
 
-/** Undefined for a value that is not JSON. */
+/** Parses JSON. Returns undefined if the text is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -14,9 +14,9 @@ export interface JwtConfig {
     | { readonly kind: "set"; readonly set: JsonObject };
 }
 
-/** The section `auth`. */
+/** The section `auth` of a configuration file. */
 export interface AuthConfig<File> {
-  /** How users are authenticated: by the project's own handlers, or by access tokens. */
+  /** The method by which users are authenticated: the project's own handlers, or access tokens. */
   readonly users: { readonly kind: "handlers"; readonly file: File } | ({ readonly kind: "jwt" } & JwtConfig);
   /** Whether `heddle dev` accepts LangGraph Studio's requests as those of a special user. */
   readonly studioUser: boolean;
@@ -49,7 +49,8 @@ export function readAuth<File>(
     if (typeof path !== "string" || path === "") return refuse('auth.path must be "./auth.ts:export"');
     return { users: { kind: "handlers", file: read.module(path, "auth.path") }, studioUser };
   }
-  // Refused: without users the server would be open, and whoever wrote this section expects otherwise.
+  // A section without users is refused: the server would be open, but whoever wrote the section expects it to be
+  // protected.
   if (Object.keys(auth).some((key) => key !== "disable_studio_auth"))
     return refuse("auth names no users: it needs path, the file of the handlers, or jwt");
   return undefined;
@@ -75,7 +76,7 @@ function readJwt<File>(jwt: JsonObject, read: Read<File>, refuse: (what: string)
     return { issuer, audience: keys, jwks: { kind: "file", file: read.data(jwks) } };
   const url = parseUrl(jwks);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLocal(url.hostname));
-  // Must be HTTPS: whoever can change the keys in transit can pretend to be any user.
+  // The URL must be HTTPS: whoever can change the keys in transit can pretend to be any user.
   if (url === undefined || !isSafe)
     return refuse("auth.jwt.jwks must be an https URL (http on this machine)");
   return { issuer, audience: keys, jwks: { kind: "url", url } };

@@ -28,7 +28,10 @@ export interface Config {
   readonly env: { readonly [name: string]: string };
   /** Initial settings of default assistants, from the variable `LANGGRAPH_CONFIG`. */
   readonly assistants?: AssistantDefaults;
-  /** Milliseconds in which the types of one graph must be read for its schemas: the variable `LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS`. */
+  /**
+   * Milliseconds in which the types of one graph must be read to make its schemas, from the variable
+   * `LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS`.
+   */
   readonly schemaTimeout?: number;
   /** The path of the `.env` file, absolute. */
   readonly envFile?: string;
@@ -45,20 +48,20 @@ export interface Config {
   readonly stacks?: boolean;
   /** Access control settings. */
   readonly access?: HttpConfig;
-  /** Which request headers runs find in `configurable`. */
+  /** The request headers that runs find in `configurable`. */
   readonly configurableHeaders?: HeaderPatterns;
   /** The section `webhooks`, checked. Each `${{ env.NAME }}` in its headers is replaced by the variable's value. */
   readonly webhooks?: JsonObject;
   readonly runs?: RunLimits;
-  /** Worker threads in which nodes run. */
+  /** The number of worker threads in which nodes run. */
   readonly workers?: number;
   readonly inspect?: InspectConfig;
   readonly dashboard?: DashboardConfig;
-  /** The sections `ui` and `ui_config`. */
+  /** The sections `ui` and `ui_config`: the project's UI components. */
   readonly components?: UiConfig;
-  /** The section `store`. */
+  /** The section `store`: settings of the long-term store. */
   readonly store?: StoreConfig<ModuleExport>;
-  /** The section `auth`; absent: the server has no users. */
+  /** The section `auth`: how users are authenticated; absent: the server has no users. */
   readonly auth?: AuthConfig<ModuleExport>;
 }
 
@@ -353,7 +356,10 @@ function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
   }
 }
 
-/** @param other a key that may have been meant as `graphs` */
+/**
+ * Reads the section `graphs`.
+ * @param other a key of the file that may have been meant as `graphs`, for the error message
+ */
 function readGraphs(
   value: unknown,
   base: string,
@@ -404,7 +410,11 @@ function templateHint(base: string, name: string): string {
   return existsSync(resolve(base, template)) ? ` (cp ${template} ${name})` : "";
 }
 
-/** @param notes where it is noted that the file is missing. Git ignores such files, and containers have their variables from outside. */
+/**
+ * Reads the section `env`. A missing `.env` file is only a warning: Git ignores such files, and containers get their
+ * variables from outside.
+ * @param notes the list to which the warning is added
+ */
 function readEnv(value: unknown, base: string, notes: string[], refuse: Refuse): Config["env"] {
   if (value === undefined || value === null) return {};
   if (typeof value === "string") {

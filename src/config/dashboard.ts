@@ -1,13 +1,16 @@
 import { readEach } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
-/** Dollars for a million tokens that a model reads (`in`), and that it writes (`out`). */
+/**
+ * The price of a model, in dollars for a million tokens: `in` for tokens that it reads, `out` for tokens that it
+ * writes.
+ */
 export interface ModelPrice {
   readonly in: number;
   readonly out: number;
 }
 
-/** What the dashboard shows in addition to the data of the API. */
+/** The data that the dashboard shows in addition to the data of the API. */
 export interface DashboardConfig {
   /** Prices, by the model name that messages contain. */
   readonly prices?: { readonly [model: string]: ModelPrice };

@@ -1,7 +1,7 @@
 import { parseUrl } from "../model/url.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/** What the inspector shows, and where. */
+/** The settings of the inspector: what it shows, and on which page. */
 export interface InspectConfig {
   /** Whether clients that ask for the states of graphs get them (`/inspect?values=1`). Default: false. */
   readonly values?: boolean;

@@ -1,10 +1,13 @@
 import { createRequire } from "node:module";
 import type * as Esbuild from "esbuild";
 
-/** What esbuild finds wrong with a text that is not JSON, and where: Node 20 tells neither line nor comments. */
+/**
+ * Describes where and why a text is not JSON. Uses esbuild, because the parser of Node 20 reports no line, and does not
+ * recognise comments.
+ */
 export function jsonError(text: string): string | undefined {
   try {
-    // Loaded only here: a start without errors must not wait for it.
+    // esbuild is loaded only here, so that a start without errors does not wait for it.
     const { transformSync } = createRequire(import.meta.url)("esbuild") as typeof Esbuild;
     transformSync(text, { loader: "json", logLevel: "silent" });
     return undefined;

@@ -2,12 +2,13 @@ import { similarName } from "../model/similar-name.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
 /**
- * How Heddle treats a key of LangGraph's configuration file:
+ * The treatment of a key of LangGraph's configuration file:
  * - `served`: it has its effect.
  * - `moot`: it is about something that Heddle does not need, such as an image to build. It is ignored.
  * - `ignored`: it is ignored, with a warning.
  * - `each`: an object whose member names the project chooses. Members that are objects have these keys.
- * - `refused`: the server does not start, because ignoring the key would make it behave differently from what its owner expects.
+ * - `refused`: the server does not start, because ignoring the key would make it behave differently from what its owner
+ *   expects.
  * When a feature is added to Heddle, its key becomes `served`.
  */
 type Stance =
@@ -23,8 +24,8 @@ interface Keys {
 }
 
 /**
- * Why a configuration that asks for encryption at rest is refused. The official server supports it for Python graphs only: with the
- * JavaScript SDK, the handlers cannot be defined.
+ * The reason why a configuration that asks for encryption at rest is refused. The official server supports encryption
+ * for Python graphs only: with the JavaScript SDK, the handlers cannot be defined.
  */
 export const NO_ENCRYPTION =
   "is not served: the data directory would hold as plain data what it asks to encrypt; remove it, and encrypt the disk instead";

@@ -1,7 +1,7 @@
 import { readFields } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
-/** How long items of the store live. */
+/** The lifetime of items in the store. */
 export interface StoreTtl {
   /** Minutes: the default lifetime of items; null (default): they do not expire. */
   readonly default_ttl?: number | null;
@@ -40,12 +40,12 @@ interface IndexShape {
 export interface StoreConfig<Place> {
   readonly ttl?: StoreTtl;
   readonly index?: { readonly embed: Place } & IndexShape;
-  /** Why there is no index although the file configures one. */
+  /** The reason why there is no index although the file configures one. */
   readonly noIndex?: string;
 }
 
 const MAX_DIMS = 65_536;
-/** Minutes: a hundred years. */
+/** The longest lifetime, in minutes: a hundred years. */
 const MAX_MINUTES = 52_560_000;
 
 type Refuse = (what: string) => never;

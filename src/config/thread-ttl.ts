@@ -6,7 +6,7 @@ import { MAX_TTL_MINUTES, ttlStrategies, type ThreadLifetime, type TtlStrategy }
 export interface ThreadTtlConfig {
   /** The default lifetime of threads; absent: they do not expire. */
   readonly lifetime?: ThreadLifetime;
-  /** Milliseconds between two searches for expired threads, which are then deleted. */
+  /** Milliseconds between two searches for expired threads, which are then deleted or pruned. */
   readonly interval?: number;
 }
 

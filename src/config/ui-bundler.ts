@@ -61,7 +61,7 @@ export function bundledComponents({ files, shared }: UiConfig): Components {
 }
 
 async function bundle(graph: string, file: string, shared: readonly string[]): Promise<Built> {
-  // Loaded on demand: only projects with components need it.
+  // esbuild is loaded on demand, because only projects with components need it.
   const { build } = await import("esbuild");
   const global = `__LGUI_${graph.replaceAll(/[^a-zA-Z0-9]/g, "_")}`;
   const { outputFiles, metafile } = await build({

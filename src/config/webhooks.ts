@@ -10,20 +10,23 @@ export interface WebhookConfig {
   readonly secret?: string;
   /** Headers of each attempt. `${{ env.NAME }}` is replaced by a variable, whose name must begin with `env_prefix`. */
   readonly headers?: { readonly [name: string]: string };
-  /** Default `LG_WEBHOOK_`. */
+  /** The prefix that the names of variables in `headers` must have; default `LG_WEBHOOK_`. */
   readonly env_prefix?: string;
-  /** Seconds that one attempt may take; default 10. */
+  /** The number of seconds that one attempt may take; default 10. */
   readonly timeout?: number;
-  /** Attempts before a delivery becomes a dead letter; default 8, over about three hours. */
+  /** The number of attempts before a delivery becomes a dead letter; default 8, over about three hours. */
   readonly attempts?: number;
   readonly url?: {
     readonly require_https?: boolean;
-    /** `hooks.example.com`, or `*.example.com` for every name below it; default: any public host. */
+    /**
+     * The domains to which webhooks may be sent: `hooks.example.com`, or `*.example.com` for every name below it;
+     * default: any public host.
+     */
     readonly allowed_domains?: readonly string[];
     readonly allowed_ports?: readonly number[];
-    /** Refuses webhooks that are a path on this server. */
+    /** Whether webhooks that are a path on this server are refused. */
     readonly disable_loopback?: boolean;
-    /** Default 4096. */
+    /** The longest URL of a webhook, in characters; default 4096. */
     readonly max_url_length?: number;
   };
 }
@@ -98,7 +101,7 @@ function whole(value: unknown, at: string, least: number, most: number): number 
 /** Headers that frame or identify the request. A configured value would break the request or impersonate Heddle. */
 const OURS = /^(host|content-length|content-type|transfer-encoding|connection|expect|upgrade|x-webhook-.*)$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Tabs, and Latin-1 without control characters: what a header can carry. */
+/** Matches the texts that a header can carry: tabs, and Latin-1 without control characters. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 function readHeaders(value: unknown): WebhookPolicy["headers"] {

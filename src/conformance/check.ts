@@ -3,7 +3,7 @@ import type { PlainHttpClient } from "./http-client.ts";
 
 /** The server under test, reached both by the SDK and by plain HTTP. */
 export interface TestedServer {
-  /** The official SDK. */
+  /** The client of the official SDK. */
   readonly client: Client;
   readonly http: PlainHttpClient;
   /** Waits some milliseconds before the next poll. */
@@ -11,9 +11,12 @@ export interface TestedServer {
 }
 
 export interface ConformanceCheck {
-  /** What the server must do, in a sentence. Unique in its chapter. */
+  /** A sentence that says what the server must do. Unique in its chapter. */
   readonly title: string;
-  /** @throws MismatchError if the server behaves otherwise */
+  /**
+   * Carries out the check.
+   * @throws MismatchError if the server behaves otherwise than the title says
+   */
   readonly run: (server: TestedServer) => Promise<void>;
 }
 

@@ -36,7 +36,10 @@ export async function loadSdk(
   }
 }
 
-/** @param url the server's URL, without a slash at its end */
+/**
+ * Makes the clients for a server under test, with all their requests recorded.
+ * @param url the server's URL, without a slash at its end
+ */
 export function connect(sdk: Sdk, url: string, key?: string): RecordedConnection {
   const recorded = new RecordedFetch(url);
   const client = new sdk.Client({

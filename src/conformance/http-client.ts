@@ -26,7 +26,7 @@ export class PlainHttpClient {
     this.#fetch = via;
   }
 
-  /** @param body an object, or a text that is sent as it is */
+  /** Sends a request. `body`: an object, or a text that is sent as it is. */
   async send(method: string, path: string, body?: unknown): Promise<Answer> {
     const response = await this.#request(method, path, body);
     return { status: response.status, headers: response.headers, body: parseText(await response.text()) };
@@ -84,7 +84,7 @@ export class PlainHttpClient {
   }
 }
 
-/** The body in chunks. Stopping the iteration closes the connection. */
+/** Returns the body of a response as text, in chunks. Stopping the iteration closes the connection. */
 const textOf = ({ body }: Response): AsyncIterable<string> =>
   (body ?? new Blob([]).stream()).pipeThrough(new TextDecoderStream()) as unknown as AsyncIterable<string>;
 

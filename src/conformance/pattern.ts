@@ -39,7 +39,7 @@ export const oneOf = (...patterns: readonly unknown[]): unknown =>
     patterns.some((pattern) => mismatch(value, pattern, "") === null),
   );
 
-/** The path of the first part of a value that does not match, or null. */
+/** Returns the path of the first part of a value that does not match; null if the whole value matches. */
 function mismatch(value: unknown, pattern: unknown, path: string): string | null {
   if (pattern instanceof Condition) return pattern.holds(value) ? null : path;
   if (typeof pattern !== "object" || pattern === null) return Object.is(value, pattern) ? null : path;

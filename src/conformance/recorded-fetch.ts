@@ -3,9 +3,8 @@ export interface RecordedRequest {
   readonly method: string;
   /** The path with its query. */
   readonly path: string;
-  /** The request's body as it was sent. */
   readonly body?: string;
-  /** Absent until there is an answer. */
+  /** The status of the answer; absent until there is an answer. */
   status?: number;
 }
 
@@ -24,7 +23,7 @@ export class RecordedFetch {
     this.#stop.abort(reason);
   }
 
-  /** `fetch`, with the request recorded. */
+  /** Sends a request as the global `fetch` does, and records it. */
   readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const url = input instanceof Request ? input.url : String(input);
     const body = typeof init?.body === "string" ? { body: init.body } : {};

@@ -50,7 +50,7 @@ async function runCheck(
     const rejectLate = () => {
       const difference = new MismatchError(why, "an answer", why);
       reject(difference);
-      // A check that timed out would otherwise continue during the next one.
+      // Aborts the requests of a check that timed out: it would otherwise continue during the next check.
       connection.recorded.stop(difference);
     };
     cancel = systemScheduler.after(timeout, rejectLate, true);

@@ -1,6 +1,6 @@
 /** One rule of a port, as a check that any test runner can run. */
 export interface ContractCheck<Harness> {
-  /** What an adapter must do, in a sentence. Unique in its contract. */
+  /** A sentence that says what an adapter must do. Unique in its contract. */
   readonly title: string;
   /** Gets a new harness for each check. @throws AssertionError if the adapter behaves otherwise */
   readonly run: (harness: Harness) => Promise<void>;

@@ -85,7 +85,7 @@ function recall(): void {
   });
 }
 
-/** Shows only that the thread does not exist. */
+/** Replaces the page's contents by a message that the thread does not exist. */
 function missing(): void {
   for (const part of ["#actors", "#log", "#hand"]) $(part).hidden = true;
   $("#missing").hidden = false;

@@ -65,7 +65,7 @@ export const runChecks = defineChapter("runs", {
     expectMatch("the runs of a new thread", await client.runs.list(thread_id), []);
     const ids: string[] = [];
     for (const graph of ["steps", "failing", "steps"]) {
-      // oxlint-disable-next-line no-await-in-loop -- the list is by the order of creation
+      // oxlint-disable-next-line no-await-in-loop -- the check depends on the order of creation
       const { run_id } = await client.runs.create(thread_id, graph, { input: {} });
       // oxlint-disable-next-line no-await-in-loop -- a second run on a busy thread would be refused
       await client.runs.join(thread_id, run_id).catch(() => undefined);

@@ -18,7 +18,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const { value: settings } = useResource(getDashboardSettings, []);
   const valueOf = (name: string) => query.get(name) ?? "";
   const want = (name: string, value: string) =>
-    // With another filter, the list begins at its newest run.
+    // Clears the cursor, so that the list with the new filter begins at its newest run.
     navigate(["runs"], { ...Object.fromEntries(query), cursor: null, [name]: value.trim() });
   const stray = freeWords(valueOf("of"));
   const choice = (name: string, label: string, options: readonly (readonly [string, string])[]) => (

@@ -10,7 +10,7 @@ export type BulkRunAction = "retry" | "cancel" | "delete";
 export interface ActionResult {
   readonly isOk: boolean;
   readonly text: string;
-  /** The page of the run that was started. */
+  /** The address of the page of the run that was started; absent if the action started none. */
   readonly href?: string;
 }
 

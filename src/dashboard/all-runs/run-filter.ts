@@ -2,7 +2,7 @@ import { FROM_DASHBOARD } from "../api/client.ts";
 import { RUN_STATUSES, type RunListFilter } from "../api/records.ts";
 import { threadFilterOf } from "../threads/thread-search-filter.ts";
 
-/** How far back a list of runs goes: the value in the address, its label, and milliseconds. */
+/** The time spans that a list of runs may cover: the value in the address, the label, and milliseconds. */
 export const PERIODS = [
   ["hour", "last hour", 3_600_000],
   ["day", "last 24 hours", 86_400_000],

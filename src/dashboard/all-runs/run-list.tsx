@@ -40,7 +40,7 @@ export function AllRunsList({ query, assistants, prices }: Props) {
   const chosen = useSignal<ReadonlySet<string>>(new Set());
   const working = useSignal<BulkRunAction | null>(null);
   const [isDeleting, setDeleting] = useState(false);
-  /** Epoch milliseconds: when the list was read. */
+  /** The time when the list was read, in epoch milliseconds. */
   const loadedAt = useRef(0);
 
   const load = async () => {
@@ -89,7 +89,7 @@ export function AllRunsList({ query, assistants, prices }: Props) {
       attempt(async () => {
         const shown = rows.peek();
         if (shown === null) await load();
-        // Not while an action is in progress, because the action changes the rows too.
+        // While an action is in progress, nothing is read, because the action changes the rows too.
         else if (working.peek() === null) await look(shown);
       }),
     LOOK_MS,
@@ -331,7 +331,7 @@ function Spent({ usage, prices }: Pick<FoundRun, "usage"> & { readonly prices: P
   );
 }
 
-/** What started a run: a person in the dashboard, a cron, a timer, or a client of the API. */
+/** Shows what started a run: a person in the dashboard, a cron, a timer, or a client of the API. */
 function Origin({ run: { metadata, origin } }: { readonly run: FoundRun }) {
   const { cron_id: cron, started_from: from } = metadata;
   if (from === "dashboard") return <>dashboard</>;

@@ -70,13 +70,16 @@ export interface WaitingThreads {
 }
 
 /**
- * Up to this number, waiting threads are sorted by the time when they asked. For that, the server reads all of them
- * (104 ms for 3,000, on a busy machine, 2026-11-26). More threads are sorted by their last change, for which the server
- * has an index. The two times differ if the metadata was edited after the thread asked.
+ * The most waiting threads that are sorted by the time when they asked. To sort them, the server reads all of them (104
+ * ms for 3,000, on a busy machine, 2026-11-26). If there are more, they are sorted by their last change, for which the
+ * server has an index. The two times differ if the metadata was edited after the thread asked.
  */
 const MAX_EXACT_ORDER = 1_000;
 
-/** Lists the threads that wait for an answer, longest wait first. The state of such a thread last changed when the thread asked. */
+/**
+ * Lists the threads that wait for an answer, longest wait first. The order is that of the last changes of their states,
+ * because the state of a waiting thread last changed when the thread asked.
+ */
 export async function listWaitingThreads(
   offset: number,
   limit: number,
@@ -121,7 +124,10 @@ export const updateThread = (id: string, metadata: JsonRecord) =>
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
 export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
-/** The events that the machine of a thread can take now: types such as `APPROVE`, and `order.*`. */
+/**
+ * Returns the types of the events that the machine of a thread can take now, such as `APPROVE`, or wildcards such as
+ * `order.*`.
+ */
 export const getPossibleEvents = (
   id: string,
 ): Promise<{ readonly events: readonly { readonly type: string }[] }> =>
@@ -148,7 +154,7 @@ export interface StateEdit {
   readonly checkpoint_id?: string;
 }
 
-/** Resolves with the id of the checkpoint that the update creates. */
+/** Updates the state of a thread. Resolves with the id of the checkpoint that the update creates. */
 export const updateState = (id: string, update: StateEdit): Promise<{ readonly checkpoint_id: string }> =>
   fetchJson(`threads/${part(id)}/state`, { body: update });
 
@@ -211,11 +217,11 @@ export type AssistantFields = Partial<
 
 export const createAssistant = (fields: AssistantFields): Promise<Assistant> =>
   fetchJson("assistants", { body: fields });
-/** Creates a new version of the assistant. */
+/** Stores these fields as a new version of the assistant. */
 export const updateAssistant = (id: string, fields: AssistantFields): Promise<Assistant> =>
   fetchJson(`assistants/${part(id)}`, { method: "PATCH", body: fields });
 export const deleteAssistant = (id: string) => sendRequest(`assistants/${part(id)}`, { method: "DELETE" });
-/** Newest first. */
+/** Lists the versions of an assistant, newest first. */
 export const listAssistantVersions = (id: string, limit: number): Promise<readonly AssistantVersionRow[]> =>
   fetchJson(`assistants/${part(id)}/versions`, { body: { limit }, isRead: true });
 export const setAssistantVersion = (id: string, version: number): Promise<Assistant> =>
@@ -234,7 +240,7 @@ export const retryDelivery = (id: string): Promise<WebhookRow> =>
 export const deleteDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
 
-/** The namespaces of the store below a prefix, one label deeper. */
+/** Lists the namespaces of the store that begin with a prefix and are one label longer. */
 export async function listStoreNamespaces(
   prefix: readonly string[],
   limit: number,
@@ -265,19 +271,19 @@ export async function findItems(search: StoreSearch): Promise<readonly StoreItem
 
 export type ItemPlace = Pick<StoreItem, "namespace" | "key">;
 
-/** Resolves with null if there is no such item. */
+/** Reads an item of the store. Resolves with null if there is no such item. */
 export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null> {
   const query = new URLSearchParams({ namespace: namespace.join("."), key, refresh_ttl: "false" });
   return fetchJson(`store/items?${query}`);
 }
 
-/** `ttl`: minutes until the item expires; null: it never does; absent: the server's default. */
+/** Stores an item. `ttl`: minutes until the item expires; null: it never expires; absent: the server's default. */
 export const putItem = (item: ItemPlace & { readonly value: JsonRecord; readonly ttl?: number | null }) =>
   sendRequest("store/items", { method: "PUT", body: item });
 export const deleteItem = ({ namespace, key }: ItemPlace) =>
   sendRequest("store/items", { method: "DELETE", body: { namespace, key } });
 
-/** Newest first. */
+/** Lists crons, newest first. */
 export const listCrons = (limit: number, offset: number): Promise<readonly Cron[]> =>
   fetchJson("runs/crons/search", { body: { limit, offset }, isRead: true });
 export const updateCron = (id: string, change: { readonly enabled: boolean }): Promise<Cron> =>

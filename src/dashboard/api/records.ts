@@ -46,7 +46,7 @@ export interface Thread extends ThreadRow {
 
 /** A thread that waits for an answer. */
 export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts"> {
-  /** When the thread asked, or when its state was edited after that. */
+  /** The time when the thread asked, or when its state was edited after that. */
   readonly state_updated_at: string;
 }
 
@@ -79,9 +79,9 @@ export interface FoundRun extends Pick<
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly attempt: number;
-  /** Null: the run is older than this field. */
+  /** The origin of the run: what started it. Null if an older server, which did not record this, stored the run. */
   readonly origin: "http" | "socket" | "cron" | "timer" | null;
-  /** Tokens by model. */
+  /** The tokens that the run's model calls used, by model. */
   readonly usage: readonly {
     readonly models: readonly string[];
     readonly input_tokens: number;
@@ -158,7 +158,7 @@ export interface JsonSchema {
   readonly $defs?: unknown;
   readonly definitions?: unknown;
   readonly default?: unknown;
-  /** `messages` marks a list of chat messages. */
+  /** The kind of a value for LangGraph: `messages` marks a list of chat messages. */
   readonly langgraph_type?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -199,16 +199,19 @@ export interface StoreItem {
   readonly value: JsonRecord;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Minutes from a change until the item expires; absent: it does not expire. */
+  /** The lifetime of the item after a change, in minutes; absent: the item does not expire. */
   readonly ttl?: number;
   readonly expires_at?: string;
-  /** Similarity to a query; null without an index. */
+  /** The similarity of the item to the query of a search; null if the server has no index. */
   readonly score?: number | null;
 }
 
 /** A schedule on which runs start. */
 export interface Cron {
-  /** How the last run that the schedule started has ended; the run itself may be deleted. `run_id`: null if it could not be started. */
+  /**
+   * The outcome of the last run that the schedule started; the run itself may be deleted. `run_id`: null if the run
+   * could not be started.
+   */
   readonly last_run?: {
     readonly run_id: string | null;
     readonly status: ApiRunStatus;
@@ -217,20 +220,23 @@ export interface Cron {
   };
   readonly cron_id: string;
   readonly assistant_id: string;
-  /** Null: each run gets a thread of its own. */
+  /** The thread on which the runs start; null: each run gets a new thread. */
   readonly thread_id: string | null;
   readonly on_run_completed: "delete" | "keep" | null;
   readonly schedule: string;
   readonly timezone: string | null;
   readonly end_time: string | null;
-  /** Null: the cron has ended or is paused. */
+  /** The time of the next run; null: the cron has ended or is paused. */
   readonly next_run_date: string | null;
   readonly enabled: boolean;
   readonly payload: JsonRecord;
   readonly metadata: JsonRecord;
 }
 
-/** Dollars for a million tokens: `in` for those that the model reads, `out` for those that it writes. */
+/**
+ * The price of a model, in dollars for a million tokens: `in` for tokens that it reads, `out` for tokens that it
+ * writes.
+ */
 export interface Price {
   readonly in: number;
   readonly out: number;
@@ -244,9 +250,12 @@ export interface ServerHistory {
   readonly figures: { readonly [name: string]: readonly (number | null)[] };
 }
 
-/** The section `dashboard` of the configuration, and what else the pages have to know of the server. */
+/**
+ * The settings of the dashboard: the section `dashboard` of the configuration, and facts about the server that the
+ * pages need.
+ */
 export interface DashboardSettings {
   readonly prices: Prices;
-  /** True: the server knows its users, and rules decide what each of them may see. */
+  /** Whether the server authenticates users, so that rules decide what each user may see. */
   readonly has_users: boolean;
 }

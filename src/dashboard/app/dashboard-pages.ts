@@ -1,4 +1,7 @@
-/** The pages of the dashboard, in the order of the navigation. `key`: opens the page after `g`. */
+/**
+ * The pages of the dashboard, in the order of the navigation. `key`: the letter that opens the page when the user types
+ * it after `g`.
+ */
 export const DASHBOARD_PAGES = [
   { name: "threads", title: "Threads", key: "t" },
   { name: "inbox", title: "Inbox", key: "i" },

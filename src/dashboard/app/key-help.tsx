@@ -4,7 +4,7 @@ import { useKeys } from "../components/use-keys.ts";
 import { navigate } from "./page-location.ts";
 import { DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
-/** The pages that open when the user types `g` and then this letter. */
+/** The pages by the letter that opens them when the user types it after `g`. */
 const PAGES_BY_KEY = new Map<string, string>([
   ...DASHBOARD_PAGES.map(({ key, name }) => [key, name] as const),
   ["n", "new"],

@@ -53,7 +53,8 @@ export function navigate(path: readonly string[], query: LinkQuery = {}): void {
 }
 
 /**
- * Changes the query alone, without an entry in the browser's history. Does nothing if the user has just left the page.
+ * Changes only the query of the address, without an entry in the browser's history. Does nothing if the user has just
+ * left the page.
  */
 export function replaceQuery(change: LinkQuery): void {
   const { hash, path, query } = currentLocation.peek();

@@ -100,7 +100,7 @@ function Content() {
   );
 }
 
-/** What each page shows, by the rest of its path; null: there is no such page. */
+/** Functions that return the content of each page, by the rest of its path; null: there is no such page. */
 const CONTENTS: Readonly<
   Record<DashboardPageName, (rest: readonly string[], query: URLSearchParams) => JSX.Element | null>
 > = {

@@ -7,10 +7,10 @@ import { differingMembers } from "./differing-members.ts";
 import { useSubmit } from "../components/use-submit.ts";
 
 interface FormProps {
-  /** Null: a new assistant. */
+  /** The assistant to edit; null for a new assistant. */
   readonly assistant: Assistant | null;
   readonly graphs: readonly string[];
-  /** Gets the fields that were changed. */
+  /** Called with the changed fields when the user saves the form. */
   readonly onSave: (fields: AssistantFields) => Promise<void>;
   /** Called with whether the form differs from the assistant. */
   readonly onEdit?: (isEdited: boolean) => void;

@@ -163,7 +163,7 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
 }
 
 interface VersionsProps extends Omit<DetailProps, "graphs"> {
-  /** True: the form has changes that are not saved. */
+  /** Whether the form has changes that are not saved. */
   readonly isEdited: boolean;
 }
 
@@ -242,7 +242,7 @@ function settingsOf({
   return { graph_id, name, description, config, context, metadata };
 }
 
-/** What a version changed of the one before it. */
+/** Returns which settings a version changed, compared with the version before it. */
 function changesOf(row: AssistantVersionRow | undefined, older: AssistantVersionRow | undefined): string {
   if (row === undefined || older === undefined) return "";
   const names = differingMembers(settingsOf(older), settingsOf(row));

@@ -1,9 +1,9 @@
 import { diffLines } from "diff";
 import { useMemo } from "preact/hooks";
 
-/** Unchanged lines shown around a change. */
+/** The number of unchanged lines shown around a change. */
 const AROUND = 2;
-/** Characters: longer texts are not compared, because they would block the page. */
+/** The most characters of two texts together that are compared. Comparing longer texts would block the page. */
 const MAX_DIFF_CHARACTERS = 400_000;
 
 interface Part {

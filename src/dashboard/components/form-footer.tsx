@@ -6,11 +6,11 @@ interface FooterProps {
   readonly submit: Submit;
   /** The words of the button that sends the form. */
   readonly words: string;
-  /** True: there is nothing to send. */
+  /** Whether there is nothing to send, because no field was changed. */
   readonly isUnchanged?: boolean;
-  /** Absent: the form has no button to leave it. */
+  /** Called when the user leaves the form by its cancel button; absent: there is no such button. */
   readonly onCancel?: () => void;
-  /** Further buttons. */
+  /** Further buttons of the form. */
   readonly children?: ComponentChildren;
 }
 

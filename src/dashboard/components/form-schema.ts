@@ -10,7 +10,10 @@ export interface FormError {
   readonly isMissing: boolean;
 }
 
-/** Levels of nested objects shown as fields. Deeper values, as in a recursive schema, are edited as JSON. */
+/**
+ * The number of levels of nested objects that are shown as fields. Deeper values, as in a recursive schema, are edited
+ * as JSON.
+ */
 const DEEPEST = 4;
 const HOPS = 10;
 

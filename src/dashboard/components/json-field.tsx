@@ -10,11 +10,11 @@ interface JsonFieldProps {
   readonly placeholder?: string;
   readonly rows?: number;
   readonly label?: string;
-  /** True: reject a text that is not JSON instead of taking it as a string. */
+  /** Whether a text that is not JSON is rejected. Otherwise it is taken as a string. */
   readonly isStrict?: boolean;
   /** Called after each change with the reason why the text is invalid; null: it is valid. */
   readonly onWrong?: (why: string | null) => void;
-  /** True: the field does not show the error, because its parent does. */
+  /** Whether the field hides its error, because its parent shows the error. */
   readonly isQuiet?: boolean;
   readonly "aria-required"?: boolean;
   readonly "aria-invalid"?: boolean;
@@ -77,7 +77,7 @@ function parsed(text: string, isStrict: boolean): { readonly value: unknown; rea
   try {
     return { value: JSON.parse(text) as unknown, wrong: null };
   } catch (cause) {
-    // A text that begins like JSON is meant to be JSON.
+    // A text that begins like JSON is meant to be JSON, so it is not taken as a string.
     if (!isStrict && !/^\s*[{["]/.test(text)) return { value: text, wrong: null };
     return { value: undefined, wrong: `Invalid JSON: ${(cause as Error).message}` };
   }

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 import { isJsonRecord } from "../api/records.ts";
 
-/** Entries shown before the user asks for more. */
+/** The number of entries shown before the user asks for more. */
 const ENTRIES = 50;
-/** Characters of a text shown before the user asks for more. */
+/** The number of characters of a text shown before the user asks for more. */
 const LONG = 600;
 
 interface JsonProps {

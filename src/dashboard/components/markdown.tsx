@@ -8,7 +8,10 @@ const marked = new Marked({ gfm: true, breaks: true });
 /** The parser for documents: their source lines are wrapped, so a single line break counts as a space. */
 const wrapped = new Marked({ gfm: true, breaks: false });
 
-/** Characters: longer texts are shown as plain text, because parsing them would block the page. */
+/**
+ * The most characters of a text that is parsed. A longer text is shown as plain text, because parsing it would block
+ * the page.
+ */
 const MAX_TEXT_CHARACTERS = 60_000;
 /** Matches a text that may contain Markdown or a line break. Any other text is rendered as it is. */
 const MEANS = /[\\`*_#>|~[\]!<&\n]|^\s*([-+]|\d+[.)])\s|https?:|www\.|@/;
@@ -42,7 +45,7 @@ export interface Rendering {
 }
 
 const MESSAGE: Rendering = {
-  // Not a heading element: only the page itself has headings.
+  // A message's heading is not a heading element, because only the page itself has headings.
   heading: ({ depth }, shown) => (
     <p class={`heading h${depth}`}>
       <strong>{shown}</strong>
@@ -108,7 +111,7 @@ const MAX_MARKS = 1_000;
 const MARKS = /[*_~`[\]<!&]/g;
 /** Matches 20 or more quotes and lists opened on one line. The parser recurses once for each. */
 const DEEP = /^[ \t]*(?:(?:>[ \t]?|[-+*][ \t]+|\d{1,9}[.)][ \t]+)){20}/m;
-/** The deepest level rendered. */
+/** The deepest level of nested Markdown elements that is rendered. */
 const DEEPEST = 40;
 
 /** Parses a text as Markdown. Returns null if it is shown as plain text: it has no marks, or would block the page. */

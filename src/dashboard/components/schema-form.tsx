@@ -104,7 +104,7 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
           value={value === undefined || value === null ? "" : String(value)}
           placeholder={plain.default === undefined ? "" : String(plain.default)}
           onInput={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
-            // Some browsers accept any text here. The value of a text that is not a number is empty.
+            // Some browsers accept any text in a number field, and report an empty value if the text is not a number.
             validation.onUnread(at, validity.badInput ? "must be a number" : null);
             onChange(text === "" ? undefined : valueAsNumber);
           }}

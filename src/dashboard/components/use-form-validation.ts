@@ -6,7 +6,7 @@ import { type FormError, formErrors } from "./form-schema.ts";
 export interface FormValidation {
   readonly root: JsonSchema;
   readonly errors: ReadonlyMap<string, FormError>;
-  /** True after a submit attempt: missing values are shown from then on. */
+  /** Whether the user has tried to submit the form: missing values are shown from then on. */
   readonly isSubmitted: boolean;
   /** Reports a text that cannot be parsed and is therefore not in the value; null: the text is valid again. */
   readonly onUnread: (at: string, why: string | null) => void;

@@ -3,10 +3,10 @@ import { errorMessage, showError } from "../app/notices.ts";
 import { ApiKeyRequired } from "../request-errors.ts";
 
 export interface Submit {
-  /** Why the last attempt failed; null if it did not fail. */
+  /** The reason why the last attempt failed; null if it did not fail. */
   readonly error: string | null;
   readonly isSending: boolean;
-  /** Does nothing while an earlier attempt is still in progress. */
+  /** Starts an attempt. Does nothing while an earlier attempt is still in progress. */
   start(work: () => Promise<unknown>): void;
 }
 

@@ -16,12 +16,12 @@ import { errorLine } from "../components/value-text.ts";
 const PAGE_SIZE = 20;
 /** The number of runs shown for each cron. */
 const LAST_RUNS = 5;
-/** Milliseconds between two reads. */
+/** Milliseconds between two reads of the crons. */
 const POLL_MS = 5_000;
 
 interface ListedCron {
   readonly cron: Cron;
-  /** Newest first. */
+  /** The last runs of the cron, newest first. */
   readonly runs: readonly FoundRun[];
 }
 

@@ -107,7 +107,7 @@ export function sectionsOf(page: GuidePage): readonly Section[] {
   for (const token of page.tokens) {
     if (token.type === "heading") {
       const title = plainText("tokens" in token ? (token.tokens ?? []) : []).trim();
-      // The first heading is the page's title.
+      // The first heading is the title of the page, so its section has the page's own fragment.
       const id = found.length === 0 ? fragmentOf(page) : fragmentOf(page, title);
       found.push({ title: found.length === 0 ? page.title : title, id, tokens: [] });
     } else found.at(-1)?.tokens.push(token);

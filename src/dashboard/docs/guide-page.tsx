@@ -4,7 +4,7 @@ import { operationsOf, type OpenApi } from "./openapi.ts";
 
 interface GuidePageViewProps {
   readonly name: string;
-  /** Undefined until the API description is loaded. */
+  /** The API description; undefined until it is loaded. */
   readonly api: OpenApi | undefined;
 }
 
@@ -58,14 +58,15 @@ function renderingOf(page: GuidePage, api: OpenApi | undefined): Rendering {
     link: (href, shown) => {
       if (/^[a-z]+:/i.test(href)) return <WebLink href={href} shown={shown} />;
       const fragment = fragmentOfLink(href, page);
-      // The server does not serve repository files that are not part of the guide.
+      // A link to a file of the repository that is not part of the guide is shown as text, because the server does not
+      // serve that file.
       return fragment === undefined ? (
         <span title={href}>{shown}</span>
       ) : (
         <a href={`#${fragment}`}>{shown}</a>
       );
     },
-    // The server does not serve the pages' images.
+    // Images are left out, because the server does not serve the image files of the guide.
     image: () => null,
     code: (text) => {
       const [, method = "GET", path = ""] = /^(?:([A-Z]+) )?(\/[^?\s]*)/.exec(text) ?? [];

@@ -4,9 +4,9 @@ import { OperationView } from "./operation.tsx";
 
 /** The largest number of sections shown. */
 const MAX_SECTIONS = 30;
-/** Characters of an excerpt before the first match. */
+/** The number of characters of an excerpt before the first match. */
 const BEFORE = 50;
-/** Characters of a whole excerpt. */
+/** The number of characters of a whole excerpt. */
 const EXCERPT = 200;
 
 export const splitSearchTerms = (wanted: string): readonly string[] =>

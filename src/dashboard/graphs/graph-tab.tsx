@@ -16,7 +16,7 @@ export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
   void watch.changes.count;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const known = latest === undefined ? undefined : watch.traces.get(latest.run_id);
-  // A run that ended before this page was opened is read from its first event.
+  // The events of a run that ended before this page was opened are read from the first one on.
   const recalled = useRecalled(watch.id, known === undefined ? latest?.run_id : undefined);
   const trace = known ?? recalled;
   const graph = watch.record.value?.metadata["graph_id"];

@@ -27,14 +27,14 @@ interface FigureProps {
   readonly value: ActiveStateValue | undefined;
   readonly tasks: readonly Task[];
   readonly label: string;
-  /** The paths that runs have taken; their arrows are marked. */
+  /** The paths that runs have taken through the graph. The arrows on these paths are marked. */
   readonly ways?: readonly NodePath[];
   /** True for an actor's own statechart: it is drawn fully expanded, and every active state is highlighted. */
   readonly isChart?: boolean;
   readonly onNode?: (path: string) => void;
 }
 
-/** A statechart with highlights: the running states, and the results of the others. */
+/** A statechart with highlights: the running states, and the results of states that have ended. */
 export function StatechartView({
   definition,
   value,

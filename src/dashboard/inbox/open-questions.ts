@@ -5,9 +5,9 @@ import { errorMessage, isKeyMissing } from "../app/notices.ts";
 import { Refresher } from "../live/refresher.ts";
 import { ApiKeyRequired } from "../request-errors.ts";
 
-/** Threads on one page. */
+/** The number of threads on one page. */
 export const PAGE_SIZE = 25;
-/** Milliseconds between two reads. */
+/** Milliseconds between two reads of the questions. */
 const POLL_MS = 2_000;
 
 /** A row of the inbox: a question, or a thread that is paused without one. */
@@ -15,7 +15,7 @@ export interface OpenQuestion {
   /** Identifies the row as long as its question waits. */
   readonly key: string;
   readonly thread: WaitingThread;
-  /** Null: the thread is paused at a breakpoint, or its state was edited. */
+  /** The question; null: the thread is paused at a breakpoint, or its state was edited. */
   readonly question: ApiInterrupt | null;
 }
 
@@ -28,7 +28,7 @@ export class OpenQuestions {
   readonly #refresher: Refresher<WaitingThreads>;
   readonly #poll: ReturnType<typeof setInterval>;
 
-  /** `page`: from 0. */
+  /** `page`: the number of the page, starting at 0. */
   constructor(page: number) {
     this.#refresher = new Refresher<WaitingThreads>({
       read: (signal) => listWaitingThreads(page * PAGE_SIZE, PAGE_SIZE, signal),

@@ -26,7 +26,7 @@ export function InboxPage() {
   return <QuestionList key={page} page={page} />;
 }
 
-/** `page`: from 0. */
+/** The list of questions on one page. `page`: the number of the page, starting at 0. */
 function QuestionList({ page }: { readonly page: number }) {
   const list = useMemo(() => new OpenQuestions(page), [page]);
   useEffect(() => () => list.close(), [list]);
@@ -50,7 +50,7 @@ function QuestionList({ page }: { readonly page: number }) {
   const pages = Math.ceil(total / PAGE_SIZE);
   const choose = (row: OpenQuestion | undefined) => {
     setChosen(row ?? null);
-    // From the focused summary, the Tab key leads to the first field of the answer.
+    // Moves the focus to the row's summary, so that the Tab key leads to the first field of the answer.
     requestAnimationFrame(() =>
       box.current?.querySelector<HTMLElement>('.summary[aria-expanded="true"]')?.focus(),
     );
@@ -138,7 +138,7 @@ function QuestionList({ page }: { readonly page: number }) {
 interface RowProps {
   readonly row: OpenQuestion;
   readonly isOpen: boolean;
-  /** True: the question is no longer listed on this page. */
+  /** Whether the question is no longer listed on this page. */
   readonly isGone: boolean;
   readonly onToggle: () => void;
   readonly onAnswered: () => void;

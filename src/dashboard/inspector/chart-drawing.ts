@@ -3,7 +3,7 @@ import type { ChartModel, DrawnState } from "./chart-model.ts";
 import type { ChartWithTakenTransitions } from "./taken-transitions.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
-/** Characters: the longest line of a label. */
+/** The most characters in a line of a label. */
 const MAX_LINE_CHARACTERS = 32;
 /** The largest number of lines of a label. */
 const LINES = 4;

@@ -13,7 +13,7 @@ export type ChartSlotKey = (typeof SLOTS)[number];
 interface ChartSlot {
   readonly element: HTMLElement;
   readonly zoom: Zoom;
-  /** Identifies the drawn chart. */
+  /** The definition of the chart that is drawn now. A chart with another definition has to be drawn again. */
   definition: string;
   svg: SVGSVGElement | null;
 }

@@ -1,8 +1,8 @@
 /** The smallest scale when a chart is shrunk to fit the width of its box. */
 const SMALLEST = 0.5;
-/** The factor of one step of the buttons. */
+/** The factor by which one click on a zoom button changes the scale. */
 const FACTOR = 1.3;
-/** The largest scale. */
+/** The largest scale that the user can choose. */
 const LARGEST = 3;
 
 /** Fits a chart into its box, or enlarges it. If the chart does not fit, its highlighted states stay in view. */
@@ -11,7 +11,7 @@ export class Zoom {
   readonly bar: HTMLElement;
   readonly #box: HTMLElement;
   readonly #watch: ResizeObserver;
-  /** Null: fit the whole chart. */
+  /** The scale that the user has chosen; null: the whole chart is fitted into the box. */
   #scale: number | null = null;
   #lit = "";
 

@@ -26,7 +26,7 @@ export class FeedForwarder {
     return this.#viewer.href;
   }
 
-  /** MUST be called during a click: browsers block other popups. */
+  /** Opens the other page. MUST be called during a click, because browsers block other popups. */
   open(): void {
     this.#connected = false;
     this.#window = window.open(this.#viewer, "xstateinspector");

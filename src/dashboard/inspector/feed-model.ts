@@ -56,7 +56,7 @@ const MAX_EVENTS = 200;
 /** The state that the feed has reported so far. */
 export class FeedModel {
   readonly actors = new Map<string, Actor>();
-  /** Oldest first. */
+  /** The latest transitions, oldest first. */
   readonly steps: RecordedTransition[] = [];
   readonly events: FeedMessage[] = [];
   readonly #charts = new Map<string, ChartModel>();

@@ -20,7 +20,10 @@ export interface ThreadHistory {
 
 export const EMPTY_THREAD_HISTORY: ThreadHistory = { steps: [], path: [], error: null };
 
-/** @throws ApiKeyRequired, RequestError */
+/**
+ * Reads the history of a thread.
+ * @throws ApiKeyRequired, RequestError
+ */
 export async function readThreadHistory(thread: string): Promise<ThreadHistory> {
   const select = ["next", "metadata", "created_at", "checkpoint", "parent_checkpoint"];
   const [record, states] = await Promise.all([

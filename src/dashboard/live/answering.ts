@@ -13,7 +13,7 @@ const LOOKS_MS = [50, 100, 200, 400, 800];
 /** Questions of a thread, with the schemas of their answers. */
 export interface Questions {
   readonly list: readonly InterruptQuestion[];
-  /** Why the last answer was refused; null: there was none, or it was accepted. */
+  /** The reason why the last answer was refused; null: there was no answer, or it was accepted. */
   readonly refusal: string | null;
 }
 
@@ -90,12 +90,13 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
   const byId = answers.find(
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
   );
-  // Other clients may answer without the ids of questions.
+  // Other clients may answer without the ids of questions. If no run names one of the questions, the newest answer
+  // without ids is taken.
   const [run] = byId ?? answers.find(([, resume]) => extractAnswersById(resume) === null) ?? [];
   return run;
 }
 
-/** What a run answers; undefined: it answers nothing. */
+/** Returns the `resume` value of a run, which has its answers; undefined if the run answers nothing. */
 export const answerOfRun = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 

@@ -18,7 +18,10 @@ export interface ChatMessage {
   readonly toolCallId: string | null;
   readonly failed: boolean;
   readonly usage: JsonRecord | null;
-  /** Names of the model that wrote the message, such as the requested name and the exact version. Empty: not known. */
+  /**
+   * The names of the model that wrote the message, such as the requested name and the exact version. Empty: they are
+   * not known.
+   */
   readonly models: readonly string[];
 }
 

@@ -8,7 +8,10 @@ export interface LoggedEvent extends Omit<StreamEvent, "data"> {
 
 /** The largest number of events kept. */
 const MAX_EVENTS = 2_000;
-/** Characters: the largest length of all kept events. Each event about a state contains the whole state. */
+/**
+ * The most characters of all kept events together. A limit is needed because each event about a state contains the
+ * whole state.
+ */
 const MAX_CHARACTERS = 4_000_000;
 
 /** The latest events of a stream, oldest first. */

@@ -12,7 +12,7 @@ const NOBODY = "00000000-0000-0000-0000-000000000000";
 
 export interface FoundThreads {
   readonly ids: readonly string[];
-  /** False: not all threads were searched, or there are more matches than `ids` contains. */
+  /** Whether `ids` has all matches. False if not all threads were searched, or there are too many matches. */
   readonly isAll: boolean;
 }
 

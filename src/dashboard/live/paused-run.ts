@@ -3,7 +3,7 @@ import { type ApiInterrupt, isDone, type Run, type Thread } from "../api/records
 /** A run that has ended at a question or a breakpoint. The API reports it as a success. */
 export interface PausedRun {
   readonly run: string;
-  /** Empty: the run paused at a breakpoint. */
+  /** The questions that wait for answers; empty: the run paused at a breakpoint. */
   readonly questions: readonly ApiInterrupt[];
 }
 

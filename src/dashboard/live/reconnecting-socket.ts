@@ -8,7 +8,7 @@ export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused"
 
 interface SocketOptions {
   readonly path: string;
-  /** Called for each new connection. */
+  /** Returns the query parameters. Called for each new connection. */
   readonly query: () => URLSearchParams;
   readonly onOpen?: () => void;
   readonly onMessage: (data: string) => void;
@@ -21,7 +21,7 @@ interface SocketOptions {
 /** A WebSocket that reconnects when it breaks, until it is closed or refused. */
 export class ReconnectingSocket {
   readonly state = signal<SocketState>("connecting");
-  /** Why the server refused the connection; empty if it did not. */
+  /** The reason why the server refused the connection; empty if it did not. */
   reason = "";
   readonly #options: SocketOptions;
   #socket: WebSocket | null = null;

@@ -5,7 +5,7 @@ import { retryDelay } from "./retry-delay.ts";
 const GATHER_MS = 120;
 /** The shortest pause after a read, as a multiple of its duration, so that a slow server gets fewer requests. */
 const SHARE = 2;
-/** Milliseconds: the longest pause before changes are read. */
+/** The longest pause, in milliseconds, before a reported change is read. */
 const MAX_PAUSE_MS = 2_500;
 
 interface RefresherOptions<T> {
@@ -25,13 +25,13 @@ interface RefresherOptions<T> {
 export class Refresher<T> {
   readonly #options: RefresherOptions<T>;
   #current: AbortController | null = null;
-  /** True: a change was reported during the current read. */
+  /** Whether a change was reported during the current read. */
   #isOutdated = false;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Milliseconds, as `performance.now()`: the time of the next read, if there is a timer. */
+  /** The time of the next read, as `performance.now()` gives it; valid while there is a timer. */
   #at = 0;
-  /** Milliseconds, as `performance.now()`: reported changes are not read before this time. */
+  /** The time before which reported changes are not read, as `performance.now()` gives it. */
   #pauseUntil = 0;
   #isSuspended = false;
   #closed = false;
@@ -62,7 +62,7 @@ export class Refresher<T> {
     this.request();
   }
 
-  /** Reports a change. It is read soon, even while further changes follow. */
+  /** Reports a change. The data is read soon, even while further changes follow. */
   request(): void {
     if (this.#isSuspended) return;
     if (this.#current !== null) this.#isOutdated = true;

@@ -1,6 +1,6 @@
-/** Milliseconds until the first new attempt; doubled for each further one. */
+/** Milliseconds before the first new attempt. The delay doubles with each further attempt. */
 const FIRST_RETRY_MS = 300;
-/** Milliseconds: the longest pause before a new attempt. */
+/** The longest delay before a new attempt, in milliseconds. */
 const MAX_RETRY_MS = 10_000;
 
 /** Returns the milliseconds until the next attempt. `failures`: the number of attempts that failed before this one. */

@@ -18,7 +18,7 @@ const POLL_MS = 1_500;
 interface Records {
   readonly run: Run;
   readonly waiting: PausedRun | null;
-  /** True: the thread stopped at the failure of this run. */
+  /** Whether the thread stopped at the failure of this run. */
   readonly isLastFailure: boolean;
 }
 
@@ -31,7 +31,7 @@ export class RunSubscription {
   readonly isMissing = signal(false);
   /** The question or breakpoint at which the thread waits, if it waits because of this run. */
   readonly waiting = signal<PausedRun | null>(null);
-  /** True: the thread stopped at the failure of this run, from where another run can go on. */
+  /** Whether the thread stopped at the failure of this run, so that another run can resume from there. */
   readonly isLastFailure = signal(false);
   /** True if the server no longer stores the run's events: the trace is built from the thread's history. */
   readonly isRebuilt = signal(false);
@@ -101,7 +101,8 @@ export class RunSubscription {
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // Only a run that is watched live, with a feed, shows that the thread waits. For other runs, the thread need not be read.
+    // Whether the thread waits is shown only for a run that is watched live, with a feed. For other runs, the thread
+    // need not be read.
     if (!isDone(run) || this.feed === null) return { run, waiting: null, isLastFailure: false };
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
     const waiting = pausedRunOf(record, runs);

@@ -68,7 +68,7 @@ export class ThreadDescriptions {
     try {
       texts = await this.#textsOf(assistant, rows);
     } catch (cause) {
-      // An assistant that is gone or not permitted has no description to ask for again.
+      // An assistant that was deleted, or that the user may not read, gets no description and is not requested again.
       if (isNotFound(cause) || isRefused(cause)) this.#paths.set(assistant, Promise.resolve(NO_PATHS));
       else this.#paths.delete(assistant);
       // After a temporary error, these rows stay without a description; the next load of the list tries again.

@@ -13,8 +13,8 @@ const POLL_INTERVAL_MS = 1_000;
 const SHARE = 10;
 const MAX_POLL_INTERVAL_MS = 10_000;
 /**
- * Milliseconds between two counts of all matches. They are counted separately, because a search counts only somewhat
- * beyond its own page.
+ * Milliseconds between two counts of all matches. The matches are counted separately, because a search counts only
+ * somewhat beyond its own page.
  */
 const COUNT_EVERY = 5_000;
 
@@ -36,7 +36,7 @@ export class ThreadList {
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
-  /** Milliseconds, as `performance.now()`: the time of the next count. */
+  /** The time of the next count, as `performance.now()` gives it. */
   #countAt = 0;
   /** The result of the last count of all matches; 0 before the first. */
   #counted = 0;
@@ -84,7 +84,7 @@ export class ThreadList {
     this.#look();
   }
 
-  /** Sets the visible range of rows. */
+  /** Sets the range of visible rows. Only the pages with these rows are read. */
   setVisible(from: number, to: number): void {
     const seen = [
       Math.floor(from / THREADS_PER_REQUEST),

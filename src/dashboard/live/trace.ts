@@ -54,7 +54,7 @@ export interface LogLine {
   readonly try?: number;
 }
 
-/** The state after a superstep. */
+/** A state of the graph after one of its supersteps. */
 export interface TraceStep {
   readonly ns: string;
   readonly step: number;
@@ -74,7 +74,7 @@ export class Trace {
   readonly steps: TraceStep[] = [];
   readonly messages = new Map<string, ChatMessage>();
   error: { readonly error: string; readonly message: string } | null = null;
-  /** Epoch milliseconds; null while the run is active. */
+  /** The time when the run ended, in epoch milliseconds; null while the run is active. */
   endedAt: number | null = null;
   #last = -1;
   /**
@@ -82,13 +82,13 @@ export class Trace {
    * too. Its order relative to the stream is not known, so tries from the feed are counted in `Task.tries` only.
    */
   readonly #tries = new Map<string, { count: number; hasFailed: boolean }>();
-  /** Epoch milliseconds: the time of the last event that has a time. */
+  /** The time of the last event that has a time, in epoch milliseconds. */
   #heardAt = Number.NaN;
   readonly #shared: SharedMessages | null;
 
   /**
-   * `shared`: of all states, inputs and results, only the root graph's newest state is kept, and it shares its messages
-   * with other states of the thread.
+   * `shared`: if given, less is kept in memory. Of all states, inputs and results, only the root graph's newest state
+   * is kept, and it shares its messages with other states of the thread.
    */
   constructor(run: string, shared: SharedMessages | null = null) {
     this.run = run;

@@ -1,6 +1,6 @@
 /** The path, line and column of a frame of a stack. */
 const LOCATION = /(?:file:\/\/)?([^\s()]+:\d+:\d+)(?=\)?$)/;
-/** The last parts of a path that are shown. */
+/** The number of path segments that are shown, counted from the end of the path. */
 const SHOWN_PARTS = 3;
 
 const isFrame = (line: string): boolean => /^\s+at /.test(line);
@@ -15,7 +15,7 @@ function shortFrame(line: string): string {
   });
 }
 
-/** Where an error was thrown: the project's own frames. Those of libraries and Node are folded. */
+/** Shows where an error was thrown: the frames in the project's own files. Frames in libraries and Node are folded. */
 export function ErrorStack({ stack }: { readonly stack: string }) {
   const lines = stack.split("\n");
   const hidden = lines.filter((line) => isFrame(line) && isLibrary(line)).length;

@@ -6,7 +6,9 @@ import { formatDuration } from "../components/duration.ts";
 
 interface LogLinesProps {
   readonly lines: readonly LogLine[];
-  /** Epoch milliseconds: the start of the task, to which the times of the lines are relative. Null: no times are shown. */
+  /**
+   * The start of the task, in epoch milliseconds. The times of the lines are relative to it. Null: no times are shown.
+   */
   readonly begunAt: number | null;
 }
 

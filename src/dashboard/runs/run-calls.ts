@@ -10,7 +10,7 @@ interface ModelCall {
   readonly models: readonly string[];
   readonly tokensIn: number | null;
   readonly tokensOut: number | null;
-  /** Dollars; null if the tokens or the price are not known. */
+  /** The cost in dollars; null if the tokens or the price are not known. */
   readonly cost: number | null;
   readonly text: string;
 }
@@ -20,7 +20,7 @@ interface ToolCall {
   readonly kind: "tool";
   readonly id: string;
   readonly name: string;
-  /** JSON text; null if an earlier run requested the call. */
+  /** The arguments as JSON text; null if an earlier run requested the call. */
   readonly args: string | null;
   readonly text: string;
   readonly status: "done" | "failed" | "unanswered";
@@ -90,7 +90,7 @@ function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, pric
   return { kind: "model", id: streamed.id, models, tokensIn, tokensOut, cost, text: streamed.text };
 }
 
-/** Dollars; null if none of the model's names has a price. */
+/** Returns the cost in dollars; null if none of the model's names has a price. */
 export function costOf(
   models: readonly string[],
   tokensIn: number,
@@ -133,16 +133,16 @@ export interface ModelTotals {
   readonly calls: number;
   readonly tokensIn: number;
   readonly tokensOut: number;
-  /** Null if the price of the model is not configured. */
+  /** The cost in dollars; null if the price of the model is not configured. */
   readonly cost: number | null;
 }
 
 /** The totals of a run's calls. */
 export interface CallTotals extends Omit<ModelTotals, "model"> {
-  /** By model, the one with the most tokens first. */
+  /** The totals of each model. The model with the most tokens comes first. */
   readonly models: readonly ModelTotals[];
   readonly toolCalls: number;
-  /** The number of tries of tasks, not counting each task's first. */
+  /** The number of tries of all tasks, not counting the first try of each task. */
   readonly retries: number;
 }
 

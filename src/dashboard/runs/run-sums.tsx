@@ -6,7 +6,7 @@ import { formatCost, formatCount, type ModelTotals, type CallTotals } from "./ru
 interface SumsProps {
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
-  /** Epoch milliseconds: the time when the run began to wait for a person; null if it does not wait. */
+  /** The time when the run began to wait for a person, in epoch milliseconds; null if it does not wait. */
   readonly askedAt: number | null;
 }
 

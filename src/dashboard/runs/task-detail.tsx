@@ -11,7 +11,7 @@ import { LogLines } from "./log-lines.tsx";
 interface DetailProps {
   readonly trace: Trace;
   readonly run: Run;
-  /** Null: the superstep as a whole. */
+  /** The task to show; null: the superstep as a whole. */
   readonly task: Task | null;
   /** The superstep's number in the API. */
   readonly step: number;

@@ -50,7 +50,7 @@ export function firstRows(groups: readonly TimelineGroup[], most: number): reado
   });
 }
 
-/** For a replay: the original run and the first replayed step. Stored in the run's metadata. */
+/** The origin of a replay, stored in the metadata of the replay's run: the original run and the first replayed step. */
 export interface ReplayOrigin {
   readonly run: string;
   readonly step: number;
@@ -83,7 +83,7 @@ export function slowestTaskOf(groups: readonly TimelineGroup[]): Task | null {
   );
 }
 
-/** Returns milliseconds; null while the task is running. */
+/** Returns how long a task ran, in milliseconds; null while the task is running. */
 export const taskDurationMs = ({ begunAt, endedAt }: Task): number | null =>
   begunAt === null || endedAt === null ? null : endedAt - begunAt;
 

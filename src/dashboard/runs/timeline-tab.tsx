@@ -40,7 +40,7 @@ import {
 } from "./timeline-rows.ts";
 
 const MAX_ZOOM = 64;
-/** Tasks that are shown at once. */
+/** The number of tasks shown before the user asks for more. */
 const MAX_TASKS = 300;
 
 /** The supersteps of a run with their tasks on a time axis, the model and tool calls of each task, and details of the selection. */
@@ -50,7 +50,8 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const [most, setMost] = useState(MAX_TASKS);
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!isDone(run));
-  // Also subscribes to the events: the events of an ended run arrive after its record, and the record no longer changes.
+  // Reads the counter to subscribe to the events. The events of an ended run arrive after its record, which no longer
+  // changes.
   void watch.changes.count;
   const { trace } = watch;
   const { query } = currentLocation.value;

@@ -2,7 +2,7 @@ import { findItems } from "../api/client.ts";
 import type { StoreItem } from "../api/records.ts";
 import { searchTermsOf } from "../threads/thread-search-filter.ts";
 
-/** Items on one page. */
+/** The number of items on one page. */
 export const ITEMS_PER_PAGE = 50;
 /** The largest number of items that are searched for words if the server has no index. */
 const MAX_SCANNED = 500;
@@ -10,7 +10,7 @@ const SCAN_PAGE = 100;
 
 export interface FoundItems {
   readonly items: readonly StoreItem[];
-  /** True: there is another page. */
+  /** Whether there is another page. */
   readonly hasMore: boolean;
   /** A remark about the search for the user; empty: none. */
   readonly note: string;

@@ -9,7 +9,7 @@ import { Age } from "../components/status-badge.tsx";
 import { useSubmit } from "../components/use-submit.ts";
 
 interface StoreItemDialogProps {
-  /** Null: a new item. */
+  /** The item to edit; null for a new item. */
   readonly item: StoreItem | null;
   /** The namespace of a new item. */
   readonly namespace: readonly string[];

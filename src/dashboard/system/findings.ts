@@ -3,12 +3,12 @@ import { formatDuration } from "../components/duration.ts";
 import { bytes } from "./metric-series.ts";
 import { type LastHourMetrics, MAX_DELIVERIES } from "./last-hour-metrics.ts";
 
-/** Seconds of "the last 5 minutes" and "the last minute". */
+/** The lengths, in seconds, of "the last 5 minutes" and "the last minute" in the findings. */
 const MINUTES = 300;
 const MINUTE = 60;
-/** Seconds: runs that wait longer for their start are reported. */
+/** Seconds. Runs that wait longer than this for their start are reported. */
 const LONG_WAIT = 1;
-/** Seconds: the event loop is reported if it was blocked for longer. Every client notices that. */
+/** Seconds. The event loop is reported if it was blocked for longer than this, because every client notices that. */
 const LONG_LAG = 0.25;
 /** Memory is reported if it has grown within the hour by more than this factor and by more than these bytes. */
 const GROWTH = 1.5;
@@ -31,7 +31,7 @@ function webhookFindings(pending: readonly WebhookRow[]): readonly string[] {
     const group = `${hostOf(delivery.url)}, which ${reasonOf(delivery)}`;
     groups.set(group, (groups.get(group) ?? 0) + 1);
   }
-  // At this number, there may be more webhooks that were not read.
+  // If as many webhooks were read as the limit allows, there may be more.
   const more = pending.length >= MAX_DELIVERIES ? "At least " : "";
   return [...groups].map(([group, count]) => {
     const wait = count === 1 ? "webhook waits" : "webhooks wait";

@@ -5,7 +5,7 @@ import type { LastHourMetrics } from "./last-hour-metrics.ts";
 /** The data of one chart: a value for each time, null where it is missing. */
 export interface Series {
   readonly title: string;
-  /** Epoch milliseconds. */
+  /** The times of the values, in epoch milliseconds. */
   readonly times: readonly number[];
   /** Formats a value with its unit. */
   readonly unit: (value: number) => string;
@@ -197,7 +197,7 @@ export function chartSeriesOf(
   return known.map((series) => ({ ...series, times }));
 }
 
-/** For each chart's title, the names of its metrics in the server's history. */
+/** The names of the metrics in the server's history, by the title of the chart that shows them. */
 const FIGURES: {
   readonly [title: string]: { readonly figure: string; readonly below?: string; readonly isBad?: boolean };
 } = {

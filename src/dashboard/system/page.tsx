@@ -100,7 +100,7 @@ export function SystemPage() {
   );
 }
 
-/** What is unusual, in words. */
+/** The sentences that say what is unusual about the server. */
 function Findings({ texts }: { readonly texts: readonly string[] }) {
   return (
     <section class="pad unusual" aria-labelledby="unusual-title">

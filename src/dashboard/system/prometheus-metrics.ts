@@ -1,6 +1,6 @@
 /** The metrics of a server at one moment, from `/metrics`. */
 export class MetricsSample {
-  /** Milliseconds, by the page's clock. */
+  /** The time when the metrics were read, in milliseconds of the page's clock. */
   readonly at: number;
   readonly #layout: MetricsLayout;
   readonly #values: Float64Array;
@@ -28,11 +28,11 @@ export class MetricsSample {
   }
 }
 
-/** Which metrics a server reports, in which order. All samples with the same metrics share one layout. */
+/** The list of metrics that a server reports, in their order. All samples with the same metrics share one layout. */
 interface MetricsLayout {
   /** The name and the labels of each sample, as the server wrote them. */
   readonly series: readonly string[];
-  /** For each name, the labels of its samples and the index of their values. */
+  /** The labels of each metric's samples and the indexes of their values, by the name of the metric. */
   readonly byName: ReadonlyMap<
     string,
     readonly { readonly labels: MetricSampleLabels; readonly index: number }[]

@@ -48,7 +48,7 @@ export async function takeSample(): Promise<ServerSample> {
   const began = performance.now();
   await fetchJson("ok");
   const latency = performance.now() - began;
-  // The metrics are shown as soon as they are read: to count many threads takes the server longer.
+  // The metrics are shown as soon as they are read, because the server needs longer to count many threads.
   const reading = settled(
     sendRequest("metrics")
       .then((response) => response.text())

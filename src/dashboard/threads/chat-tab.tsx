@@ -92,7 +92,10 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   );
 }
 
-/** Channels that a graph keeps for itself, such as a machine's snapshot. The name of a machine's state is for people. */
+/**
+ * Returns whether a channel is internal to a graph, such as a machine's snapshot. `__state__` is not internal: it holds
+ * the name of a machine's state, which people read.
+ */
 const isInternal = (name: string): boolean => /^__.+__$/.test(name) && name !== "__state__";
 
 function StateValues({ values }: { readonly values: JsonRecord }) {
@@ -114,7 +117,10 @@ function StateValues({ values }: { readonly values: JsonRecord }) {
   );
 }
 
-/** The values of a thread without a state. It is always the same object, so that a new rendering does not count as a change of the values. */
+/**
+ * The values of a thread without a state. This is one constant object, so that a new rendering does not count as a
+ * change of the values.
+ */
 const NOTHING: JsonRecord = {};
 
 /** Returns the newest known state: the record's, or a later one from the stream. */
@@ -177,7 +183,8 @@ function useFollow(on: readonly unknown[], wanted: string | null) {
       else if (scrollTop !== last) isAtEnd.current = scrollTop > last && (isAtEnd.current || distance < 60);
       last = scrollTop;
     };
-    // Jumps to the edge at once. A smooth scroll would pass through all messages, and stop at the end that was estimated at its start.
+    // Jumps to the edge at once. A smooth scroll would pass through all messages, and stop where the end was estimated
+    // to be when the scroll started.
     const jump = (event: KeyboardEvent) => {
       if ((event.key !== "End" && event.key !== "Home") || event.target !== current) return;
       event.preventDefault();

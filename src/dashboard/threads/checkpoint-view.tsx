@@ -12,7 +12,7 @@ import { StateEditor } from "./state-editor.tsx";
 interface CheckpointViewProps {
   readonly watch: ThreadSubscription;
   readonly state: ThreadState;
-  /** Oldest first. */
+  /** All states of the thread's history that were read, oldest first. */
   readonly states: readonly ThreadState[];
 }
 

@@ -6,15 +6,15 @@ import { useVirtualizer } from "../components/use-virtualizer.ts";
 import { toChatMessage } from "../live/chat-messages.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 
-/** Pixels: the height of a message without its text. */
+/** The height of a message without its text, in pixels. */
 const FRAME_HEIGHT = 44;
-/** Pixels. */
+/** The height of a line of text, in pixels. */
 const LINE_HEIGHT = 22;
-/** Characters of a line of text. */
+/** The number of characters in a line of text, for estimating heights. */
 const LINE_CHARACTERS = 95;
-/** Pixels between two messages. */
+/** The space between two messages, in pixels. */
 const GAP = 13;
-/** Messages drawn beyond each edge of the visible part. */
+/** The number of messages drawn beyond each edge of the visible part. */
 const MARGIN = 10;
 /** A conversation of at most this many messages is drawn whole, so that the browser's own search finds everything. */
 const WHOLE = 100;
@@ -74,7 +74,7 @@ export function ConversationView({
   }, [wanted, wantedIndex >= 0]);
   useEffect(() => {
     const { current } = scroll;
-    // If the user scrolls before the wanted message is reached, the page's own scrolling ends.
+    // If the user scrolls before the wanted message is reached, the page stops scrolling to the message.
     const stop = () => virtual.cancelScroll();
     for (const event of USER_EVENTS) current?.addEventListener(event, stop, { passive: true });
     return () => {

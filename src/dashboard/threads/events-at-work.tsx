@@ -6,7 +6,7 @@ import { useSubmit } from "../components/use-submit.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { EventAnswer } from "./event-answer.tsx";
 
-/** What the status of an event's run means for the event. */
+/** The words for what became of an event, by the status of its run. */
 const FATES: Readonly<Record<string, string>> = {
   pending: "waits",
   running: "is being taken",

@@ -10,7 +10,10 @@ import { CheckpointView } from "./checkpoint-view.tsx";
 const MAX_CHECKPOINTS = 200;
 /** The number of states read at first, however large they are. */
 const FIRST_CHECKPOINTS = 20;
-/** Characters: more states are read only if all of them together are likely to be shorter than this. */
+/**
+ * The most characters of all states together. More states are read only if the total is likely to stay below this
+ * number.
+ */
 const MAX_HISTORY_CHARACTERS = 4_000_000;
 
 /** The states of a thread over time (time travel). */
@@ -106,7 +109,7 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
 
 const idOf = (state: ThreadState): string => state.checkpoint?.checkpoint_id ?? "";
 
-/** Reads the latest states, the newest first: fewer where each is large, as with a long conversation. */
+/** Reads the latest states, newest first. Reads fewer states if each state is large, as with a long conversation. */
 async function readHistory(thread: string) {
   const first = await getHistory(thread, { limit: FIRST_CHECKPOINTS });
   const last = first.at(-1);

@@ -21,9 +21,9 @@ import {
 
 interface AnswersProps {
   readonly questions: readonly InterruptQuestion[];
-  /** True: no answer can be sent any more. */
+  /** Whether no answer can be sent any more. */
   readonly isClosed?: boolean;
-  /** Why the last answer was refused; null if it was not refused. */
+  /** The reason why the last answer was refused; null if it was not refused. */
   readonly refusal: string | null;
   /** Called with the answers by the ids of their questions. Resolves with the reason if they are refused, else with null. */
   readonly onAnswer: (answers: JsonRecord) => Promise<string | null>;
@@ -116,7 +116,7 @@ function Asking({
             : ["fields", "text", "yes", "json"];
   const [way, setWay] = useState<AnswerMethod>(() => {
     if (ways.length <= 2) return ways[0] ?? "json";
-    // What a plain text asks is answered with one; an object may expect an object.
+    // A question that is a text is likely to expect a text; a question that is an object may expect an object.
     return typeof question.value === "string" ? "text" : "json";
   });
   const [entered, setEntered] = useState<unknown>(undefined);

@@ -4,7 +4,7 @@ import { formatDuration } from "../components/duration.ts";
 
 interface Timer {
   readonly id: string;
-  /** Epoch milliseconds. */
+  /** The time when the timer fires, in epoch milliseconds. */
   readonly due: number;
   readonly event: string;
 }

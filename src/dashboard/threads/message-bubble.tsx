@@ -14,11 +14,11 @@ interface BubbleProps {
   readonly href?: string;
   /** Whether the page was opened by the address of this message. */
   readonly isWanted?: boolean;
-  /** The place in a list of which only a part is drawn. */
+  /** The position of the message in a list of which only a part is drawn. */
   readonly place?: {
     readonly index: number;
     readonly count: number;
-    /** Pixels. */
+    /** Pixels from the top of the list. */
     readonly top: number;
     measure(row: Element | null): void;
   };
@@ -32,9 +32,9 @@ const WHO: { readonly [type: string]: string } = {
   developer: "Developer",
 };
 
-/** Characters of a tool's answer shown at once. */
+/** The number of characters of a tool's answer shown at once. */
 const LONG = 400;
-/** Tool calls shown before the user asks for more. */
+/** The number of tool calls shown before the user asks for more. */
 const CALLS = 50;
 
 export function MessageBubble({

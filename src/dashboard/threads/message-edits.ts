@@ -4,7 +4,7 @@ import { isMessage, messageTypeOf } from "../live/chat-messages.ts";
 import { valueAt } from "./editable-fields.ts";
 
 export type MessageList = readonly JsonRecord[];
-/** Lists of messages by the names of their values. */
+/** Lists of messages, by the names of the state values that contain them. */
 export type MessageLists = { readonly [name: string]: MessageList };
 
 /** The roles that the user can choose. A message with another role keeps it until the user chooses one of these. */
@@ -113,13 +113,13 @@ function isRearranged(before: MessageList, after: MessageList): boolean {
   return before.filter(({ id }) => kept.has(id)).some(({ id }, i) => after[i]?.["id"] !== id);
 }
 
-/** Messages by id; without those that have none. */
+/** Returns the messages of a list by id, without those that have no id. */
 const byId = (list: MessageList): ReadonlyMap<unknown, JsonRecord> =>
   new Map(list.flatMap((message) => (isText(message["id"]) ? [[message["id"], message]] : [])));
 
 /**
- * True if the graph has made the expected list: the same messages, with ids for the new ones. If it has not, the list
- * has another reducer than those of messages.
+ * True if the graph has made the expected list: the same messages, with ids for the new ones. False means that the
+ * list's reducer is not one for messages.
  */
 export const isListOf = (expected: MessageList, made: unknown): boolean =>
   Array.isArray(made) &&
