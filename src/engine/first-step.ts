@@ -91,7 +91,7 @@ export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObje
     superstep.replaceValues({ values: superstep.values, changes: setAll(superstep.values) });
     return fork(superstep, graphPosition.startFrom.slice(1));
   }
-  // This check comes before the answers are applied, so that the interrupts stay open if it fails.
+  // Checks the graph before the answers are applied, so that the interrupts stay open if the check fails.
   const error =
     superstep.isGraphChanged && head.next[0]?.name !== START ? graphChangeError(superstep, "step") : null;
   if (error !== null) return superstep.failed(error);
@@ -149,7 +149,10 @@ function runStartTask(
 
 // --- commands ---
 
-/** Applies a command's `update` and `goto`, in a new checkpoint. It plans the already planned tasks again, together with the targets of `goto`. */
+/**
+ * Applies a command's `update` and `goto`, and makes a new checkpoint. The new checkpoint plans the tasks that were already
+ * planned, and the targets of `goto`.
+ */
 function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
   const { definition, run } = superstep;
   const { update, untracked } = readCommandUpdate(definition, command.update, run.run_id);
@@ -234,7 +237,7 @@ function commandWrites(
 interface ContinueOptions {
   /** Ids of tasks that are paused at an interrupt and still have to run. */
   readonly rerun: ReadonlySet<string>;
-  /** True: the fact of the latest checkpoint is emitted again. */
+  /** True: the event of the latest checkpoint is emitted again. */
   readonly announce: boolean;
   readonly writes?: readonly TaskWrites[];
 }
@@ -247,7 +250,7 @@ function continueStep(
   const { head } = superstep;
   if (head === null) throw new TypeError("There is no checkpoint to go on from");
   if (head.next[0]?.name === START) {
-    // Uses the run's own input if it can: unlike the checkpoint's, it also has the keys that are never stored.
+    // Uses the run's own input if this run has made the checkpoint. The checkpoint stores the input without the keys that are never stored.
     const { run } = superstep;
     const given = head.run_id === run.run_id && superstep.ns === "";
     const input = given ? run.kwargs.input : head.writes?.[START];
@@ -300,10 +303,10 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
 }
 
 /**
- * Runs the step of a named checkpoint again, on a new branch. The branch begins with a copy of the checkpoint, whose
- * parent is the original. Because of this copy, the thread continues from its newest checkpoint, as always, and the pending
+ * Runs the step of a named checkpoint again, on a new branch. The branch begins with a copy of that checkpoint, and the
+ * original is the copy's parent. The copy is the thread's newest checkpoint, so the thread continues from it. The pending
  * writes of tasks and their subgraphs stay with the old branch.
- * @param within checkpoints from which subgraphs continue, instead of starting anew
+ * @param within the checkpoints from which subgraphs continue, instead of starting anew
  */
 function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]): EngineStep {
   const { head } = superstep;
@@ -321,7 +324,10 @@ function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]):
   return { ...step, checkpoints: [made, ...step.checkpoints] };
 }
 
-/** Adds `within` to the planned task whose subgraph made its first checkpoint, so that the subgraph continues from there. */
+/**
+ * Finds the planned task whose subgraph made the first checkpoint of `within`, and sets its `from` to `within`, so that the
+ * subgraph continues from these checkpoints.
+ */
 function continueSubgraph(
   { ns, next: before }: CheckpointHead,
   next: readonly PlannedTask[],

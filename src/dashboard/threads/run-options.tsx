@@ -12,7 +12,10 @@ export interface RunSettings {
   readonly config?: JsonRecord;
   readonly context?: JsonRecord;
   readonly checkpoint?: string;
-  /** Texts of fields that are not JSON objects. The form cannot be sent while there is one. */
+  /**
+   * The text of each field that does not contain a JSON object, by the field's name. While there is any such text, the form
+   * cannot be sent.
+   */
   readonly unread?: Readonly<Partial<Record<Name, string>>>;
 }
 

@@ -13,13 +13,13 @@ import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
 import { findMessageChanges, isListOf, type MessageLists, messageListsOf } from "./message-edits.ts";
 import { MessageListForm } from "./message-list-form.tsx";
 
-/** A change of a state. */
+/** A change of a thread's state that the user has made in a form. */
 export interface EditedState {
   /** The changed values, as a node would return them. */
   readonly update: JsonRecord;
-  /** The lists of messages that the update changes, with the messages that they will have after it. */
+  /** The content that each edited list of messages should have after the update, by state key. It is compared with the stored list. */
   readonly lists: MessageLists;
-  /** The node in whose name the update is stored; empty: the node that wrote last. */
+  /** The node in whose name the update is stored (`as_node`); if empty, the server uses the node that wrote last. */
   readonly asNode: string;
 }
 
@@ -98,7 +98,10 @@ interface ChangeProps {
   readonly onClose: () => void;
 }
 
-/** A form for changing a state: values that its schema describes as fields, messages as messages, the others as JSON. */
+/**
+ * A form for changing a state. Values that the state's schema describes have fields, lists of messages have message forms,
+ * and all other values are edited as JSON.
+ */
 export function StateForm(props: ChangeProps) {
   const { title, hint, assistant, onClose } = props;
   // The form keeps the state with which it was opened, even if the thread gets a later one.
