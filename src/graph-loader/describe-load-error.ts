@@ -5,15 +5,15 @@ import { readableStack } from "../model/stack-trace.ts";
 import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
 
 /**
- * Describes in one line why a file of the user's could not be loaded: the message, the place in the user's files that it comes from, and
- * how to fix it, where these are known.
+ * Returns one line that says why a file of the user's could not be loaded: the error's message, its location in the user's
+ * files if it is known, and how to fix it if that is known.
  */
 export async function describeLoadError(file: string, cause: unknown): Promise<string> {
   if (!(cause instanceof Error)) return textOf(cause);
   const transform = transformError(cause.message);
   const place = transform?.place ?? placeOf(cause) ?? (await syntaxErrorPlace(file, cause));
   const shown = place === undefined ? "" : ` (at ${place})`;
-  // Removes the query parameter that separates loads.
+  // Removes the query parameter that a reload adds to the URL of each file. The user does not know it.
   const message = (transform?.message ?? cause.message).replaceAll(/\?heddle-reload=\d+/g, "");
   return `${message}${shown}${hintOf(cause, place)}`;
 }

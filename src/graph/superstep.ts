@@ -20,7 +20,7 @@ export interface FinishedTask {
 /** Incomplete joins: for each node that waits, the nodes that have already run. */
 export type IncompleteJoins = { readonly [node: string]: readonly string[] };
 
-/** Nodes that wait for more than the previous step: joins and deferred nodes. */
+/** Nodes that were triggered but cannot run yet: joins whose other nodes have not all run, and deferred nodes. */
 export interface WaitingNodes {
   readonly joins: IncompleteJoins;
   /** The deferred nodes that have been triggered, with their triggers. */
@@ -269,7 +269,7 @@ function updateJoins(
 ): IncompleteJoins {
   let waiting = joins;
   for (const node of definition.joins) {
-    // Drops nodes for which only an earlier version of the graph has waited.
+    // Leaves out nodes for which the join no longer waits: an earlier version of the graph may have stored them.
     const before = ownArrivals(waiting, node.name).filter((name) => node.after.includes(name));
     const arrivals = new Set(before);
     for (const { task } of finished) if (node.after.includes(task.name)) arrivals.add(task.name);

@@ -88,8 +88,8 @@ export class HttpAppHandler {
     };
     const answer = Promise.resolve(this.#fetch(webRequest(), { [NEXT]: ownRoutes, [USER]: user }));
     let response = await abortable(answer, this.#stop).catch((cause: unknown) => {
-      // If Heddle's own routes are handling the request, the client may have started a run. An error response would make it start the run
-      // again, so the answer is awaited, and the stop of the server cuts the connection.
+      // If Heddle's own routes are handling the request, it may have started a run, and an error response would make the
+      // client start the run again. So the application's answer is awaited. When the server stops, it closes the connection.
       if (isOwnRoute) return answer;
       throw cause;
     });

@@ -41,8 +41,8 @@ export type SendJson = (
 ) => Promise<void> | void;
 
 /**
- * Responds with a value that is read from storage. `read` returns the value, or its JSON text. If the value is large and there is no memory
- * for it, it is dropped, and read again when there is. So `read` may be called twice.
+ * Responds with a value that is read from storage. `read` returns the value, or its JSON text. If the value is large and
+ * there is no memory for it now, it is dropped and read again when there is memory. So `read` may be called twice.
  */
 export type SendStored = (
   call: RouteCall,
@@ -120,8 +120,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   }
 
   return (call, read) => {
-    // The value is read when it is this request's turn. If an equal request has shown by then that the value is large,
-    // nothing is read here (undefined): `sendLarge` reads it when there is memory.
+    // Reads the value when it is this request's turn. If another request for the same path has shown by then that the value
+    // is large, nothing is read here (undefined), and `sendLarge` reads the value when there is memory for it.
     const value = memory.read(call.budgetOwner, () =>
       call.reply.aborted || isLarge(call) ? undefined : readFirst(call, read),
     );

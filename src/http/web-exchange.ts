@@ -251,7 +251,7 @@ class WebStream implements ByteStream {
     this.#onEnd();
   }
 
-  /** `cause`: the error with which the next read fails. */
+  /** Ends the stream with an error. `cause`: the error with which the reader's next read fails. */
   close(cause: unknown = new ConnectionClosedError("the connection was closed")): void {
     const controller = this.#controller;
     this.#controller = undefined;

@@ -46,8 +46,8 @@ export function RunForm({
   const [isJsonWanted, setJsonWanted] = useState(false);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
   /**
-   * The number of inputs sent so far. It is part of the Preact key of the fields, so that they are empty again after each
-   * sent input. The assistant is not part of the key: its value changes from the graph's name to an id when the list of
+   * The number of inputs that were begun. It is part of the Preact key of the fields, so that each input begins with empty
+   * fields. The assistant is not part of the key: its value changes from the graph's name to an id when the list of
    * assistants arrives, and the fields would then lose what the user is typing.
    */
   const [round, setRound] = useState(0);

@@ -26,7 +26,7 @@ import {
   threadModesOf,
 } from "../../schemas/stream-params.ts";
 
-/** The part of a run's events that a client wants. */
+/** The part of a run's events that a client has requested. */
 interface Wanted {
   readonly modes: StreamModeList;
   /** The namespaces to show; undefined: all that the run streams. */
