@@ -23,7 +23,7 @@ export interface LangGraphCheckpointData {
   readonly ts: string;
   readonly versions: ChannelVersions;
   readonly seen: Checkpoint["versions_seen"];
-  /** Channels that the visible state lacks, or in which their value differs. */
+  /** The values of channels that the visible state does not contain, or contains with another value. */
   readonly channels: JsonObject;
 }
 
@@ -32,9 +32,9 @@ export type CheckpointRecord = Pick<
   "id" | "parent" | "ns" | "step" | "source" | "engine" | "changes" | "created_at" | "metadata"
 >;
 
-/** The part of the parent checkpoint that decides what is stored of a new one. */
+/** The data of the parent checkpoint against which a new checkpoint is stored as changes. */
 export interface PreviousCheckpointState {
-  /** The visible state at the parent. */
+  /** The visible state at the parent checkpoint. */
   readonly shown: JsonObject;
   /** The parent's own {@link LangGraphCheckpointData.channels}. */
   readonly channels?: JsonObject;

@@ -29,7 +29,8 @@ export interface LoadedLangGraph extends HostedGraph {
 }
 
 /**
- * The export of a file (`found`), and the value that it yields (`given`): the result if the export is a function, else the export itself.
+ * The export of a file (`found`), and the graph that it gives (`given`): the return value if the export is a function, else
+ * the export itself.
  */
 export interface LoadedExport {
   readonly file: string;

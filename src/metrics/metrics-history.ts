@@ -98,7 +98,7 @@ export class MetricsHistory {
       this.#maxLagMs = Math.max(this.#maxLagMs, now - from - LAG_INTERVAL_MS);
       if (now < due) return this.#wait(now, due);
       this.#take(now);
-      // After a long standstill, one entry is taken, and the missed ones are skipped.
+      // After a pause of the process of more than one interval, one entry is taken and the missed entries are skipped.
       this.#wait(now, (now - due < INTERVAL_MS ? due : now) + INTERVAL_MS);
     });
   }

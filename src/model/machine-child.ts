@@ -23,7 +23,7 @@ export function childMachinePositionsAt(
   return Array.isArray(children) ? (children.filter(isObject) as unknown as readonly ChildPosition[]) : [];
 }
 
-/** The tasks of a checkpoint without those that clients see in the namespaces of child machines. */
+/** Leaves out the tasks that run actors of child machines. Clients see those tasks in the namespaces of the child machines. */
 export const ownTasks = (next: readonly PlannedTask[]): readonly PlannedTask[] =>
   next.filter(({ child }) => child === undefined);
 
