@@ -248,7 +248,10 @@ export class SuperstepState {
     };
   }
 
-  /** Makes the checkpoints of child machines. The next checkpoint of this graph stores their ids. */
+  /**
+   * Applies the writes of the step's tasks in the order of `finished`, and makes the checkpoint.
+   * @throws ServiceError `state.concurrent_update`, `state.invalid`, or what a reducer throws
+   */
   commit(finished: readonly FinishedTask[], writes: JsonObject | null): NewCheckpoint {
     const only = finished.length === 1 ? finished[0] : undefined;
     const applied =
@@ -284,7 +287,7 @@ export class SuperstepState {
     }
   }
 
-  /** Makes the checkpoints of child machines. The next checkpoint of this graph names them. */
+  /** Makes the checkpoints of child machines. The next checkpoint of this graph stores their ids. */
   commitChildren(changed: readonly ChangedChildMachine[]): Omit<ChildMachineStep, "positions"> {
     const { definition, head, source } = this;
     if (head === null || changed.length === 0) return { checkpoints: [], emissions: [] };

@@ -345,9 +345,9 @@ export class SchemaWriter {
     return type.isUnion() ? type.types.some((part) => this.#isMessage(part)) : this.#isMessage(type);
   }
 
-  /** For an instantiation of a generic class, such as `ToolMessage<T>`, takes the declaration of the class. */
+  /** True for the class `BaseMessage` of `@langchain/core`, and for the classes that extend it. */
   #isMessage(type: ts.Type): boolean {
-    // The types of a generic class refer to its declaration.
+    // For an instantiation of a generic class, such as `ToolMessage<T>`, takes the declaration of the class.
     const declared = this.#isReference(type) ? type.target : type;
     if (!declared.isClassOrInterface()) return false;
     const { symbol } = declared;
