@@ -60,7 +60,7 @@ export function firstStep(superstep: SuperstepState): EngineStep {
   if (command !== null && (isGiven(command.update) || isGiven(command.goto)))
     return applyCommand(superstep, command);
   const { head } = superstep;
-  // A machine without a state begins even without an input, if its context needs none.
+  // A graph made from an XState machine begins even without an input, if the machine's context needs none.
   if (isGiven(input) || (head === null && superstep.definition.machine !== undefined))
     return applyInput(superstep, input);
   if (head === null) {
@@ -76,8 +76,8 @@ export function firstStep(superstep: SuperstepState): EngineStep {
 }
 
 /**
- * The first step of a subgraph. Without a checkpoint, it applies `input`. With one, it continues from there, and does not run
- * finished tasks again.
+ * The first step of a subgraph. If the subgraph has no checkpoint, it applies `input`. If it has one, it continues from that
+ * checkpoint, and does not run finished tasks again.
  * @throws ServiceError `state.invalid`
  */
 export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObject): EngineStep {

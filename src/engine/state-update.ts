@@ -52,7 +52,7 @@ interface UpdateResult {
   readonly next: readonly PlannedTask[];
   readonly applied: StateChange;
   readonly waiting: WaitingNodes;
-  /** The nodes that count as the last to run; null if unknown. */
+  /** The nodes that count as the last ones to run; null if they are unknown. */
   readonly lastNodes: readonly string[] | null;
   /** Set in a subgraph: the keys that count as written by its nodes, which the subgraph returns to its parent when it ends. */
   readonly writtenKeys?: readonly string[];

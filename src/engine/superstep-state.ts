@@ -163,7 +163,7 @@ export class SuperstepState {
     this.#pending = combineChanges(this.#pending, applied.changes);
   }
 
-  /** The step after the latest checkpoint. */
+  /** The number of the step after the latest checkpoint. */
   get step(): number {
     return (this.head?.step ?? -2) + 1;
   }
@@ -390,7 +390,7 @@ export class SuperstepState {
     return child ?? { id, ns: this.ns, checkpoint: (this.head as CheckpointHead).id };
   }
 
-  /** A step that changes nothing. */
+  /** An engine step without checkpoints, writes and events. */
   noChanges(): Omit<EngineStep, "plan"> {
     return { checkpoints: [], writes: [], emissions: [], values: this.values };
   }

@@ -6,7 +6,7 @@ import { ServiceError } from "../model/errors.ts";
 import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
 import { resolveHeddle, withReload } from "./resolve-heddle.ts";
 
-/** A way to load files. A module that two files import is loaded once. */
+/** A way to load files. A module that several files import is loaded only once. */
 export interface ModuleLoader {
   load(url: string): Promise<unknown>;
   /** Calls `onFile` for each loaded CommonJS file. Unlike ES modules, these files cannot be reported one by one while they are loaded. */
@@ -90,7 +90,8 @@ async function registerTsx(
   try {
     unregisterCjs = withVariable("TSX_TSCONFIG_PATH", found, () => cjs.register());
   } catch (cause) {
-    // A tsconfig often extends one from a development package, which is missing in a container image.
+    // The tsconfig may extend one from a development package, which is often missing in a container image. The files are
+    // then loaded without it.
     onWarning?.(`${found} is not used, since it cannot be read: ${(cause as Error).message}`);
     tsconfig = false;
     unregisterCjs = cjs.register();

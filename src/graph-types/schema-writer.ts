@@ -177,7 +177,7 @@ export class SchemaWriter {
     return definition.schema;
   }
 
-  /** The name that the user gave to the type, if it is an interface, class, enum or alias. */
+  /** The name that the user gave to the type, if the type is an interface, class, enum or alias. */
   #nameOf(type: ts.Type): string | undefined {
     const { SymbolFlags } = this.#ts;
     const named = SymbolFlags.Interface | SymbolFlags.Class | SymbolFlags.Enum;
@@ -213,7 +213,7 @@ export class SchemaWriter {
     const [only] = parts;
     if (only === undefined) return {};
     if (parts.length === 1) return this.#schema(only);
-    // Passes the whole union, including `undefined`, because that is what a type alias names.
+    // Passes the whole union, including `undefined`, because a type alias names the whole union.
     return this.#defined(type, () => this.#alternatives(parts));
   }
 

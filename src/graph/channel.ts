@@ -59,7 +59,7 @@ export function isChannel(value: unknown): value is Channel {
   return typeof value === "object" && value !== null && "~channel" in value;
 }
 
-/** The keys of a graph's state: each a Standard Schema (the last value wins) or a channel. */
+/** The specification of a graph's state: for each key a Standard Schema (the last written value wins) or a channel. */
 export interface StateSpec {
   readonly [key: string]: Schema | Channel;
 }

@@ -52,7 +52,7 @@ export interface ChildNode {
 
 /** Extra data of a graph that was made from an XState machine. */
 export interface MachineParts {
-  /** The machine's own statechart, to be drawn instead of the graph's nodes. */
+  /** The machine's own statechart, which is drawn instead of the graph's nodes. */
   chart(name: string): StatechartDefinition;
   drawing(): GraphDrawing;
   /** The state key that receives the whole input. */
@@ -69,7 +69,7 @@ export interface MachineParts {
   whyNeedsInput(): string | undefined;
   /** The context with which the machine begins; undefined if it depends on the input. */
   firstContext(): JsonObject | undefined;
-  /** The timers that are set in a state of the machine. */
+  /** The timers that are set in a stored state of the machine. */
   timers(values: JsonObject): readonly Timer[];
   /** The update that sends the event of a timer to the machine; null when the state does not have this timer any more. */
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
@@ -82,7 +82,7 @@ export interface MachineParts {
    * child machine.
    */
   childOfTask(input: unknown): { readonly ns: string; readonly start: number } | null;
-  /** The numbers of the child machines in a state. */
+  /** The numbers of the child machines that a stored state of the machine contains. */
   children(values: JsonObject): readonly number[];
   /**
    * The machines that this machine may start as children, directly or through other children, by their path of names
@@ -120,9 +120,9 @@ export interface GraphDefinition {
   readonly edges: ReadonlyMap<string, EdgeRule>;
   /** The keys of the state that must have a value when a run starts. */
   readonly required: readonly string[];
-  /** True if a node has `defer`. */
+  /** True if a node of the graph has the option `defer`. */
   readonly defers: boolean;
-  /** The nodes that wait for others (`after`). */
+  /** The nodes with the option `after`, which wait until other nodes have run. */
   readonly joins: readonly NodeRule[];
   readonly context: Schema | undefined;
   /**

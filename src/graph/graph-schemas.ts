@@ -13,7 +13,7 @@ import type { Schema } from "./standard-schema.ts";
 export function definitionSchemas(definition: DescribedGraph, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name, machine } = definition;
   const title = name ?? graph_id;
-  // Only the TypeScript compiler knows the types of a machine's context, so the keys and values of its first context are used.
+  // The types of a machine's context are known only to the TypeScript compiler, so the keys and values of the initial context are used.
   const machineContext = machine?.firstContext() ?? {};
   const stored = [...rules].filter(([key, { life }]) => life !== "never" && key !== machine?.inputKey);
   const keys = [...Object.keys(machineContext), ...stored.map(([key]) => key)];
@@ -48,7 +48,7 @@ export function definitionSchemas(definition: DescribedGraph, graph_id: string):
     input_schema: describe("input", "input", input && [...input.keys()], input),
     output_schema: describe("output", "output", output, outputSchemas, required),
     state_schema: describe("state", "output"),
-    // Not described: any key of `config` is allowed, and the settings of a graph are in its `context`.
+    // There is no schema for `config`: all keys are allowed in it, and the settings of a graph are in its `context`.
     config_schema: null,
     context_schema: context === undefined ? null : jsonSchemaOf(context, "input"),
   };

@@ -3,7 +3,7 @@ import { listField, copiedObjectField, refuseField, optionalStringField } from "
 import { readToolCalls, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 
-/** A message as it is stored. The optional fields depend on the type. */
+/** A message in its stored form. The optional fields depend on the type. */
 export interface Message {
   readonly type: "human" | "ai" | "tool" | "system" | "function";
   readonly content: string | readonly JsonObject[];

@@ -21,7 +21,7 @@ export interface MessageInit {
    */
   readonly id?: string;
   readonly name?: string;
-  /** The model's name: sent with every token (`ls_model_name`) and stored in `response_metadata.model_name`. */
+  /** The model's name. It is sent with every token (`ls_model_name`) and stored in `response_metadata.model_name`. */
   readonly model?: string;
   readonly additional_kwargs?: JsonObject;
   readonly response_metadata?: JsonObject;
@@ -116,7 +116,7 @@ export interface Ctx<C = unknown> {
   readonly taskId: string;
   /** The number of the run's attempt, from 1. */
   readonly attempt: number;
-  /** The namespace of the graph: `""` for the root graph. */
+  /** The namespace of the graph to which the node belongs: `""` for the root graph. */
   readonly ns: string;
   readonly log: Log;
   /** Internal: the time in epoch milliseconds, from a clock that never jumps. Timers of machines are due by this time. */

@@ -8,7 +8,7 @@ import { refuseField } from "./field-validation.ts";
 import { parse } from "./standard-schema.ts";
 import type { StoredTarget } from "./superstep.ts";
 
-/** The return value of a node, in normal form. */
+/** The return value of a node, validated and in normal form. */
 export interface NodeResult {
   /** The update to store, or null. */
   readonly update: JsonObject | null;

@@ -139,7 +139,7 @@ function findRegions({ edges, forks }: GraphOutline) {
   for (const [from, own] of heads) {
     groups.push({ key: `after: ${from}`, home: homeOf(from), heads: own });
   }
-  // Outer groups come before inner ones.
+  // Sorts the groups from the outermost to the innermost.
   const depth = (home: string): number => {
     const from = [...heads].find(([, own]) => own.includes(home))?.[0];
     return from === undefined ? 0 : 1 + depth(homeOf(from));

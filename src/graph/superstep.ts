@@ -41,7 +41,10 @@ export function ownValue(values: JsonObject, key: string): unknown {
   return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
-/** Compares tasks by the order in which their writes are applied. It is the order of their paths, never that of their completion. */
+/**
+ * Compares tasks by the order in which their writes are applied. That is the order of the tasks' paths, and does not depend
+ * on which task finished first.
+ */
 export function compareTasks(a: PlannedTask, b: PlannedTask): number {
   for (let i = 0; i < Math.min(a.path.length, b.path.length); i++) {
     const [x, y] = [a.path[i], b.path[i]];
@@ -151,7 +154,7 @@ function isEmpty(changes: StateChange["changes"]): boolean {
   return true;
 }
 
-/** The checkpoint for which tasks are planned. */
+/** The checkpoint for which tasks are planned. Their ids are derived from it. */
 export interface TaskOrigin {
   readonly ns: string;
   readonly checkpoint: string;

@@ -39,7 +39,7 @@ export interface HttpDeps {
   readonly configurableHeaders: HeaderSelector;
   readonly scheduler: Scheduler;
   readonly clock: Clock;
-  /** Limits how much of a turn of the event loop long work may take, such as writing a list. */
+  /** Limits how much of a turn of the event loop long work, such as writing a list, may take. */
   readonly budget: TimeBudget;
   /** Limits the memory of responses that are not streams; `streamMemory` limits that of streams. */
   readonly memory: ResponseMemoryBudget;
@@ -66,7 +66,7 @@ export interface HttpDeps {
         readonly files: ReadonlyMap<string, { readonly type: string; readonly body: string }>;
       }>
     | undefined;
-  /** The project's own HTTP application; it comes before Heddle's routes. */
+  /** The project's own HTTP application. It gets each request before Heddle's routes do. */
   readonly httpApp?: HttpAppHandler;
   /** Forwards requests that another process of this server has to answer. Absent if this process is the whole server. */
   readonly forwarding?: RequestForwarder;

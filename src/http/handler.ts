@@ -142,7 +142,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const next = (asked: HttpRequest, to: Reply): void => {
       const path = access.path(asked.path);
       const match = path === undefined ? undefined : router.find(asked.method, path);
-      // `match` may differ from `found`, because the application may have changed the path.
+      // The route is looked up again, because the application may have changed the path of the request.
       if (!isKnown && match?.route.access !== "public") refuse(deps, to, headers, noKey);
       else dispatch(asked, to, match, client);
     };

@@ -103,7 +103,10 @@ export class RouteCall {
     return this.uuid(1, "run_id");
   }
 
-  /** The run named in a path without a thread, with the thread that was made for it. @throws ServiceError `validation.failed` */
+  /**
+   * The run named in a path without a thread, and the temporary thread that was made for this run.
+   * @throws ServiceError `validation.failed`
+   */
   threadlessRun(): { readonly key: ThreadKey; readonly id: string } {
     const id = this.uuid(0, "run_id");
     return { key: { tenant: this.tenant, thread: pairedId(id) }, id };

@@ -13,7 +13,7 @@ const OF_ONE_SHARD = /^\/(threads|runs|runs\/crons)\/:/;
 export const startsRun = ({ route: { method, path } }: Match): boolean =>
   method === "POST" && STARTS_RUN.test(path);
 
-/** The name that determines which shard serves a request; undefined if every process can serve it. */
+/** The name from which the shard of a request is computed; undefined if every process can serve the request. */
 export function shardNameOf(found: Match, request: HttpRequest): ShardName | undefined {
   const { path } = found.route;
   // An invalid id gives undefined. Then this process handles the request, and refuses it.
@@ -21,7 +21,7 @@ export function shardNameOf(found: Match, request: HttpRequest): ShardName | und
   if (path.startsWith("/assistants")) return HOME_SHARD;
   if (path === "/inspect/actors") {
     const query = new QueryParams(request.query);
-    // The id of a run was made so that it leads to the same shard as the id of its thread.
+    // A run's id leads to the same shard as its thread's id, because run ids are chosen that way.
     return parseUuid(query.text("thread_id")) ?? parseUuid(query.text("run_id"));
   }
   if (path === "/runs/batch" || (path === "/runs/crons" && found.route.method === "POST")) return ANY_SHARD;

@@ -88,7 +88,7 @@ interface Parts {
     loop(ns: string): { readonly id: string | null; branch: BranchStart | null };
     hasCheckpoint(ns: string): boolean;
   };
-  /** Adds a checkpoint, as if LangGraph had put it. */
+  /** Adds a checkpoint in the same way as one that LangGraph puts to the saver. */
   put(made: SaverCheckpoint): void;
 }
 

@@ -36,7 +36,7 @@ export type CheckpointRecord = Pick<
 export interface PreviousCheckpointState {
   /** The visible state at the parent checkpoint. */
   readonly shown: JsonObject;
-  /** The parent's own {@link LangGraphCheckpointData.channels}. */
+  /** The field {@link LangGraphCheckpointData.channels} of the parent checkpoint. */
   readonly channels?: JsonObject;
 }
 
@@ -72,7 +72,7 @@ export function toCheckpointRecord(
   };
 }
 
-/** LangGraph's data of a checkpoint beside the state. */
+/** Makes the data of LangGraph that is stored with a checkpoint besides the state. */
 export function newLangGraphData(
   { id, langGraphId: own, v, ts, versions, seen }: SaverCheckpoint,
   channels: JsonObject,
@@ -152,7 +152,10 @@ export function checkpointTupleOf(library: Library, thread: string, position: Po
 /** Channels for which a task has at most one write: a later write replaces an earlier one. */
 const SPECIAL: ReadonlySet<string> = new Set(["__error__", "__scheduled__", "__interrupt__", "__resume__"]);
 
-/** A write: the channel, the value, and its index among the task's writes, if that differs from its index in the list. */
+/**
+ * A stored write: the channel and the value. `place` is the index of the write among all writes of its task, if this differs
+ * from its index in the stored list.
+ */
 type StoredWrite = readonly [channel: string, value: unknown, place?: number];
 
 interface TaskSite {

@@ -262,7 +262,7 @@ export class ExecutionRecorder {
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
-    // Members are written out, here and below: an object literal that begins with a spread costs a microsecond for each member.
+    // Writes out the members, here and below: an object literal that begins with a spread costs a microsecond for each member.
     if (sent === undefined) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path });
       this.emissions.push({ fact: { t: "task", id, name, ns, checkpoint, triggers, at } });

@@ -33,7 +33,7 @@ interface ListProps {
 /** The number of messages shown at first, counted from the end of the list. */
 const SHOWN = 50;
 
-/** A list of messages to edit: each one opens to fields, and can be moved and removed. */
+/** A form for a list of messages. Each message can be opened, edited, moved and removed. */
 export function MessageListForm({ name, messages, onChange }: ListProps) {
   const id = useId();
   const [rows, setRows] = useState<readonly Row[]>(() =>

@@ -151,7 +151,10 @@ interface SettingProps {
   readonly id: string;
   readonly value: JsonRecord | undefined;
   readonly unread: string | undefined;
-  /** Called with the JSON object, with undefined if the field is empty, or with undefined and the text if it is no JSON object. */
+  /**
+   * Called with the JSON object that the user has typed; with undefined if the field is empty; with undefined and the text
+   * if it is not a JSON object.
+   */
   readonly onChange: (value: JsonRecord | undefined, unread?: string) => void;
 }
 

@@ -15,7 +15,7 @@ import { MessageListForm } from "./message-list-form.tsx";
 
 /** A change of a thread's state that the user has made in a form. */
 export interface EditedState {
-  /** The changed values, as a node would return them. */
+  /** The changed values, in the form in which a node would return them. */
   readonly update: JsonRecord;
   /** The content that each edited list of messages should have after the update, by state key. It is compared with the stored list. */
   readonly lists: MessageLists;
@@ -33,7 +33,7 @@ interface EditProps {
   readonly onClose: () => void;
 }
 
-/** A dialog to edit the state of a checkpoint. The edited state is stored as a new checkpoint after it. */
+/** A dialog to edit the state of a checkpoint. The edited state is stored as a new checkpoint whose parent is the edited one. */
 export function StateEditor({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
   const [from] = useState(checkpoint);
   const save = (change: EditedState) =>
@@ -63,8 +63,8 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
 
 /**
  * Stores a changed state. Resolves with the id of the new checkpoint.
- * @throws Error if the stored lists of messages differ from those that were shown, because the graph has another
- * reducer for them
+ * @throws Error if the stored lists of messages differ from those that the form has shown: the graph's reducer may combine
+ *   lists in another way than the form assumes
  */
 export async function storeEdit(
   thread: string,
