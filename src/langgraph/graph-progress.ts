@@ -208,7 +208,8 @@ export class GraphProgress {
     const { run, graph } = this.#marks;
     const { branch: lead } = this;
     this.branch = null;
-    // Members are written out: an object literal that begins with a spread costs a microsecond for each member.
+    // The members are listed one by one, because an object literal that begins with a spread costs a microsecond for each
+    // member.
     const made = {
       id: record.id,
       // A branch may begin at a checkpoint in another namespace. Such a checkpoint is not stored as the parent, because a

@@ -49,10 +49,10 @@ export type ChannelChange =
 
 /** A checkpoint without its state. */
 export interface CheckpointHead {
-  /** UUID version 6: sorts by time within a thread. */
+  /** The id: a UUID of version 6. Within a thread, such ids sort by time. */
   readonly id: string;
   readonly parent: string | null;
-  /** `""` for the root graph, else the subgraph's path `node:task|node:task`. */
+  /** The namespace: `""` for the root graph, else the subgraph's path `node:task|node:task`. */
   readonly ns: string;
   readonly step: number;
   readonly source: CheckpointSource;

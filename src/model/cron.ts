@@ -26,7 +26,7 @@ export interface CronRecord {
   readonly thread_id: string | null;
   /** What happens to the thread after each run, if each run gets a thread of its own; null if the cron has a thread. */
   readonly on_run_completed: OnRunCompleted | null;
-  /** Five fields: minute, hour, day of the month, month, day of the week. */
+  /** A cron expression of five fields: minute, hour, day of the month, month, day of the week. */
   readonly schedule: string;
   /** IANA name of the time zone; null for UTC. */
   readonly timezone: string | null;

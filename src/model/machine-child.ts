@@ -2,8 +2,8 @@ import type { CheckpointHead, PlannedTask } from "./checkpoint.ts";
 import { isObject } from "./json.ts";
 
 /**
- * The latest checkpoint of a child machine. The root machine's checkpoints contain such a position for each child, in
- * their engine data.
+ * The latest checkpoint of a child machine. The root machine's checkpoints contain one such record for each child, in their
+ * engine data.
  */
 export interface ChildPosition {
   /** The number of the child, unique on its branch of the thread. */

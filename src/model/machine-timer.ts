@@ -8,7 +8,7 @@ import type { ThreadRecord } from "./thread.ts";
  */
 export interface Timer {
   readonly id: string;
-  /** Epoch milliseconds. */
+  /** The time at which the timer fires, in epoch milliseconds. */
   readonly due: number;
 }
 

@@ -37,7 +37,10 @@ export type Fact =
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
       readonly inline?: InlineState;
-      /** Earlier results of its next tasks, by id. Only runs that request `debug` or `checkpoints` have them. */
+      /**
+       * Earlier results of the checkpoint's next tasks, by task id. Only runs that request the stream mode `debug` or
+       * `checkpoints` have them.
+       */
       readonly tasks?: EarlierTaskResults;
     }
   /** A task starts, at epoch milliseconds `at`. A pushed task has its `input` here; a pulled one reads the state of `checkpoint`. */

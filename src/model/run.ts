@@ -61,7 +61,7 @@ export interface RequestedThreadModes {
 
 export type Durability = "sync" | "async" | "exit";
 
-/** `*` stands for every node. */
+/** The nodes before or after which a run pauses. `*` stands for every node. */
 export type Breakpoints = readonly string[] | "*";
 
 export interface SendInput {
@@ -134,7 +134,10 @@ export interface RunRecord {
    * attempted forever.
    */
   readonly attempt: number;
-  /** How many attempts do not count against the limit, because a graceful stop ended them or a step was stored after them. */
+  /**
+   * The number of attempts that do not count against the limit of attempts: those that a graceful stop ended, and those
+   * after which a step was stored.
+   */
   readonly parked: number;
   /** Set when a cancellation was requested. Stored before the request is acknowledged, so that a crash cannot lose it. */
   readonly cancel: CancelAction | null;

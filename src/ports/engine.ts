@@ -31,7 +31,7 @@ export interface EngineStep {
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
   readonly plan: Plan;
-  /** Queued runs whose events a machine has processed in this step. They end with the step. */
+  /** The ids of queued runs whose events the machine has processed in this step. These runs end with the step. */
   readonly taken?: readonly string[];
   /** The state of the graph after the step. */
   readonly values: JsonObject;

@@ -20,7 +20,7 @@ export interface ShardLease {
 export interface ClusterView {
   /** The living nodes, in the order of their ids. */
   readonly nodes: readonly ClusterNode[];
-  /** The leases that have not ended, by shard. */
+  /** The leases that have not ended, each with the id of the node that holds it. */
   readonly owners: readonly (ShardLease & { readonly node: string })[];
 }
 
