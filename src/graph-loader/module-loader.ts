@@ -9,7 +9,10 @@ import { resolveHeddle, withReload } from "./resolve-heddle.ts";
 /** A way to load files. A module that several files import is loaded only once. */
 export interface ModuleLoader {
   load(url: string): Promise<unknown>;
-  /** Calls `onFile` for each loaded CommonJS file. Unlike ES modules, these files cannot be reported one by one while they are loaded. */
+  /**
+   * Calls {@link ModuleOptions.onFile} for each loaded CommonJS file. Unlike ES modules, these files cannot be reported one
+   * by one while they are loaded.
+   */
   readonly report?: () => void;
 }
 

@@ -127,7 +127,7 @@ export class GraphReader {
     return (type.flags & TypeFlags.Object) !== 0 && type.getProperties().length === 0;
   }
 
-  // --- where nodes are added ---
+  // --- finding the calls that add nodes ---
 
   /** Finds the nodes with subgraphs. `at`: the expression or declaration that makes the graph. */
   *#subgraphs(at: ts.Node): Generator<Subgraph> {

@@ -34,7 +34,7 @@ export type CheckpointRecord = Pick<
 
 /** The data of the parent checkpoint against which a new checkpoint is stored as changes. */
 export interface PreviousCheckpointState {
-  /** The visible state at the parent checkpoint. */
+  /** The state at the parent checkpoint, without the keys that clients never see. */
   readonly shown: JsonObject;
   /** The field {@link LangGraphCheckpointData.channels} of the parent checkpoint. */
   readonly channels?: JsonObject;
@@ -43,7 +43,7 @@ export interface PreviousCheckpointState {
 /**
  * Converts a checkpoint to the form in which it is stored. Of the state, only the changes against the parent are stored: for a list, the
  * appended items. LangGraph's own channels are stored whole, in the record.
- * @param shown the visible state at the checkpoint, each value as `serialise` returns it
+ * @param shown the state at the checkpoint without the keys that clients never see, each value as `serialise` returns it
  */
 export function toCheckpointRecord(
   raw: SaverCheckpoint,

@@ -266,12 +266,13 @@ export class HostedExecution implements Execution {
   }
 
   #emit(fact: Parameters<EngineHost["emit"]>[0]): number {
-    // Passes on what was recorded earlier first, to keep the order. If a step is complete, its events are passed on with the step instead.
+    // Emits the events recorded earlier first, to keep the order. But if the root graph has made a checkpoint, these events
+    // are emitted together with the step of that checkpoint.
     if (!this.#recorder.hasAdvanced) this.#report([]);
     return this.#stage.emit(fact);
   }
 
-  // --- handing over ---
+  // --- passing recorded events to the run's actor ---
 
   /** Passes everything that was recorded so far to the run's actor, in the middle of a step. */
   #report(joining: readonly InterceptedCall[], ending = false): void {

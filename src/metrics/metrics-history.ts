@@ -52,7 +52,7 @@ export interface MetricsHistoryDeps {
   read(): HistoryReading;
 }
 
-/** The figures of the last hour, in memory: some 50 KB, whatever the server does. */
+/** The figures of the last hour. They are kept in about 50 KB of memory, however busy the server is. */
 export class MetricsHistory {
   readonly #deps: MetricsHistoryDeps;
   /** Ring buffers. When they are full, the oldest entry is at the index `#count % MAX_ENTRIES`. NaN: not known. */
