@@ -31,7 +31,10 @@ const standard = {
 /** The schema of an answer. It could be any Standard Schema (zod, valibot, arktype); this one needs no package. */
 const verdict: Schema<unknown, Verdict> = { "~standard": standard };
 
-/** Writes a draft and asks a human about it: sends it, rewrites it (refused with a note), or ends (refused without one). */
+/**
+ * A graph that writes a draft and asks a human about it. If the human accepts, it sends the draft; if the human refuses with
+ * a note, it rewrites the draft; if the human refuses without a note, it ends.
+ */
 export default graph({
   name: "approval",
   state: {

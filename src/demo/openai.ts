@@ -61,7 +61,7 @@ const roles: Readonly<Record<string, string>> = {
   tool: "tool",
 };
 
-/** Converts a message of the state to the form of the API. */
+/** Converts a message of the state to the message format of the OpenAI API. */
 function asOpenAi({ type, content, tool_calls = [], invalid_tool_calls = [], tool_call_id }: Message): Json {
   const calls = [
     ...tool_calls.map(({ id, name, args }) => ({ id, name, text: JSON.stringify(args) })),

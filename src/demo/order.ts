@@ -4,7 +4,10 @@ interface Order {
   readonly amount: number;
 }
 
-/** An order as a statechart: a human approves it within three days, an actor charges for it. An ordinary XState machine, without anything of Heddle. */
+/**
+ * An order as a statechart: a human approves it within three days, an actor charges for it. It is an ordinary XState machine
+ * and imports nothing from Heddle.
+ */
 export default setup({
   types: {
     context: {} as Order & { readonly receipt: string | null },

@@ -24,7 +24,7 @@ function withoutMarks(text: string): string {
   return text.slice(0, end);
 }
 
-/** Splits a question into topics, researches all of them in parallel, and writes one report when all are done. */
+/** A graph that splits a question into topics, researches all of them in parallel, and writes one report when all are done. */
 export default graph({
   name: "research",
   state: { question: value(""), notes: list<Note>(), report: value<string>() },

@@ -5,7 +5,7 @@ import { taskNamespace } from "../graph/interrupts.ts";
 import { checkpointMetadataOfRun } from "../graph/run-checkpoint-metadata.ts";
 import type { GraphPosition } from "./graph-position.ts";
 
-/** The metadata key that marks the checkpoints of a run which continued a state made by another version of the graph. */
+/** The metadata key that marks the checkpoints of a run if an earlier version of the graph made the state from which the run continued. */
 export const GRAPH_CHANGED = "graph_changed";
 
 /** The metadata that all checkpoints of a run in one graph have. */

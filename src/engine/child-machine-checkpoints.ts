@@ -5,7 +5,7 @@ import type { Emission, ExecutionServices } from "../ports/engine.ts";
 import type { ChangedChildMachine, ChildNode, GraphDefinition, MachineParts } from "../graph/definition.ts";
 import { pullTask, PUSH_KIND, type TaskOrigin, taskId } from "../graph/superstep.ts";
 
-/** The node whose updates the checkpoints of children show. */
+/** The node that the events of child machines name as the source of their updates. */
 const NODE = "xstate.transition";
 
 export interface ChildMachineStep {
@@ -24,8 +24,9 @@ interface Parts {
 }
 
 /**
- * The checkpoints of child machines after a step, each in a namespace of its own, and the facts that show them. They are for readers: a run
- * continues from the snapshots in the root machine's checkpoint.
+ * Makes the checkpoints of child machines (XState machines that another machine invokes or spawns) after a step, each in a
+ * namespace of its own, and the events that report these checkpoints. Only clients read these checkpoints. A run continues
+ * from the snapshots of the children in the root machine's checkpoint.
  */
 export function childMachineCheckpoints(
   changed: readonly ChangedChildMachine[],
@@ -39,7 +40,8 @@ export function childMachineCheckpoints(
     const above = parent === null ? undefined : positions.get(parent);
     const before = positions.get(start);
     const ns = before?.ns ?? own;
-    // A client has edited the list of children. The root's own namespace MUST NOT get the state of a child.
+    // An empty namespace means that a client has edited the stored list of children. It is the namespace of the root
+    // machine, which MUST NOT get the state of a child.
     if (ns === "") continue;
     const step = (before?.step ?? -1) + 1;
     const id = source.checkpointId(step);
@@ -77,7 +79,10 @@ export function childMachineCheckpoints(
   return { checkpoints, emissions, positions: [...positions.values()] };
 }
 
-/** A task as its child machine's checkpoint shows it: an actor by its number, so that several may have the same name. */
+/**
+ * Makes the planned task in a child machine's checkpoint for one of its nodes. The id of an actor's task contains the
+ * actor's number, because several actors may have the same name.
+ */
 function childTask(site: TaskOrigin, { name, start }: ChildNode): PlannedTask {
   if (start === null) return pullTask(site, name, []);
   return {
@@ -88,7 +93,7 @@ function childTask(site: TaskOrigin, { name, start }: ChildNode): PlannedTask {
   };
 }
 
-/** Adds to the tasks that are actors of child machines as which tasks of these clients see them. */
+/** Sets `child` on each task that runs an actor of a child machine: the task as which clients see this actor in the child's namespace. */
 export function withChildTasks(
   tasks: readonly PlannedTask[],
   machine: MachineParts,

@@ -33,7 +33,8 @@ export function combineEngines(
       output: (graph) => of(graph).engine.output(graph),
       refuses: (run, ...rest) => of(run.graph_id).engine.refuses(run, ...rest),
     },
-    // Uses the host of the engine that opened the run: by now, another engine or none may serve the graph's name.
+    // Uses the host of the engine that opened the run. A reload may have moved the graph's name to the other engine since
+    // then, or removed it.
     host: { run: (call, io) => (call.engine === second.kind ? second : first).host.run(call, io) },
   };
 }

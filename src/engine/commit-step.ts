@@ -7,7 +7,10 @@ import { compareTasks, type FinishedTask } from "../graph/superstep.ts";
 import { finishedTaskOf, type SuperstepState } from "./superstep-state.ts";
 import { planStep } from "./plan-step.ts";
 
-/** Ends a step whose tasks have all finished or wait for answers. If all have finished, commits their writes and plans the next step; else pauses. */
+/**
+ * Ends a step whose tasks have all finished or wait for answers. If all have finished, commits their writes and plans the
+ * next step. If one waits, pauses the run.
+ */
 export function commitStep(superstep: SuperstepState): EngineStep {
   const done: { readonly task: PlannedTask; readonly writes: TaskWrites }[] = [];
   const waiting: Record<string, readonly Interrupt[]> = {};
@@ -93,7 +96,7 @@ export function parentCommandsOf({ result }: TaskWrites): readonly unknown[] {
   return isObject(first) && Array.isArray(first["leaves"]) ? (first["leaves"] as readonly unknown[]) : [];
 }
 
-/** The error that clients see: a `ServiceError` becomes an `InvalidUpdateError`, as LangGraph calls it. */
+/** Converts an error to the form that clients see. A `ServiceError` gets the name `InvalidUpdateError`, which LangGraph uses. */
 export function toClientError(thrown: unknown, node?: string): PlainError {
   // Compares the name, because a graph file may have loaded its own copy of the class.
   if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return toPlainError(thrown);

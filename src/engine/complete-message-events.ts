@@ -8,7 +8,7 @@ import { messageMetadata } from "./checkpoint-metadata.ts";
 import { isStreamedId, streamedIdBase } from "./streamed-message-ids.ts";
 
 /**
- * Adds `complete` facts for the messages in a task's update that the task has streamed or that are new to the state.
+ * Adds `complete` events for the messages in a task's update that the task has streamed or that are new to the state.
  * @param named ids that the node itself chose for messages that it streamed
  */
 export function addCompleteEvents(

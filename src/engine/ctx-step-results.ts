@@ -29,7 +29,7 @@ export class CtxStepResults {
       result = this.#runFirst(key, fn);
       (this.#running ??= new Map()).set(key, result);
     }
-    // Returns a copy, because the node may change it, and the stored result must not change.
+    // Returns a copy: the node may change what it gets, and the stored result must not change.
     return toStorable(await result, "step");
   }
 

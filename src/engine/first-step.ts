@@ -60,7 +60,7 @@ export function firstStep(superstep: SuperstepState): EngineStep {
   if (command !== null && (isGiven(command.update) || isGiven(command.goto)))
     return applyCommand(superstep, command);
   const { head } = superstep;
-  // A machine without a state begins even without an input, if its context needs none.
+  // A graph made from an XState machine begins even without an input, if the machine's context needs none.
   if (isGiven(input) || (head === null && superstep.definition.machine !== undefined))
     return applyInput(superstep, input);
   if (head === null) {
@@ -76,8 +76,8 @@ export function firstStep(superstep: SuperstepState): EngineStep {
 }
 
 /**
- * The first step of a subgraph. Without a checkpoint, it applies `input`. With one, it continues from there, and does not run
- * finished tasks again.
+ * The first step of a subgraph. If the subgraph has no checkpoint, it applies `input`. If it has one, it continues from that
+ * checkpoint, and does not run finished tasks again.
  * @throws ServiceError `state.invalid`
  */
 export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObject): EngineStep {
@@ -91,7 +91,7 @@ export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObje
     superstep.replaceValues({ values: superstep.values, changes: setAll(superstep.values) });
     return fork(superstep, graphPosition.startFrom.slice(1));
   }
-  // This check comes before the answers are applied, so that the interrupts stay open if it fails.
+  // Checks the graph before the answers are applied, so that the interrupts stay open if the check fails.
   const error =
     superstep.isGraphChanged && head.next[0]?.name !== START ? graphChangeError(superstep, "step") : null;
   if (error !== null) return superstep.failed(error);
@@ -149,7 +149,10 @@ function runStartTask(
 
 // --- commands ---
 
-/** Applies a command's `update` and `goto`, in a new checkpoint. It plans the already planned tasks again, together with the targets of `goto`. */
+/**
+ * Applies a command's `update` and `goto`, and makes a new checkpoint. The new checkpoint plans the tasks that were already
+ * planned, and the targets of `goto`.
+ */
 function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
   const { definition, run } = superstep;
   const { update, untracked } = readCommandUpdate(definition, command.update, run.run_id);
@@ -234,7 +237,7 @@ function commandWrites(
 interface ContinueOptions {
   /** Ids of tasks that are paused at an interrupt and still have to run. */
   readonly rerun: ReadonlySet<string>;
-  /** True: the fact of the latest checkpoint is emitted again. */
+  /** True: the event of the latest checkpoint is emitted again. */
   readonly announce: boolean;
   readonly writes?: readonly TaskWrites[];
 }
@@ -247,7 +250,7 @@ function continueStep(
   const { head } = superstep;
   if (head === null) throw new TypeError("There is no checkpoint to go on from");
   if (head.next[0]?.name === START) {
-    // Uses the run's own input if it can: unlike the checkpoint's, it also has the keys that are never stored.
+    // Uses the run's own input if this run has made the checkpoint. The checkpoint stores the input without the keys that are never stored.
     const { run } = superstep;
     const given = head.run_id === run.run_id && superstep.ns === "";
     const input = given ? run.kwargs.input : head.writes?.[START];
@@ -300,10 +303,10 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
 }
 
 /**
- * Runs the step of a named checkpoint again, on a new branch. The branch begins with a copy of the checkpoint, whose
- * parent is the original. Because of this copy, the thread continues from its newest checkpoint, as always, and the pending
+ * Runs the step of a named checkpoint again, on a new branch. The branch begins with a copy of that checkpoint, and the
+ * original is the copy's parent. The copy is the thread's newest checkpoint, so the thread continues from it. The pending
  * writes of tasks and their subgraphs stay with the old branch.
- * @param within checkpoints from which subgraphs continue, instead of starting anew
+ * @param within the checkpoints from which subgraphs continue, instead of starting anew
  */
 function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]): EngineStep {
   const { head } = superstep;
@@ -321,7 +324,10 @@ function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]):
   return { ...step, checkpoints: [made, ...step.checkpoints] };
 }
 
-/** Adds `within` to the planned task whose subgraph made its first checkpoint, so that the subgraph continues from there. */
+/**
+ * Finds the planned task whose subgraph made the first checkpoint of `within`, and sets its `from` to `within`, so that the
+ * subgraph continues from these checkpoints.
+ */
 function continueSubgraph(
   { ns, next: before }: CheckpointHead,
   next: readonly PlannedTask[],

@@ -12,9 +12,9 @@ export interface GraphPosition {
   readonly parentGraph: GraphDefinition | null;
   /** The ids of the latest checkpoints of the graphs above, by namespace. */
   readonly parents: { readonly [ns: string]: string };
-  /** The answers to interrupts of this graph's tasks, and of those in its subgraphs, by interrupt id. */
+  /** The answers to interrupts of this graph's tasks and of the tasks in its subgraphs, by interrupt id. */
   readonly answers: SubgraphAnswers;
-  /** True if the graphs above keep the partial messages of a stopped run. Then those of this graph may be kept too. */
+  /** True if the graphs above keep the partial messages of a stopped run. Only then may this graph keep its partial messages. */
   readonly keepsPartial: boolean;
   /** True if paused tasks run again, and raise their interrupts again. */
   readonly rerunPaused: boolean;

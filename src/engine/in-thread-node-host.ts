@@ -55,7 +55,7 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
     if (node === undefined) {
       throw new ServiceError("graph.not_found", `Graph "${call.graph}" has no node "${call.node}"`);
     }
-    // The cache is not used for a task with answers: they may change the result, but are not part of the key.
+    // A task with answers to interrupts does not use the cache: the answers may change the result, and they are not part of the cache key.
     const key = node.cache === null || call.resumes.length > 0 ? null : cache.keyOf(node.cache, call);
     const known = key === null ? undefined : cache.get(node, key, clock.mono());
     if (known !== undefined) return { kind: "returned", value: known.value, cached: true };

@@ -29,7 +29,8 @@ export function partialOutputStep(
   const updates: JsonObject[] = [];
   const writes: Record<string, unknown> = {};
   for (const task of superstep.tasks.values()) {
-    // Keeps the whole messages of finished tasks too. When the run resumes, they are applied again, which changes nothing.
+    // Also keeps the whole messages of finished tasks. When the run resumes, their updates are applied once more, which
+    // changes nothing because the messages have ids.
     const returned = pendingWrites.get(task.id)?.result?.value;
     const update = isObject(returned) && Array.isArray(returned[key]) ? (returned[key] as Message[]) : [];
     const whole = update.filter((message) => message.type === "ai");

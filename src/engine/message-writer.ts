@@ -22,12 +22,12 @@ import { streamedId, streamedIdBase } from "./streamed-message-ids.ts";
 const MAX_LENGTH = 16 * 1024 * 1024;
 const MAX_ID_LENGTH = 256;
 
-/** A message that is being streamed. It emits each piece as a fact, and collects the pieces for the whole message. */
+/** A message that is being streamed. It emits each piece as an event of the run, and collects the pieces for the whole message. */
 class StreamedMessage implements MessageDraft {
   readonly id: string;
   readonly #io: NodeIo;
   readonly #name: string | null;
-  /** The id of the message's `message` fact, to which its tokens refer; -1 when the attempt is over. */
+  /** The id of the `message` event with which the message began, to which its tokens refer; -1 if the attempt was already over. */
   readonly #eventId: number;
   readonly #response: Record<string, unknown>;
   readonly #kwargs: Record<string, unknown>;

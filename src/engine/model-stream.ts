@@ -37,8 +37,8 @@ function iteratorOf(source: unknown): AsyncIterator<unknown> | Iterator<unknown>
 }
 
 /**
- * Writes all chunks of `source` to the message. When `signal` aborts, it rejects and closes the source's iterator. It does not
- * wait for the source, which may never answer.
+ * Writes all chunks of `source` to the message. When `signal` aborts, the promise rejects and the source's iterator is
+ * closed, without waiting for the source, which may never answer.
  */
 export async function writeModelStream(
   source: unknown,

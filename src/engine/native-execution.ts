@@ -51,7 +51,7 @@ type Returned = Extract<TaskOutcome, { kind: "returned" }>;
 type Interrupted = Extract<TaskOutcome, { kind: "interrupted" }>;
 type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
 
-/** One attempt of one run over one native graph. */
+/** One attempt of a run of a graph made by `graph()`. */
 export class NativeExecution implements Execution {
   readonly #superstep: SuperstepState;
   readonly #edition: number;

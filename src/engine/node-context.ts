@@ -79,7 +79,10 @@ class Context implements Ctx<JsonObject> {
   readonly "~parallel": Tools["~parallel"];
   readonly "~now": Tools["now"];
   readonly "~emitIn": Tools["~emitIn"];
-  /** The parts that the lazy getters use. It is no `#private` field, because objects with this object as their prototype need it too. */
+  /**
+   * The services that the lazy getters use. This is not a `#private` field, because objects that have this context as their
+   * prototype need it too.
+   */
   readonly [PARTS]: Parts;
 
   get "~mailbox"(): MachineMailbox | undefined {
@@ -109,9 +112,9 @@ class Context implements Ctx<JsonObject> {
 }
 
 /**
- * Members that are made on first access. They are own properties, so that a copy by spread has them. All contexts share the
- * getter functions. V8 allocates accessor pairs in the old generation: getters in an object literal would keep what they refer
- * to, a whole run, in memory until a full garbage collection.
+ * Properties that are computed on first access. They are own properties, so that a copy by spread includes them. All
+ * contexts share these getter functions: V8 allocates accessors in the old generation, so getters in an object literal would
+ * keep the whole run in memory until a full garbage collection.
  */
 const lazy: PropertyDescriptorMap & ThisType<Context> = {
   signal: {

@@ -9,7 +9,10 @@ import type {
   SearchOptions,
 } from "../graph/node-store.ts";
 
-/** `ctx.store` for one attempt. It must be cheap to make, because each task gets one and few use it. For that reason it is a class. */
+/**
+ * `ctx.store` for one attempt. Each task gets one and few tasks use it, so creating it must be cheap: the methods are on the
+ * class's prototype, and not closures.
+ */
 export class AttemptStore implements NodeStore {
   readonly #io: NodeIo;
   readonly #check: () => void;

@@ -27,7 +27,7 @@ export class ResultCache {
     }
   }
 
-  /** A copy of the cached result. */
+  /** Returns a copy of the cached result; undefined if there is none, or if it has expired. */
   get(node: NodeRule, key: string, now: number): { readonly value: unknown } | undefined {
     const text = this.#nodes.get(node)?.get(key, now);
     return text === undefined ? undefined : { value: JSON.parse(text) as unknown };

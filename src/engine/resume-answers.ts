@@ -75,7 +75,7 @@ export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet
   return tasks;
 }
 
-/** Removes the answers to interrupts that are still open, or open again. `waiting`: the open interrupts. */
+/** Removes the answers to the interrupts in `waiting`, which are open. An interrupt is open again after a schema has refused its answer. */
 export function withoutOpenAnswers(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
   const inward = readSubgraphAnswers(resumes);
   const ids = new Set(waiting.map(({ id }) => id));

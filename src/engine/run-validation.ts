@@ -8,7 +8,7 @@ import { parse } from "../graph/standard-schema.ts";
 import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
 import { checkRequiredKeys, readInput } from "./graph-input.ts";
 
-/** The namespace for generated message ids. The input is only validated here, so the ids do not matter. */
+/** A fixed namespace for the ids of messages without an id. The input is only validated here and then dropped, so the ids do not matter. */
 const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
 
 /**
@@ -103,7 +103,8 @@ function refusalBy(at: string, read: () => unknown): RunRefusal | null {
     read();
     return null;
   } catch (thrown) {
-    // If a schema throws or is asynchronous, that is an error of the graph, not of the request. The run will fail with it.
+    // An error of a schema that throws or is asynchronous is not the client's fault, so the request is accepted. The run
+    // will fail with this error.
     if (!isRefusal(thrown)) return null;
     const fields: readonly FieldError[] =
       thrown.fields.length > 0 ? thrown.fields : [{ at, message: thrown.message }];

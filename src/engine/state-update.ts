@@ -52,9 +52,9 @@ interface UpdateResult {
   readonly next: readonly PlannedTask[];
   readonly applied: StateChange;
   readonly waiting: WaitingNodes;
-  /** The nodes that count as the last to run; null if unknown. */
+  /** The nodes that count as the last ones to run; null if they are unknown. */
   readonly lastNodes: readonly string[] | null;
-  /** In a subgraph: the keys that count as written by its nodes. */
+  /** Set in a subgraph: the keys that count as written by its nodes, which the subgraph returns to its parent when it ends. */
   readonly writtenKeys?: readonly string[];
   /** The hash of the graph's current version, if the state was migrated to it. */
   readonly graph?: string;
@@ -62,13 +62,13 @@ interface UpdateResult {
 
 interface PreparedUpdate extends StateUpdate, UpdateTarget {
   readonly first: StateWrite;
-  /** The namespace and id of the checkpoint to make. `step`: the step of its tasks, which is one above that of the checkpoint. */
+  /** The namespace and the id of the checkpoint to make. `site.step` is the step of its tasks, which is the checkpoint's step plus 1. */
   readonly site: TaskOrigin;
 }
 
 /**
- * Computes a superstep that no run makes. The writes are applied by the channels' rules; the edges of the `as_node` nodes
- * select the tasks to run next.
+ * Computes the checkpoint of a state update by a client, as if the `as_node` nodes had run in a superstep. The rules of the
+ * channels apply the writes, and the edges of the `as_node` nodes select the tasks to run next.
  * @throws ServiceError `graph.not_found`, `validation.failed`, `state.*`, with the names of the fields
  */
 export function computeUpdatedState(
@@ -170,7 +170,7 @@ export function copyPlannedTasks(
     else for (const trigger of task.triggers) triggers.addPull(task.name, trigger);
   }
   const next = planTasks(site, triggers.pulls, triggers.sends);
-  // An input that was not applied yet is stored in the writes of its checkpoint, so they are copied.
+  // If the checkpoint has an input that was not applied yet, the input is in the checkpoint's writes. So they are copied.
   return { next, writes: head?.next[0]?.name === START ? head.writes : null };
 }
 

@@ -81,7 +81,10 @@ function openInterrupts({ pendingWrites, head }: SuperstepState): readonly Inter
   });
 }
 
-/** The update that a subgraph returns: the keys that its nodes have written and the parent has too, limited to its `output` if it has one. */
+/**
+ * The update that a subgraph returns to its parent: the keys that its nodes have written and that the parent's state has
+ * too. A graph with `output` returns only the keys named there.
+ */
 function returnedUpdate({ state, writtenKeys, graphPosition, definition }: SuperstepState): JsonObject {
   const shown = definition.output;
   const update: Record<string, unknown> = {};
@@ -92,7 +95,10 @@ function returnedUpdate({ state, writtenKeys, graphPosition, definition }: Super
   return update;
 }
 
-/** The failure of a subgraph as an `Error`, for the retry policy of its node. It has only the name and the message. */
+/**
+ * Converts the failure of a subgraph to an `Error` for the `when` function of its node's retry policy. The error has only a
+ * name and a message.
+ */
 export function toError({ error, message }: PlainError): Error {
   return Object.assign(new Error(message), { name: error });
 }

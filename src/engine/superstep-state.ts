@@ -71,7 +71,10 @@ export class SuperstepState {
   readonly tries = new SmallMap<string, number>();
   /** Writes to keys that are never stored, by task id. */
   readonly untrackedWrites = new SmallMap<string, JsonObject>();
-  /** The state with the update of one task applied, if an edge of the task needed it. Committing the step then reuses this state. */
+  /**
+   * The state with the update of one task applied. It is set if an edge of that task is a function of the state. If the
+   * step has no other task, the commit of the step reuses it.
+   */
   precomputed: { readonly task: string; readonly applied: StateChange } | undefined;
   /** The ids of tasks whose subgraph is paused at one of its own breakpoints. */
   readonly pausedTasks = new SmallMap<string, true>();
@@ -81,14 +84,14 @@ export class SuperstepState {
   readonly writtenKeys: Set<string> | null;
   /** The changes since the latest checkpoint. The next checkpoint stores them. */
   #pending: StateChange["changes"] = NO_CHANGES;
-  /** Nodes that wait for more than the previous step: joins and deferred nodes. */
+  /** Nodes that were triggered but cannot run yet: joins whose other nodes have not all run, and deferred nodes. */
   waiting: WaitingNodes;
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;
   #metadata: JsonObject;
-  /** Actors of child machines that clients have seen start and not end, by the id that they see. */
+  /** Actors of child machines whose start was reported to clients and whose end was not, by the task id that clients see. */
   readonly #shownChildTasks = new Map<string, PlannedTask>();
-  /** The latest checkpoints of child machines. */
+  /** The latest checkpoint of each child machine. */
   #childPositions: readonly ChildPosition[];
   readonly #showsEarlierTaskResults: boolean;
   readonly breakpoints: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
@@ -125,7 +128,7 @@ export class SuperstepState {
     const usual = definition.machine?.recursionLimit ?? DEFAULT_RECURSION_LIMIT;
     this.limit = typeof limit === "number" && limit >= 1 ? limit : usual;
     const stop = engine["stop"];
-    // Adds two for the steps of the input and of `__start__`. -2 stands for a thread without a checkpoint.
+    // Adds two to the limit, for the steps of the input and of `__start__`. A thread without a checkpoint counts as step -2.
     this.lastAllowedStep =
       this.isContinued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.limit + 2;
     if (this.isContinued && position.head?.metadata[GRAPH_CHANGED] === true) this.markGraphChanged();
@@ -160,7 +163,7 @@ export class SuperstepState {
     this.#pending = combineChanges(this.#pending, applied.changes);
   }
 
-  /** The step after the latest checkpoint. */
+  /** The number of the step after the latest checkpoint. */
   get step(): number {
     return (this.head?.step ?? -2) + 1;
   }
@@ -205,7 +208,8 @@ export class SuperstepState {
     const { run_id } = this.run;
     const metadata = this.#metadata;
     const graph = this.definition.hash;
-    // The members are listed twice in this function, because a spread of so many takes as long as the rest of it.
+    // This function writes out the members twice, for `head` and for its result. A spread of so many members takes as long
+    // as the rest of the function.
     const head: CheckpointHead = {
       id,
       parent,
@@ -245,7 +249,7 @@ export class SuperstepState {
   }
 
   /**
-   * Applies the writes of the step's tasks, in this order, and makes the checkpoint.
+   * Applies the writes of the step's tasks in the order of `finished`, and makes the checkpoint.
    * @throws ServiceError `state.concurrent_update`, `state.invalid`, or what a reducer throws
    */
   commit(finished: readonly FinishedTask[], writes: JsonObject | null): NewCheckpoint {
@@ -283,7 +287,7 @@ export class SuperstepState {
     }
   }
 
-  /** Makes the checkpoints of child machines. The next checkpoint of this graph names them. */
+  /** Makes the checkpoints of child machines. The next checkpoint of this graph stores their ids. */
   commitChildren(changed: readonly ChangedChildMachine[]): Omit<ChildMachineStep, "positions"> {
     const { definition, head, source } = this;
     if (head === null || changed.length === 0) return { checkpoints: [], emissions: [] };
@@ -298,7 +302,7 @@ export class SuperstepState {
     return made;
   }
 
-  /** The fact of the latest checkpoint. `input`: true if it is the checkpoint of an input. */
+  /** The event that reports the latest checkpoint. `input`: true for a checkpoint that stores an input. */
   checkpointFact(input: boolean): Emission {
     const head = this.head as CheckpointHead;
     const { id, step } = head;
@@ -328,7 +332,10 @@ export class SuperstepState {
     return { fact: output === null ? fact : { ...fact, output }, values: this.values };
   }
 
-  /** The facts of tasks that start. An actor of a child machine that goes on from the step before has started already. */
+  /**
+   * The events that report the start of tasks. If an actor of a child machine continues from the previous step, its start
+   * was already reported.
+   */
   taskFacts(tasks: readonly PlannedTask[]): readonly Emission[] {
     const at = this.source.now();
     return tasks.flatMap((task) => {
@@ -343,7 +350,10 @@ export class SuperstepState {
     });
   }
 
-  /** The facts of a task's end. An actor of a child machine that has returned nothing may go on in the next step. */
+  /**
+   * The events that report the end of a task. The end of an actor of a child machine is not reported if its task returned
+   * nothing, because the actor may continue in the next step.
+   */
   resultFacts(task: PlannedTask, outcome: TaskEnd): readonly Emission[] {
     if (task.child !== undefined) {
       const { update = null, error } = outcome;
@@ -353,7 +363,10 @@ export class SuperstepState {
     return [{ fact: this.#resultFact(task, outcome) }];
   }
 
-  /** The facts of the end of actors of child machines that the machine has not planned again. After a step of actors, it has still to decide that. */
+  /**
+   * The events that report the end of child machines' actors that are not planned again. After a step that ran such actors,
+   * there are none: the machine decides in the next step which actors continue.
+   */
   endedChildTasks(finished: readonly FinishedTask[], next: readonly PlannedTask[]): readonly Emission[] {
     if (this.#shownChildTasks.size === 0 || finished.some(({ task }) => task.child !== undefined)) return [];
     const goesOn = new Set(next.map(({ child }) => child?.id));
@@ -369,12 +382,15 @@ export class SuperstepState {
     return { t: "result", id, name: task.name, ns, checkpoint, at: this.source.now(), ...outcome };
   }
 
-  /** The task as which clients see a task. */
+  /**
+   * The namespace, checkpoint and task id under which clients see a task. For an actor of a child machine, these are in the
+   * child's namespace.
+   */
   #shownAs({ id, child }: PlannedTask): Required<PlannedTask>["child"] {
     return child ?? { id, ns: this.ns, checkpoint: (this.head as CheckpointHead).id };
   }
 
-  /** A step that changes nothing. */
+  /** An engine step without checkpoints, writes and events. */
   noChanges(): Omit<EngineStep, "plan"> {
     return { checkpoints: [], writes: [], emissions: [], values: this.values };
   }

@@ -8,8 +8,9 @@ import { jsonSchemaOf } from "../graph/json-schema.ts";
 import { describeFieldErrors, validate, type Schema } from "../graph/standard-schema.ts";
 
 /**
- * Numbers the interrupts of a node function. Functions that it runs in parallel (the calls of `runTools`) get scopes
- * with interleaved numbers. So the interrupt to which an answer belongs does not depend on which function asks first.
+ * A counter for the interrupts of a node function. Functions that the node runs in parallel (the calls of `runTools`) have
+ * counters of their own, whose numbers do not overlap. So the interrupt to which an answer belongs does not depend on which
+ * function asks first.
  */
 interface Scope {
   readonly base: number;
@@ -24,7 +25,7 @@ const MAX_SCHEMA_LENGTH = 32_768;
 export class TaskInterrupts {
   readonly #call: NodeCall;
   readonly #ns: string;
-  /** The interrupts that have no answer, or a refused one, in the order in which they were raised. */
+  /** The interrupts without an accepted answer, in the order in which they were raised. */
   readonly #open: Interrupt[] = [];
   readonly #refused: number[] = [];
   #schemas: Record<string, JsonObject> | undefined;

@@ -9,7 +9,6 @@ import type { NormalizedWrite } from "./state-update-writes.ts";
 export interface UpdateTarget {
   readonly definition: GraphDefinition;
   readonly position: Position;
-  /** The name of the graph. */
   readonly graph: string;
 }
 

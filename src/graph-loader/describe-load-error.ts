@@ -5,15 +5,15 @@ import { readableStack } from "../model/stack-trace.ts";
 import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
 
 /**
- * Describes in one line why a file of the user's could not be loaded: the message, the place in the user's files that it comes from, and
- * how to fix it, where these are known.
+ * Returns one line that says why a file of the user's could not be loaded: the error's message, its location in the user's
+ * files if it is known, and how to fix it if that is known.
  */
 export async function describeLoadError(file: string, cause: unknown): Promise<string> {
   if (!(cause instanceof Error)) return textOf(cause);
   const transform = transformError(cause.message);
   const place = transform?.place ?? placeOf(cause) ?? (await syntaxErrorPlace(file, cause));
   const shown = place === undefined ? "" : ` (at ${place})`;
-  // Removes the query parameter that separates loads.
+  // Removes the query parameter that a reload adds to the URL of each file. The user does not know it.
   const message = (transform?.message ?? cause.message).replaceAll(/\?heddle-reload=\d+/g, "");
   return `${message}${shown}${hintOf(cause, place)}`;
 }
@@ -41,7 +41,7 @@ function transformError(text: string): { readonly message: string; readonly plac
 /** The first place in a stack that is in the user's own files. */
 function placeOf({ stack = "" }: Error): string | undefined {
   const [first = "", ...lines] = readableStack(stack).split("\n");
-  // For most syntax errors and missing imports, Node puts the location before the stack.
+  // Reads the first line: for most syntax errors and missing imports, Node puts the location there, before the stack.
   const before = userPlace(first);
   if (before !== undefined) return before;
   for (const line of lines) {
@@ -69,8 +69,8 @@ const isOfHeddle = (path: string): boolean =>
   HEDDLE.some((folder) => path.startsWith(folder)) && !/[\\/]src[\\/]demo[\\/]/.test(path);
 
 /**
- * The location of a syntax error in an ES module. Node prints it, but the error object lacks it. esbuild finds it by parsing the file and
- * the files that it imports.
+ * The location of a syntax error in an ES module. Node prints the location, but the error object does not contain it.
+ * esbuild finds it by parsing the file and the files that it imports.
  */
 async function syntaxErrorPlace(file: string, cause: Error): Promise<string | undefined> {
   if (cause.name !== "SyntaxError") return undefined;
@@ -107,7 +107,7 @@ function hintOf(cause: Error, place: string | undefined): string {
     /top-level await is currently not supported|await is only valid in async functions and the/i.test(message)
   ) {
     const rename = "let its name end in .mts or .mjs";
-    // These extensions decide the module format; the `type` in package.json does not apply to them.
+    // The extensions `.cts` and `.cjs` make a file CommonJS, whatever `type` in its package.json says. So only a new name helps.
     const remedy = /\.c[jt]s:/.test(place ?? "")
       ? rename
       : `set "type": "module" in its package.json, or ${rename}`;

@@ -18,7 +18,7 @@ export function packageUrl(path: string): URL {
   return new URL(path, ROOT);
 }
 
-/** URLs of the folders of the running package's code. The demo in them is a project like a user's. */
+/** URLs of the folders with the running package's own code. They also contain the demo, which is loaded like a user's project. */
 export const HEDDLE_FOLDERS: readonly string[] = ["src/", "actors/", "dist/"].map(
   (folder) => packageUrl(folder).href,
 );

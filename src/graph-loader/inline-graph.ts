@@ -3,7 +3,7 @@ import type { FactoryRuntime } from "../langgraph/factory-runtime.ts";
 
 // The types in this file are public, so they must not import packages that a user may not have installed.
 
-/** A graph of LangGraph.js by its shape. */
+/** The shape of a LangGraph.js graph. Its own type is not imported, because the package may not be installed. */
 type LangGraph =
   // A compiled graph, or an entrypoint.
   | { readonly lg_is_pregel: boolean }
@@ -12,7 +12,7 @@ type LangGraph =
   // An agent of `createAgent`.
   | { readonly graph: { readonly lg_is_pregel: boolean } };
 
-/** A machine of XState 5 by its shape. */
+/** The shape of an XState 5 machine. Its own type is not imported, because the package may not be installed. */
 interface StateMachine {
   readonly config: object;
   readonly root: object;
@@ -58,6 +58,6 @@ type Graph = GraphDef | LangGraph | StateMachine | MachineVersions;
  */
 export type InlineGraph =
   | Graph
-  // The configuration has the type that the graph's own project gives it.
+  // `any`, because the graph's own project declares the type of the configuration.
   // oxlint-disable-next-line typescript/no-explicit-any
   | ((config: any, runtime: FactoryRuntime) => Graph | Promise<Graph>);

@@ -8,8 +8,9 @@ import { describeLoadError } from "./describe-load-error.ts";
 import { createModuleLoader } from "./module-loader.ts";
 
 /**
- * Loads a value, other than a graph, that a configuration names as `./file.ts:export` in `setting`. `needed` describes what the value must
- * be. `read` converts it, and returns undefined when it is something else.
+ * Loads a value that a configuration names as `./file.ts:export`, other than a graph. `setting` is the name of the setting,
+ * and `needed` describes what the value must be; both are for the error message. `read` converts the value, and returns
+ * undefined if the value is not what is needed.
  * @param config the absolute path of the configuration file
  * @throws ServiceError `config.invalid`
  */

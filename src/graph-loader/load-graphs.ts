@@ -28,9 +28,9 @@ export interface LoadedGraphs {
 }
 
 /**
- * Loads graph files: JavaScript or TypeScript, ES modules or CommonJS. In them `heddle` resolves to the running package, never
- * to a second copy; everything else, also LangGraph.js, comes from their own project. An exported function is called to
- * make the graph.
+ * Loads graph files: JavaScript or TypeScript, ES modules or CommonJS. In these files, `heddle` resolves to the running
+ * package, never to a second copy. All other packages, including LangGraph.js, come from the project of the file. If an
+ * export is a function, it is called to make the graph.
  * @throws ServiceError `config.invalid`, with the name of the graph, the file and the export
  */
 export async function loadGraphs(
@@ -170,7 +170,10 @@ export function withLoadTimeout<T>(
   });
 }
 
-/** The nested export objects of a module: CommonJS puts its exports under `default`, and compiled TypeScript once more. */
+/**
+ * The export objects of a module, from the outermost to the innermost. A CommonJS file has its exports under `default`, and
+ * one compiled from TypeScript has them under `default.default`.
+ */
 function* layers(module: unknown): Generator<{ readonly [name: string]: unknown }> {
   let holder = module;
   for (let depth = 0; depth < 3; depth++) {

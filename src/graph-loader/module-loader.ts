@@ -6,15 +6,21 @@ import { ServiceError } from "../model/errors.ts";
 import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
 import { resolveHeddle, withReload } from "./resolve-heddle.ts";
 
-/** A way to load files. A module that two files import is loaded once. */
+/** A way to load files. A module that several files import is loaded only once. */
 export interface ModuleLoader {
   load(url: string): Promise<unknown>;
-  /** Calls `onFile` for CommonJS files, which cannot be reported while they are loaded. */
+  /**
+   * Calls {@link ModuleOptions.onFile} for each loaded CommonJS file. Unlike ES modules, these files cannot be reported one
+   * by one while they are loaded.
+   */
   readonly report?: () => void;
 }
 
 export interface ModuleOptions {
-  /** Number of the load, from 0, if the project is loaded again and again. Each load has its own modules. */
+  /**
+   * The reload number: how often the project was loaded before, if it is loaded again after changes. Each load has its own
+   * instances of the modules.
+   */
   readonly reload?: number;
   readonly onFile?: (path: string) => void;
   /** Called with each problem that does not stop the files from loading. */
@@ -24,8 +30,9 @@ export interface ModuleOptions {
 const TYPESCRIPT_EXTENSIONS: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
 
 /**
- * Makes the loader of these files: Node's own `import`, or tsx if one is in TypeScript. All loads share their modules, except those with
- * different numbers. `directory`: its `tsconfig.json` is looked for in this folder and in the folders above.
+ * Makes the loader of these files: Node's own `import`, or tsx if one of the files is in TypeScript. Loads with the same
+ * reload number share the instances of their modules. `directory`: the folder in which, and above which, the `tsconfig.json`
+ * is searched.
  * @param files absolute paths
  */
 export async function createModuleLoader(
@@ -48,7 +55,10 @@ export async function createModuleLoader(
   };
 }
 
-/** A module with Node's own `import`, which tools that run this program from its sources replace in its files. */
+/**
+ * A module that calls Node's own `import`. Tools that run Heddle from its TypeScript sources, such as vitest, replace
+ * `import` in the source files, but not in a `data:` URL.
+ */
 const NATIVE_IMPORT = "data:text/javascript,export default (url) => import(url)";
 
 interface Registration {
@@ -56,12 +66,13 @@ interface Registration {
   unregister(): Promise<void>;
 }
 
-/** By the path of the tsconfig. */
+/** The active registrations of tsx, by the path of the tsconfig. */
 const registrations = new Map<string | undefined, Registration>();
 
 /**
- * Registers tsx for the whole thread, once for each tsconfig and load. In a tsx namespace, dynamic imports in CommonJS files would not
- * be resolved by tsx, and their `__dirname` would not be the folder of the file.
+ * Registers tsx for the whole thread, once for each tsconfig and reload number. A registration limited to a tsx namespace
+ * would not be enough: tsx would not resolve dynamic imports in CommonJS files, and their `__dirname` would not be the
+ * folder of the file.
  */
 async function registerTsx(
   found: string | undefined,
@@ -82,7 +93,8 @@ async function registerTsx(
   try {
     unregisterCjs = withVariable("TSX_TSCONFIG_PATH", found, () => cjs.register());
   } catch (cause) {
-    // A tsconfig often extends one from a development package, which is missing in a container image.
+    // The tsconfig may extend one from a development package, which is often missing in a container image. The files are
+    // then loaded without it.
     onWarning?.(`${found} is not used, since it cannot be read: ${(cause as Error).message}`);
     tsconfig = false;
     unregisterCjs = cjs.register();
@@ -94,7 +106,8 @@ async function registerTsx(
   });
   // Registered after tsx, because the last registered hook runs first.
   resolveHeddle();
-  // The number of the load does not apply to CommonJS files, so these are removed from Node's cache.
+  // Removes the project's CommonJS files from Node's cache, so that they are loaded again. Only the URLs of ES modules
+  // contain a reload number.
   if (reload !== undefined) for (const name of commonJsFiles()) delete cache[name];
   registrations.set(found, {
     reload,
@@ -109,7 +122,10 @@ async function registerTsx(
 const { cache, extensions } = createRequire(import.meta.url);
 const loadNatively = extensions[".js"];
 
-/** Otherwise tsx would make a second instance of Heddle's ES modules for \`require\`. Returns a function that undoes it. */
+/**
+ * Makes `require` load Heddle's own files with Node instead of tsx, because tsx would make a second instance of Heddle's ES
+ * modules. Returns a function that undoes it.
+ */
 function requireHeddleNatively(): () => void {
   const loadWithTsx = extensions[".js"];
   extensions[".js"] = (module, file) => {

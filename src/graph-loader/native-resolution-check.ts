@@ -8,15 +8,16 @@ interface Manifest {
 }
 
 /**
- * True if Node itself resolves `heddle` from a file to `entry`, the main module of the running package. Node looks at the
- * package that the file belongs to, then into `node_modules` of each folder above. False in doubt.
+ * True if Node itself resolves `heddle` from a file to `entry`, the main module of the running package. Node first looks at
+ * the package that the file belongs to, then into `node_modules` of each folder above. Returns false if that cannot be
+ * determined.
  */
 export function resolvesToHeddle(file: string, entry: string): boolean {
   try {
     const manifest = createRequire(import.meta.url).resolve("heddle/package.json");
     const { exports } = JSON.parse(readFileSync(manifest, "utf8")) as Manifest;
     const ours = dirname(manifest);
-    // When Heddle runs from its sources, its main module is not the one to which its name resolves.
+    // If Heddle runs from its sources, `entry` is a source file. The name `heddle` then resolves to another module, which is the built one.
     return join(ours, exports?.["."]?.default ?? "") === entry && isResolvedFrom(ours, realpathSync(file));
   } catch {
     return false;

@@ -9,7 +9,10 @@ const HEDDLE_URL = entryUrl("index").href;
 /** The main module in the sources. The demo imports it, even if the program is built. */
 const SOURCE_INDEX = packageUrl("src/index.ts").href;
 
-/** The query parameter in the URLs of ES modules that holds the number of the load, so that each load has its own modules. */
+/**
+ * The query parameter with the reload number in the URLs of ES modules. Each reload has other URLs, so it has its own
+ * instances of the modules.
+ */
 const PARAMETER = "heddle-reload";
 
 interface Resolved {
@@ -21,7 +24,7 @@ interface Resolved {
 interface Context {
   readonly parentURL?: string | undefined;
   readonly conditions: readonly string[];
-  /** Set for hooks of earlier registrations, for which nothing is left to do. */
+  /** True if a newer registration of these hooks has already resolved the import. The hooks of older registrations then do nothing. */
   readonly isResolved?: boolean;
 }
 
@@ -43,8 +46,8 @@ type RegisterHooks = ((hooks: SyncHooks) => unknown) | undefined;
 const constants = { HEDDLE_URL, SOURCE_INDEX, HEDDLE_FOLDERS, PARAMETER };
 
 /**
- * Changes module resolution for the whole process, since Node has no smaller scope: `heddle` resolves to the running package,
- * and ES modules of the project have the number of their load in their URLs.
+ * Changes module resolution for the whole process, since Node has no smaller scope: `heddle` resolves to the running
+ * package, and the URLs of the project's ES modules contain the reload number.
  * @param files the only files that will be loaded, if known
  */
 export function resolveHeddle(files?: readonly string[]): void {
@@ -79,7 +82,7 @@ export function resolveHeddle(files?: readonly string[]): void {
     }
     export async function load(url, context, next) {
       const found = loaded(await next(withoutReload(url), context), url);
-      // Without its source, Node loads a file by its name, with a complete \`require\`.
+      // Removes the source, so that Node reads the CommonJS file itself. Only then does the file get a complete \`require\`.
       return found.format === "commonjs" && found.responseURL?.startsWith("file:")
         ? { ...found, source: undefined }
         : found;
@@ -87,12 +90,12 @@ export function resolveHeddle(files?: readonly string[]): void {
   register(`data:text/javascript,${encodeURIComponent(hook)}`);
 }
 
-/** The URL of a project's file with the number of its load. The first load has none, so that its URLs are those of the files. */
+/** Adds the reload number to the URL of a project's file. The first load adds nothing, so that its URLs are those of the files. */
 export function withReload(url: string, reload: number | undefined): string {
   return reload === undefined || reload === 0 ? url : `${url}?${PARAMETER}=${reload}`;
 }
 
-/** The parts of the hooks. They use nothing from outside of this function, because its text is passed to another thread. */
+/** The functions that all hooks share. They use nothing from outside of this function, because its text is passed to another thread. */
 function hookFunctions({
   HEDDLE_URL: heddle,
   SOURCE_INDEX: source,
@@ -101,7 +104,7 @@ function hookFunctions({
 }: typeof constants) {
   const pattern = new RegExp(`[?&]${parameter}=(\\d+)`);
   const ours: Resolved = { url: heddle, format: "module", shortCircuit: true };
-  /** The number of the newest load. */
+  /** The newest reload number. */
   let newest: string | undefined;
 
   function isProjectFile(url: string): boolean {
@@ -117,16 +120,22 @@ function hookFunctions({
     ours,
     withoutReload,
 
-    /** The number of the load to which an import belongs. CommonJS files have none in their URLs: they import the newest modules. */
+    /**
+     * The reload number for an import. It is the number in the URL of the importing file. CommonJS files have no number in
+     * their URLs, so their imports get the newest number.
+     */
     reloadOf(name: string, { parentURL = "", conditions, isResolved }: Context): string | undefined {
-      // Modules of `require` are removed from its cache.
+      // A `require` needs no reload number: the loader removes the project's CommonJS files from the cache of `require` instead.
       if (isResolved === true || !conditions.includes("import")) return undefined;
       const given = pattern.exec(name)?.[1];
       if (given !== undefined) newest = given;
       return given ?? (isProjectFile(parentURL) ? (pattern.exec(parentURL)?.[1] ?? newest) : undefined);
     },
 
-    /** The context for the next hooks. The parent has no number in it, because tsx loads CommonJS files with a query in another way. */
+    /**
+     * The context for the next hooks. The reload number is removed from the parent's URL, because tsx treats the imports of
+     * a CommonJS file differently if the file's URL has a query.
+     */
     contextOf: (context: Context): Context => ({
       ...context,
       parentURL: context.parentURL && withoutReload(context.parentURL),
@@ -141,7 +150,10 @@ function hookFunctions({
         : { ...found, url: `${url}${url.includes("?") ? "&" : "?"}${parameter}=${reload}` };
     },
 
-    /** An ES module keeps the number in its URL, so that its imports have it. A CommonJS file is loaded by its path. */
+    /**
+     * Keeps the reload number in the URL of an ES module, so that the module's own imports get the same number. A CommonJS
+     * file is loaded by its path, without a number.
+     */
     loaded: (found: Loaded, url: string): Loaded =>
       found.format === "module" && pattern.test(url) ? { ...found, responseURL: url } : found,
   };

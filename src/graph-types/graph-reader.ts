@@ -5,7 +5,10 @@ import { SchemaWriter, type Compiler } from "./schema-writer.ts";
 
 /** The largest number of nested subgraphs. */
 const MAX_LEVELS = 32;
-/** The largest number of steps from a value to its compiled graph, such as from a function to its return value. */
+/**
+ * The largest number of steps from an exported value to its compiled graph. One step leads, for example, from a function to
+ * its return value.
+ */
 const MAX_STEPS = 4;
 /** The largest size of a graph's schemas, as characters of JSON. */
 const MAX_LENGTH = 4 * 1024 * 1024;
@@ -104,7 +107,7 @@ export class GraphReader {
     return writer.documentOf(keys);
   }
 
-  /** The schema of the values of channels, by their names. */
+  /** The JSON Schema of an object with the values of channels, by the names of the channels. */
   #channels(type: ts.Type | undefined): JsonObject | null {
     if (type === undefined || this.#saysNothing(type)) return null;
     const keys = type.getProperties().flatMap((key) => {
@@ -124,7 +127,7 @@ export class GraphReader {
     return (type.flags & TypeFlags.Object) !== 0 && type.getProperties().length === 0;
   }
 
-  // --- where nodes are added ---
+  // --- finding the calls that add nodes ---
 
   /** Finds the nodes with subgraphs. `at`: the expression or declaration that makes the graph. */
   *#subgraphs(at: ts.Node): Generator<Subgraph> {

@@ -109,7 +109,10 @@ function optionsFor(
   };
 }
 
-/** Whether TypeScript resolves modules in one of the old ways by default, because of the project's module format. */
+/**
+ * True if TypeScript ignores `exports` of packages by default (the module resolutions `classic` and `node10`). The default
+ * depends on the project's module format.
+ */
 function hasOldResolutionByDefault(ts: Compiler, { module }: ts.CompilerOptions): boolean {
   return module === undefined || module < ts.ModuleKind.Node16;
 }

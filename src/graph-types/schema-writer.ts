@@ -6,12 +6,18 @@ export type Compiler = typeof ts;
 /** The JSON Schema dialect that LangGraph's tools expect for schemas made from types. */
 const DIALECT = "http://json-schema.org/draft-07/schema#";
 
-/** The largest depth of nested types; anything is allowed below it. A generic type may nest without end. */
+/**
+ * The largest depth of nested types. Types nested deeper get a schema that allows any value: the depth of a generic type may
+ * be infinite.
+ */
 const MAX_DEPTH = 24;
 /** The largest number of types in one schema. */
 const MAX_TYPES = 5_000;
 
-/** The schema of a LangChain message in the form that clients receive. The class of the message has other members. */
+/**
+ * The schema of a LangChain message in the JSON form that clients receive. It is written by hand, because the message class
+ * has other members than this form.
+ */
 const MESSAGE: JsonObject = {
   description: "A message of a conversation",
   type: "object",
@@ -144,7 +150,7 @@ export class SchemaWriter {
     const toJson = type.getProperty("toJSON");
     const written = toJson && checker.getTypeOfSymbol(toJson).getCallSignatures()[0]?.getReturnType();
     if (written !== undefined && written !== type) return this.#schema(written);
-    // Types without a JSON form.
+    // Functions, and built-in classes such as `Map`, have no JSON form, so any value is allowed.
     if (isBuiltIn || isFunction(type)) return {};
     return this.#defined(type, () => this.#object(type));
   }
@@ -166,12 +172,12 @@ export class SchemaWriter {
     this.#definitions.set(type, definition);
     definition.schema = write();
     if (definition.isReferenced) return { $ref: `#/definitions/${definition.name}` };
-    // Nothing refers to the definition, so it is left out.
+    // Nothing refers to the definition, so the schema is used in place and the definition's name becomes free again.
     this.#names.delete(definition.name);
     return definition.schema;
   }
 
-  /** The name that the user gave to the type, if it is an interface, class, enum or alias. */
+  /** The name that the user gave to the type, if the type is an interface, class, enum or alias. */
   #nameOf(type: ts.Type): string | undefined {
     const { SymbolFlags } = this.#ts;
     const named = SymbolFlags.Interface | SymbolFlags.Class | SymbolFlags.Enum;
@@ -207,7 +213,7 @@ export class SchemaWriter {
     const [only] = parts;
     if (only === undefined) return {};
     if (parts.length === 1) return this.#schema(only);
-    // Passes the whole union, including `undefined`, because that is what a type alias names.
+    // Passes the whole union, including `undefined`, because a type alias names the whole union.
     return this.#defined(type, () => this.#alternatives(parts));
   }
 
@@ -339,9 +345,9 @@ export class SchemaWriter {
     return type.isUnion() ? type.types.some((part) => this.#isMessage(part)) : this.#isMessage(type);
   }
 
-  /** True for the class `BaseMessage` of `@langchain/core`, and for those that extend it. */
+  /** True for the class `BaseMessage` of `@langchain/core`, and for the classes that extend it. */
   #isMessage(type: ts.Type): boolean {
-    // The types of a generic class refer to its declaration.
+    // For an instantiation of a generic class, such as `ToolMessage<T>`, takes the declaration of the class.
     const declared = this.#isReference(type) ? type.target : type;
     if (!declared.isClassOrInterface()) return false;
     const { symbol } = declared;

@@ -7,11 +7,17 @@ import type { WorkerThread } from "../ports/worker-thread.ts";
 import { hashOf, type Hashes } from "./project-program.ts";
 import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts";
 
-/** Milliseconds for the types of one graph, after which its thread is ended. */
+/** Milliseconds: the timeout for reading the types of one graph. After it, the worker thread is ended. */
 export const READ_TYPES_TIMEOUT = 30_000;
-/** Milliseconds that the thread waits for another graph, which it reads faster because the declarations of packages are already parsed. */
+/**
+ * Milliseconds that the worker thread stays alive to wait for another graph. A further graph is read faster, because the
+ * thread has already parsed the declarations of packages.
+ */
 const IDLE_MS = 10_000;
-/** Milliseconds before the types of a graph are read again if its files are unknown. Changes of unknown files cannot be noticed. */
+/**
+ * Milliseconds until the types of a graph are read again if reading ended before the graph's files were known. Without their
+ * names, changes of the files cannot be noticed.
+ */
 const RETRY_PAUSE_MS = 60_000;
 
 export interface TypesReaderDeps {
@@ -26,7 +32,7 @@ type Schemas = ReadonlyMap<string, TypeSchemas> | null;
 
 interface Reading {
   readonly graph: ModuleExport;
-  /** Hashes of the project's own files that contain its types; null until they are known. */
+  /** Hashes of the project's own files that contain the graph's types, by path; null until the worker has sent them. */
   hashes: Hashes | null;
   readonly schemas: Promise<Schemas>;
   readonly settle: (schemas: Schemas) => void;
@@ -179,7 +185,7 @@ export class TypesReader implements GraphTypes {
   }
 }
 
-/** Whether a reading is still valid: its files have not changed since, or are not known. */
+/** True if a reading is still valid: none of its files has changed since, or its files are unknown. */
 async function isCurrent({ hashes }: Reading): Promise<boolean> {
   if (hashes === null) return true;
   const same = Object.entries(hashes).map(async ([path, hash]) => {

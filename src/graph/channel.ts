@@ -46,7 +46,7 @@ export interface ChannelRule {
   update(current: unknown, writes: readonly unknown[], key: string): ChannelResult | undefined;
   /** For message lists: true if `current` has a message with this id. Absent in other rules. */
   holds?(current: unknown, id: string): boolean;
-  /** For message lists: true if the partial message of a stopped run becomes part of the state. */
+  /** For message lists: true if the partial messages of a stopped run are kept in the state. */
   readonly keepsPartial?: boolean;
 }
 
@@ -59,7 +59,7 @@ export function isChannel(value: unknown): value is Channel {
   return typeof value === "object" && value !== null && "~channel" in value;
 }
 
-/** The keys of a graph's state: each a Standard Schema (the last value wins) or a channel. */
+/** The specification of a graph's state: for each key a Standard Schema (the last written value wins) or a channel. */
 export interface StateSpec {
   readonly [key: string]: Schema | Channel;
 }

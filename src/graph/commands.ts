@@ -1,4 +1,4 @@
-/** The end of the graph. A node without edges leads to it. */
+/** The name of the graph's end. A node without edges leads to the end. */
 export const END = "__end__" as const;
 export type END = typeof END;
 
@@ -17,8 +17,8 @@ export interface To<N extends string = string, U = unknown> {
 }
 
 /**
- * A command that a node of a subgraph returns to continue in the parent graph. The subgraph ends with the superstep and its
- * own state is not returned; `write` is an update of the parent's state.
+ * A command that a node of a subgraph returns to continue in the parent graph. The subgraph ends after the superstep, and
+ * returns nothing of its state to the parent graph; `write` is an update of the parent's state.
  */
 export interface ToParent {
   readonly "~heddle": "parent";

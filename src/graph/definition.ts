@@ -29,11 +29,14 @@ export type EdgeRule =
       readonly targets: readonly string[] | null;
     };
 
-/** A child machine that has begun or taken an event. */
+/**
+ * A child machine (an XState machine that another machine invokes or spawns) that has started, processed an event or ended
+ * in the last step.
+ */
 export interface ChangedChildMachine {
-  /** The number of the child, unique on its branch of the thread. */
+  /** The number of the child machine. It is unique on the branch of the thread. */
   readonly start: number;
-  /** The number of the child machine above it; null for children of the root machine. */
+  /** The number of the child machine's parent machine; null if the parent is the root machine. */
   readonly parent: number | null;
   readonly ns: string;
   readonly values: JsonObject;
@@ -41,7 +44,7 @@ export interface ChangedChildMachine {
   readonly next: readonly ChildNode[];
 }
 
-/** A node that runs for a child machine. `start`: the number of the actor; null for the node that waits. */
+/** A node that runs for a child machine. `start`: the number of the actor that it runs; null for the node that waits for an event. */
 export interface ChildNode {
   readonly name: string;
   readonly start: number | null;
@@ -49,7 +52,7 @@ export interface ChildNode {
 
 /** Extra data of a graph that was made from an XState machine. */
 export interface MachineParts {
-  /** The machine's own statechart, to be drawn instead of the graph's nodes. */
+  /** The machine's own statechart, which is drawn instead of the graph's nodes. */
   chart(name: string): StatechartDefinition;
   drawing(): GraphDrawing;
   /** The state key that receives the whole input. */
@@ -60,13 +63,13 @@ export interface MachineParts {
   refusesAnswer(answer: unknown, question: unknown): string | undefined;
   /** The reason to refuse an event that the machine accepts in none of its states; undefined for other events. */
   refusesEvent(event: unknown): string | undefined;
-  /** The events that the machine accepts while invoked actors of it are running; null if none is running. */
+  /** The events that the machine accepts while some of its invoked actors are running; null if none of them is running. */
   takesAtWork(values: JsonObject): MachineAtWork | null;
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
   /** The context with which the machine begins; undefined if it depends on the input. */
   firstContext(): JsonObject | undefined;
-  /** The timers that are set in a state of the machine. */
+  /** The timers that are set in a stored state of the machine. */
   timers(values: JsonObject): readonly Timer[];
   /** The update that sends the event of a timer to the machine; null when the state does not have this timer any more. */
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
@@ -74,25 +77,29 @@ export interface MachineParts {
   takenRuns(update: JsonObject | null): readonly string[];
   /** The child machines that have changed, read from the update of a node. A machine comes before its own children. */
   changedChildren(update: JsonObject | null): readonly ChangedChildMachine[];
-  /** The child machine of whose actors a task is one, by the task's input; null for other tasks. */
+  /**
+   * The child machine to which the actor of a task belongs, read from the task's input; null if the task runs no actor of a
+   * child machine.
+   */
   childOfTask(input: unknown): { readonly ns: string; readonly start: number } | null;
-  /** The numbers of the child machines in a state. */
+  /** The numbers of the child machines that a stored state of the machine contains. */
   children(values: JsonObject): readonly number[];
   /**
-   * The machines that it may start as children, and those below them, by their path of names (`name|name`). Machines may start each other in a
-   * circle: one that is within itself is listed, and nothing below it.
+   * The machines that this machine may start as children, directly or through other children, by their path of names
+   * (`name|name`). Machines may start each other in a circle: a machine that occurs again within itself is listed once more,
+   * without its children.
    */
   childMachines(): ReadonlyMap<string, DescribedGraph>;
   /**
-   * The number of steps that an event of a queued run takes. They are added to the limit of steps of the run in
-   * progress, because its machine also processes the events of other runs.
+   * The number of steps that the event of a queued run takes. A machine processes such events during the run in progress, so
+   * each event adds this number to the step limit of that run.
    */
   readonly stepsOfEvent: number;
-  /** Stops what still works for a run: its execution is over. */
+  /** Called when the execution of a run is over. Stops the actors that still work for the run. */
   runEnded(run: string): void;
 }
 
-/** The parts of a graph, or of a child machine, that its schemas describe. */
+/** The parts of a graph, or of a child machine, from which its JSON Schemas are made. */
 export type DescribedGraph = Pick<
   GraphDefinition,
   "name" | "rules" | "required" | "context" | "input" | "output" | "outputSchemas"
@@ -113,12 +120,15 @@ export interface GraphDefinition {
   readonly edges: ReadonlyMap<string, EdgeRule>;
   /** The keys of the state that must have a value when a run starts. */
   readonly required: readonly string[];
-  /** True if a node has `defer`. */
+  /** True if a node of the graph has the option `defer`. */
   readonly defers: boolean;
-  /** The nodes that wait for others (`after`). */
+  /** The nodes with the option `after`, which wait until other nodes have run. */
   readonly joins: readonly NodeRule[];
   readonly context: Schema | undefined;
-  /** The state keys that an input may have, each with an additional schema, or null if it has none; null: all keys. */
+  /**
+   * The state keys that an input may have; null if it may have all keys. The value of a key is an additional schema for it,
+   * or null if it has none.
+   */
   readonly input: ReadonlyMap<string, Schema | null> | null;
   /** The state keys that a run returns as its values; null: all. */
   readonly output: readonly string[] | null;

@@ -4,7 +4,10 @@ import { type GraphDefinition, subgraphOf } from "./definition.ts";
 import { CONDITIONAL, edgesOf } from "./outline-edges.ts";
 import { END } from "./commands.ts";
 
-/** The drawn nodes for a node of the graph: `entry` is where its incoming edges end, `exit` where its outgoing edges start. */
+/**
+ * The names of the drawn nodes that stand for one node of the graph: edges into the node end at `entry`, and edges out of it
+ * start at `exit`.
+ */
 interface Ends {
   readonly entry: string;
   /** Undefined for a subgraph without a single last node; its outgoing edges are not drawn. */
@@ -53,8 +56,9 @@ const schemaNode = (id: string): DrawnNode => ({
 const dataOf = (name: string, isGraph: boolean) => ({ id: ["heddle", isGraph ? "Graph" : "Node"], name });
 
 /**
- * Prepares the drawing of a subgraph for use within that of its parent: removes its start and end, if a single node can take
- * their place. Returns undefined if it has only one node, or no single first node; then the subgraph is drawn as one node.
+ * Prepares the drawing of a subgraph for use in the drawing of its parent: removes its start and its end, if a single node
+ * can take their place. Returns undefined if the subgraph has only one node, or no single first node. Then it is drawn as
+ * one node.
  */
 function expand(drawn: GraphDrawing, name: string): { drawing: GraphDrawing; ends: Ends } | undefined {
   const inner = withoutEnd(withoutEnd(drawn, "target"), "source");

@@ -5,14 +5,15 @@ import { JSON_SCHEMA_DIALECT, jsonSchemaOf, embedSchema, type SchemaSide } from 
 import type { Schema } from "./standard-schema.ts";
 
 /**
- * The JSON Schemas of a graph's input, output, state and context. A key that cannot be described may have any value. No input key is required,
- * because the thread may already have a value for it. In the output schema, the keys that the graph requires are required. For a machine, the
- * schemas have the keys and values of the context with which it begins, unless these depend on its input.
+ * Makes the JSON Schemas of a graph's input, output, state and context. A key that cannot be described may have any value.
+ * No input key is required, because the thread may already have a value for it. In the output schema, the keys that the
+ * graph requires are required. For a graph made from an XState machine, the schemas have the keys and values of the
+ * machine's initial context, unless these depend on its input.
  */
 export function definitionSchemas(definition: DescribedGraph, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name, machine } = definition;
   const title = name ?? graph_id;
-  // Only the TypeScript compiler knows the types of a machine's context, so the keys and values of its first context are used.
+  // The types of a machine's context are known only to the TypeScript compiler, so the keys and values of the initial context are used.
   const machineContext = machine?.firstContext() ?? {};
   const stored = [...rules].filter(([key, { life }]) => life !== "never" && key !== machine?.inputKey);
   const keys = [...Object.keys(machineContext), ...stored.map(([key]) => key)];
@@ -47,7 +48,7 @@ export function definitionSchemas(definition: DescribedGraph, graph_id: string):
     input_schema: describe("input", "input", input && [...input.keys()], input),
     output_schema: describe("output", "output", output, outputSchemas, required),
     state_schema: describe("state", "output"),
-    // Not described: any key of `config` is allowed, and the settings of a graph are in its `context`.
+    // There is no schema for `config`: all keys are allowed in it, and the settings of a graph are in its `context`.
     config_schema: null,
     context_schema: context === undefined ? null : jsonSchemaOf(context, "input"),
   };

@@ -3,7 +3,7 @@ import { listField, copiedObjectField, refuseField, optionalStringField } from "
 import { readToolCalls, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 
-/** A message as it is stored. The optional fields depend on the type. */
+/** A message in its stored form. The optional fields depend on the type. */
 export interface Message {
   readonly type: "human" | "ai" | "tool" | "system" | "function";
   readonly content: string | readonly JsonObject[];
@@ -12,11 +12,11 @@ export interface Message {
   readonly name: string | null;
   readonly id: string;
   readonly example: boolean;
-  /** For `ai` messages. */
+  /** Fields of `ai` messages. */
   readonly tool_calls?: readonly ToolCall[];
   readonly invalid_tool_calls?: readonly InvalidToolCall[];
   readonly usage_metadata?: Usage | null;
-  /** For `tool` messages. */
+  /** Fields of `tool` messages. */
   readonly tool_call_id?: string;
   readonly artifact?: unknown;
   readonly status?: "success" | "error";
@@ -141,7 +141,10 @@ function statusAt(value: unknown, at: string): "success" | "error" {
   return value === "success" || value === "error" ? value : refuseField(at, 'must be "success" or "error"');
 }
 
-/** The `additional_kwargs` of a message. OpenAI's role `developer` is stored as a system message, and recorded here for clients that send it on. */
+/**
+ * The `additional_kwargs` of a message. A message with OpenAI's role `developer` is stored as a system message. Its original
+ * role is stored here, for clients that send the message on to OpenAI.
+ */
 function kwargsAt(fields: JsonObject, named: unknown, at: string): JsonObject {
   const kwargs = copiedObjectField(fields["additional_kwargs"], at);
   return named === "developer" ? { __openai_role__: "developer", ...kwargs } : kwargs;

@@ -21,7 +21,7 @@ export interface MessageInit {
    */
   readonly id?: string;
   readonly name?: string;
-  /** The model's name: sent with every token (`ls_model_name`) and stored in `response_metadata.model_name`. */
+  /** The model's name. It is sent with every token (`ls_model_name`) and stored in `response_metadata.model_name`. */
   readonly model?: string;
   readonly additional_kwargs?: JsonObject;
   readonly response_metadata?: JsonObject;
@@ -114,20 +114,21 @@ export interface Ctx<C = unknown> {
   readonly runId: string;
   readonly threadId: string;
   readonly taskId: string;
-  /** 1 for the first attempt of the run. */
+  /** The number of the run's attempt, from 1. */
   readonly attempt: number;
-  /** The namespace of the graph: `""` for the root graph. */
+  /** The namespace of the graph to which the node belongs: `""` for the root graph. */
   readonly ns: string;
   readonly log: Log;
-  /** The time in epoch milliseconds, without jumps. Timers are due by this time. */
+  /** Internal: the time in epoch milliseconds, from a clock that never jumps. Timers of machines are due by this time. */
   readonly "~now"?: () => number;
-  /** For machines: as `emit`, in the namespace of a child machine. */
+  /** Internal, for machines: like `emit`, but the event is emitted in the namespace of a child machine. */
   readonly "~emitIn"?: (ns: string, data: unknown) => void;
-  /** For machines: the events of runs that wait behind this one. */
+  /** Internal, for machines: the events of the runs that are queued behind this run. */
   readonly "~mailbox"?: MachineMailbox | undefined;
   /**
-   * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one of them
-   * pauses, the results of the finished ones are stored, so that a replay does not run them again. Results MUST be storable.
+   * Internal: runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If
+   * one of them pauses, the results of the finished ones are stored, so that a replay does not run them again. Results MUST
+   * be storable.
    */
   readonly "~parallel"?: (
     bodies: readonly ParallelFunction[],

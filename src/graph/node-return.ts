@@ -8,7 +8,7 @@ import { refuseField } from "./field-validation.ts";
 import { parse } from "./standard-schema.ts";
 import type { StoredTarget } from "./superstep.ts";
 
-/** The return value of a node, in normal form. */
+/** The return value of a node, validated and in normal form. */
 export interface NodeResult {
   /** The update to store, or null. */
   readonly update: JsonObject | null;
@@ -76,7 +76,7 @@ export function readTarget(definition: GraphDefinition, target: unknown, at: str
   return { node, input: toStorable(input, `send("${node}")`) };
 }
 
-/** The input of a `send`, without keys that must never be stored: the input is stored, and may be the whole state. */
+/** The input of a `send`, without the keys that must never be stored. The input itself is stored, and may be the whole state. */
 function withoutUntracked({ rules }: GraphDefinition, input: unknown): unknown {
   if (!isObject(input)) return input;
   for (const key in input) {

@@ -21,9 +21,9 @@ export interface SearchOptions extends ReadOptions {
   readonly filter?: JsonObject;
   /** Sorts by similarity to this text. It has no effect without `store.index` in the configuration. */
   readonly query?: string;
-  /** 1 to 1000; default 10. */
+  /** The most items to return: 1 to 1000. Default: 10. */
   readonly limit?: number;
-  /** Default 0. */
+  /** The number of items to skip. Default: 0. */
   readonly offset?: number;
 }
 
@@ -34,9 +34,9 @@ export interface NamespaceOptions {
   readonly suffix?: Namespace;
   /** Longer namespaces are cut to this number of labels. */
   readonly maxDepth?: number;
-  /** 1 to 1000; default 100. */
+  /** The most namespaces to return: 1 to 1000. Default: 100. */
   readonly limit?: number;
-  /** Default 0. */
+  /** The number of namespaces to skip. Default: 0. */
   readonly offset?: number;
 }
 
@@ -50,7 +50,7 @@ export interface NamespaceOptions {
  * `storage.unavailable`. If the attempt is over, it rejects with `journal.fenced` or a TypeError.
  */
 export interface NodeStore {
-  /** The item, or null. */
+  /** Resolves with the item, or with null if there is none. */
   get<V extends JsonObject = JsonObject>(
     namespace: Namespace,
     key: string,
@@ -58,7 +58,7 @@ export interface NodeStore {
   ): Promise<Item<V> | null>;
   /** Creates or replaces an item. Resolves when the item would survive a power failure. */
   put(namespace: Namespace, key: string, value: JsonObject, options?: PutOptions): Promise<void>;
-  /** Deletes an item; resolves too if there is no such item. */
+  /** Deletes an item. Also resolves if there is no such item. */
   delete(namespace: Namespace, key: string): Promise<void>;
   /** Finds items in the namespace and those below it: with a `query` the most similar first, else the last updated first. */
   search<V extends JsonObject = JsonObject>(

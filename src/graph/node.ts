@@ -22,7 +22,10 @@ export interface RetryRule {
   readonly max: number;
   /** True: pauses are randomized, so that nodes that failed at the same time do not retry at the same time. */
   readonly jitter: boolean;
-  /** Returns true if a retry makes sense after this error. Undefined: it does after transient errors. */
+  /**
+   * Returns true if a retry makes sense after this error. If it is undefined, all errors are retried except permanent ones,
+   * such as HTTP status 400.
+   */
   readonly when: ((error: unknown) => boolean) | undefined;
 }
 

@@ -5,12 +5,12 @@ import { END } from "./commands.ts";
 /** An edge of a graph as drawings show it. */
 export interface OutlineEdge {
   readonly to: string;
-  /** Present if it is decided during the run whether the edge is taken. */
+  /** Present if the edge is taken only under a condition, which is evaluated during the run. */
   readonly guard?: string;
   readonly description?: string;
 }
 
-/** The guard of a conditional edge. */
+/** The name that drawings show as the guard of a conditional edge. */
 export const CONDITIONAL = "chosen";
 
 /** A possible edge of a node whose function declares no targets. Such edges are drawn to all nodes to which no other edge leads. */
@@ -49,7 +49,7 @@ export function edgesOf(definition: GraphDefinition): ReadonlyMap<string, readon
       out.get(from)?.push({ to: one, ...UNDECLARED });
   }
   for (const from of last) {
-    // The node's function itself may choose targets with `to` or `send`.
+    // The node's function may itself choose targets with `to` or `send`, so a node that no other edge reaches may follow.
     const to = undeclared.length === 0 && !untargeted.includes(from) ? untargeted : [];
     for (const one of to) out.get(from)?.push({ to: one, ...UNDECLARED });
     out.get(from)?.push({ to: END });

@@ -14,7 +14,7 @@ const MAX_SUBGRAPH_DEPTH = 6;
 export interface GraphOutline {
   /** The edges of each node: `__start__` first, `__end__` last. */
   readonly edges: ReadonlyMap<string, readonly OutlineEdge[]>;
-  /** The targets of nodes with fixed edges. */
+  /** For each node with fixed edges, the targets of these edges. They run in parallel. */
   readonly forks: ReadonlyMap<string, readonly string[]>;
   /** The subgraph of a node; null if the node is a function. */
   inner(node: string): GraphOutline | null;
@@ -139,7 +139,7 @@ function findRegions({ edges, forks }: GraphOutline) {
   for (const [from, own] of heads) {
     groups.push({ key: `after: ${from}`, home: homeOf(from), heads: own });
   }
-  // Outer groups come before inner ones.
+  // Sorts the groups from the outermost to the innermost.
   const depth = (home: string): number => {
     const from = [...heads].find(([, own]) => own.includes(home))?.[0];
     return from === undefined ? 0 : 1 + depth(homeOf(from));

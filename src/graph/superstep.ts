@@ -20,7 +20,7 @@ export interface FinishedTask {
 /** Incomplete joins: for each node that waits, the nodes that have already run. */
 export type IncompleteJoins = { readonly [node: string]: readonly string[] };
 
-/** Nodes that wait for more than the previous step: joins and deferred nodes. */
+/** Nodes that were triggered but cannot run yet: joins whose other nodes have not all run, and deferred nodes. */
 export interface WaitingNodes {
   readonly joins: IncompleteJoins;
   /** The deferred nodes that have been triggered, with their triggers. */
@@ -41,7 +41,10 @@ export function ownValue(values: JsonObject, key: string): unknown {
   return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
-/** Compares tasks by the order in which their writes are applied. It is the order of their paths, never that of their completion. */
+/**
+ * Compares tasks by the order in which their writes are applied. That is the order of the tasks' paths, and does not depend
+ * on which task finished first.
+ */
 export function compareTasks(a: PlannedTask, b: PlannedTask): number {
   for (let i = 0; i < Math.min(a.path.length, b.path.length); i++) {
     const [x, y] = [a.path[i], b.path[i]];
@@ -151,7 +154,7 @@ function isEmpty(changes: StateChange["changes"]): boolean {
   return true;
 }
 
-/** The checkpoint for which tasks are planned. */
+/** The checkpoint for which tasks are planned. Their ids are derived from it. */
 export interface TaskOrigin {
   readonly ns: string;
   readonly checkpoint: string;
@@ -269,7 +272,7 @@ function updateJoins(
 ): IncompleteJoins {
   let waiting = joins;
   for (const node of definition.joins) {
-    // Drops nodes for which only an earlier version of the graph has waited.
+    // Leaves out nodes for which the join no longer waits: an earlier version of the graph may have stored them.
     const before = ownArrivals(waiting, node.name).filter((name) => node.after.includes(name));
     const arrivals = new Set(before);
     for (const { task } of finished) if (node.after.includes(task.name)) arrivals.add(task.name);

@@ -5,11 +5,11 @@ import { isSchema, type Schema } from "./standard-schema.ts";
 import type { ToolCall } from "./tool-call.ts";
 
 /**
- * A tool that a model may call, made by `tool()`. `run` gets the validated arguments, the node's ctx (with `signal` and
+ * A tool that a model may call, made by `tool()`. `run` gets the validated arguments, the node's `ctx` (with `signal` and
  * `interrupt`) and the call.
  *
- * Its return value is the content of the tool message: a string, or data as JSON text. `{ content, artifact }` separates the
- * content (text or blocks) from an artifact that is not sent to the model.
+ * The return value of `run` is the content of the tool message: a string, or data, which becomes JSON text. With `{ content,
+ * artifact }`, the tool returns the content (text or content blocks) and an artifact that is not sent to the model.
  */
 export interface Tool<A = never> {
   readonly name: string;

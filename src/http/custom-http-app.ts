@@ -53,8 +53,8 @@ export class HttpAppHandler {
   readonly #stop: AbortSignal;
 
   /**
-   * `openBody`: opens the buffer for the body of a request that the application passes on to Heddle's routes; its bytes are in memory
-   * already. `stop`: aborted when the server stops waiting for the application.
+   * `openBody` opens the buffer for the body of a request that the application passes on to Heddle's routes. Such a body is
+   * in memory already. `stop` is aborted when the server stops waiting for the application.
    */
   constructor(app: HttpApp, openBody: () => IncomingBody, stop: AbortSignal) {
     this.#isHono = isHono(app);
@@ -88,8 +88,8 @@ export class HttpAppHandler {
     };
     const answer = Promise.resolve(this.#fetch(webRequest(), { [NEXT]: ownRoutes, [USER]: user }));
     let response = await abortable(answer, this.#stop).catch((cause: unknown) => {
-      // If Heddle's own routes are handling the request, the client may have started a run. An error response would make it start the run
-      // again, so the answer is awaited, and the stop of the server cuts the connection.
+      // If Heddle's own routes are handling the request, it may have started a run, and an error response would make the
+      // client start the run again. So the application's answer is awaited. When the server stops, it closes the connection.
       if (isOwnRoute) return answer;
       throw cause;
     });
@@ -107,7 +107,7 @@ function isHono(app: HttpApp): app is HonoApp {
   const { use, route, notFound, fetch, constructor } = app as Partial<HonoApp> & {
     constructor?: { prototype?: unknown };
   };
-  // A router that is a proxy seems to have every method, but it is not an instance of a class.
+  // Checks for an instance of a class: a router that is a proxy seems to have every method, but is no such instance.
   const isInstance = constructor !== undefined && constructor.prototype === Object.getPrototypeOf(app);
   return isInstance && [use, route, notFound, fetch].every((method) => typeof method === "function");
 }
@@ -129,7 +129,7 @@ function honoFetch(app: HonoApp): Fetch {
   outer.route("/", app);
   outer.notFound(async ({ req, env }) => {
     const { raw } = req;
-    // If middleware has read the body, Hono has cached it, unless the middleware read it from the web request itself.
+    // If middleware has read the body, Hono has cached it. It has not, if the middleware read the body from the web request itself.
     const body = raw.bodyUsed ? await req.arrayBuffer().catch(() => undefined) : undefined;
     return env[NEXT](body === undefined ? raw : new Request(raw.url, { ...initOf(raw), body }));
   });

@@ -15,14 +15,17 @@ import type { Traffic } from "./response-counts.ts";
 
 /** Details of a `/ready` response. */
 export interface ReadyDetails {
-  /** The numbers of threads, keys and key ranges that are not served because data was lost, and of findings that are not accepted yet. */
+  /**
+   * The numbers of threads, keys and key ranges that are not served because their data was lost, and of faults found in the
+   * storage that an operator has not accepted yet.
+   */
   readonly damaged?: {
     readonly threads: number;
     readonly keys: number;
     readonly ranges: number;
     readonly findings: number;
   };
-  /** What is left to verify of the tables that were not read at the start. */
+  /** What is still to be verified in the background: the database tables that were not read at the start of the server, and their bytes. */
   readonly verifying?: { readonly tables: number; readonly bytes: number };
 }
 
@@ -36,7 +39,7 @@ export interface HttpDeps {
   readonly configurableHeaders: HeaderSelector;
   readonly scheduler: Scheduler;
   readonly clock: Clock;
-  /** Limits how much of a turn of the event loop long work may take, such as writing a list. */
+  /** Limits how much of a turn of the event loop long work, such as writing a list, may take. */
   readonly budget: TimeBudget;
   /** Limits the memory of responses that are not streams; `streamMemory` limits that of streams. */
   readonly memory: ResponseMemoryBudget;
@@ -54,7 +57,7 @@ export interface HttpDeps {
     readonly prices: { readonly [model: string]: { readonly in: number; readonly out: number } };
     readonly has_users: boolean;
   };
-  /** Finds a file of a page by name. */
+  /** Finds a file of the web pages (the dashboard and the inspector) by its name. */
   readonly pages: (name: string) => { readonly type: string; readonly body: string } | undefined;
   /** The bundle of a graph's UI components, undefined when it has none; absent when the project has no components. */
   readonly components?: (graph: string) =>
@@ -63,9 +66,9 @@ export interface HttpDeps {
         readonly files: ReadonlyMap<string, { readonly type: string; readonly body: string }>;
       }>
     | undefined;
-  /** The project's own HTTP application; it comes before Heddle's routes. */
+  /** The project's own HTTP application. It gets each request before Heddle's routes do. */
   readonly httpApp?: HttpAppHandler;
-  /** Forwards requests that another process of this server has to answer; absent: there are no other processes. */
+  /** Forwards requests that another process of this server has to answer. Absent if this process is the whole server. */
   readonly forwarding?: RequestForwarder;
   /** Counts of requests and streams. */
   readonly traffic: Traffic;

@@ -103,7 +103,10 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     }
   }
 
-  /** Lets another process answer, if it has the shard of the request. Returns false if this process has it. */
+  /**
+   * Lets another process answer, if that process owns the shard to which the request belongs. Returns false if this process
+   * owns the shard.
+   */
   function isForwarded(
     forwarding: RequestForwarder,
     request: HttpRequest,
@@ -139,7 +142,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const next = (asked: HttpRequest, to: Reply): void => {
       const path = access.path(asked.path);
       const match = path === undefined ? undefined : router.find(asked.method, path);
-      // `match` may differ from `found`, because the application may have changed the path.
+      // The route is looked up again, because the application may have changed the path of the request.
       if (!isKnown && match?.route.access !== "public") refuse(deps, to, headers, noKey);
       else dispatch(asked, to, match, client);
     };
@@ -154,7 +157,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     });
   }
 
-  /** Authenticates the user of a request, then responds. `logged`: the request's line in the log. */
+  /** Authenticates the user of a request, then responds. `logged`: the data for the request's line in the log. */
   function authenticate(
     request: HttpRequest,
     reply: Reply,
@@ -216,7 +219,8 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
 }
 
 /**
- * Log levels of errors that are not failures of this request. A failed storage and a stop are logged once, and not for each request.
+ * Log levels of errors that are not failures of the single request. A failed storage and the stop of the server are logged
+ * once elsewhere, so the refused requests are logged at a low level.
  */
 const REFUSAL_LEVELS: { readonly [code in ErrorCode]?: LogLevel } = {
   "server.draining": "debug",

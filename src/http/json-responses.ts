@@ -9,9 +9,9 @@ import type { ByteStream, Headers } from "../ports/transport.ts";
 import { JSON_HEADERS } from "../schemas/error-to-response.ts";
 import type { RouteCall } from "./request-context.ts";
 
-/** Bytes of JSON that are collected before they are written. A list that is shorter is sent at once, with its length. */
+/** The number of bytes of JSON that are collected before they are written. A shorter list is sent at once, with its length. */
 const PAGE = 64 * 1024;
-/** Bytes. After an item larger than this, a list reads each further item only when there is memory for it. */
+/** A size in bytes. After an item larger than this, a list reads each further item only when there is memory for it. */
 const LARGE_ITEM = 256 * 1024;
 /**
  * The largest number of bytes passed to a connection at a time. It is small because the transport copies what a slow client has not read.
@@ -41,8 +41,8 @@ export type SendJson = (
 ) => Promise<void> | void;
 
 /**
- * Responds with a value that is read from storage. `read` returns the value, or its JSON text. If the value is large and there is no memory
- * for it, it is dropped, and read again when there is. So `read` may be called twice.
+ * Responds with a value that is read from storage. `read` returns the value, or its JSON text. If the value is large and
+ * there is no memory for it now, it is dropped and read again when there is memory. So `read` may be called twice.
  */
 export type SendStored = (
   call: RouteCall,
@@ -77,7 +77,7 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
     });
   }
 
-  /** Sends a small value. Returns false if the value is large or not read yet. */
+  /** Sends a small value. Returns false if the value is large, or if it was not read. */
   function sendSmall(call: RouteCall, value: object | string | null | undefined): boolean {
     if (typeof value === "string") call.send(200, JSON_HEADERS, value);
     else if (value !== undefined && isSmallJson(value)) call.json(value);
@@ -120,8 +120,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   }
 
   return (call, read) => {
-    // The value is read when it is this request's turn. If an equal request has shown by then that the value is large,
-    // nothing is read here (undefined): `sendLarge` reads it when there is memory.
+    // Reads the value when it is this request's turn. If another request for the same path has shown by then that the value
+    // is large, nothing is read here (undefined), and `sendLarge` reads the value when there is memory for it.
     const value = memory.read(call.budgetOwner, () =>
       call.reply.aborted || isLarge(call) ? undefined : readFirst(call, read),
     );
@@ -154,8 +154,8 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
     const usage = memory.share(budgetOwner);
     const out = new JsonOutput(call, headers, budget, usage, stream, open);
     let isFirst = true;
-    // True when items must wait for memory, because a large item was read. Until then they wait only for their turn to
-    // read, so that large lists do not delay small ones.
+    // True when items must wait for memory, because a large item was read. While it is false, items wait only until it is
+    // their turn to be read, so that large lists do not delay small ones.
     let waits = false;
     let hasLarge = false;
     const nextItem = async () => {
@@ -243,7 +243,7 @@ class JsonOutput {
     this.#text += json;
   }
 
-  /** Adds a value after `separator`. Returns false when the client needs nothing more. */
+  /** Adds a value after `separator`. Returns false when no more need be sent: for a HEAD request, or when the client has disconnected. */
   async value(value: unknown, separator = ""): Promise<boolean> {
     this.#text += separator;
     for (const piece of jsonPieces(value)) {

@@ -12,7 +12,7 @@ import { type StatusCounts, countResponse } from "./response-counts.ts";
 /** The client of a request, and the response headers for it. */
 export interface CallClient {
   readonly tenant: string;
-  /** The user; undefined for the holder of a key, and if no credentials are needed. */
+  /** The user who sent the request. Undefined if the client has an API key, or if the server needs no credentials. */
   readonly user: AuthUser | undefined;
   readonly service: Service;
   readonly id: string;
@@ -78,12 +78,12 @@ export class RouteCall {
     return readObjectList(this.request, this);
   }
 
-  /** See {@link budgetOwnerOf}. */
+  /** The name under which this request uses the time and memory budgets: that of its user, or of its tenant if there are no users. */
   get budgetOwner(): string {
     return budgetOwnerOf(this.tenant, this.user);
   }
 
-  /** This client's part of the time budget, for long work of this request. */
+  /** This client's share of the time budget: it limits how much of a turn of the event loop long work of this request takes. */
   workShare(): BudgetShare {
     return this.#budget.share(this.budgetOwner);
   }
@@ -103,7 +103,10 @@ export class RouteCall {
     return this.uuid(1, "run_id");
   }
 
-  /** The run named in a path without a thread, with the thread that was made for it. @throws ServiceError `validation.failed` */
+  /**
+   * The run named in a path without a thread, and the temporary thread that was made for this run.
+   * @throws ServiceError `validation.failed`
+   */
   threadlessRun(): { readonly key: ThreadKey; readonly id: string } {
     const id = this.uuid(0, "run_id");
     return { key: { tenant: this.tenant, thread: pairedId(id) }, id };

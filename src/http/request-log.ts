@@ -4,7 +4,7 @@ import type { HttpDeps } from "./deps.ts";
 /** The client of a logged request. It may become known only after authentication. */
 export interface LoggedClient {
   readonly id: string;
-  /** Undefined when the tenant is unknown, or not known yet. */
+  /** The tenant; undefined while it is not known yet, or if it cannot be determined. */
   tenant: string | undefined;
   /** The identity of the user, if the request comes from one. */
   user?: string;

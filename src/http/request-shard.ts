@@ -9,19 +9,19 @@ const STARTS_RUN = /^(\/threads\/:thread_id)?\/runs(\/stream|\/wait)?$|^\/thread
 /** Paths whose first parameter is an id that determines the shard of the request. */
 const OF_ONE_SHARD = /^\/(threads|runs|runs\/crons)\/:/;
 
-/** Whether the request starts a run, so that an idempotency key keeps it from starting two. */
+/** True if the request starts a run. Such a request may have an idempotency key, which prevents a second run if the request is repeated. */
 export const startsRun = ({ route: { method, path } }: Match): boolean =>
   method === "POST" && STARTS_RUN.test(path);
 
-/** The name that determines which shard serves a request; undefined if every process can serve it. */
+/** The name from which the shard of a request is computed; undefined if every process can serve the request. */
 export function shardNameOf(found: Match, request: HttpRequest): ShardName | undefined {
   const { path } = found.route;
-  // Undefined for an invalid id: then this process refuses the request.
+  // An invalid id gives undefined. Then this process handles the request, and refuses it.
   if (OF_ONE_SHARD.test(path)) return parseUuid(found.params[0]);
   if (path.startsWith("/assistants")) return HOME_SHARD;
   if (path === "/inspect/actors") {
     const query = new QueryParams(request.query);
-    // The id of a run was made so that it leads to the same shard as the id of its thread.
+    // A run's id leads to the same shard as its thread's id, because run ids are chosen that way.
     return parseUuid(query.text("thread_id")) ?? parseUuid(query.text("run_id"));
   }
   if (path === "/runs/batch" || (path === "/runs/crons" && found.route.method === "POST")) return ANY_SHARD;

@@ -26,7 +26,7 @@ export const SSE_HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-/** Small chunks are joined and written when they have this many bytes. */
+/** A size in bytes: small chunks are joined until they have this size, and then written. */
 const JOIN = 64 * 1024;
 /**
  * The largest number of bytes passed to a connection at a time. It is small because the transport copies what a slow client has not read.
@@ -87,7 +87,7 @@ class SseOutlet implements PumpOutput<SseOutput> {
   /** Large outputs that are not completely written yet. */
   readonly #unsent: Iterator<Uint8Array>[] = [];
 
-  /** `resume`: continues the stream; called after a pause for other work. */
+  /** `resume` is called after a pause for other work, and continues the stream. */
   constructor(stream: ByteStream, time: BudgetShare | undefined, resume: () => void) {
     this.#stream = stream;
     this.#time = time;

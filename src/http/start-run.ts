@@ -83,8 +83,8 @@ export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/ru
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
 /**
- * Calls `left` when the client disconnects, or at once if it already has. Then also cancels the run, if the client
- * asked for that.
+ * Calls `left` when the client disconnects, or at once if the client already has disconnected. At the same time it cancels
+ * the run, if the client asked for that.
  */
 export function handleDisconnect(
   { logger }: Pick<RouteDeps, "logger">,

@@ -251,7 +251,7 @@ class WebStream implements ByteStream {
     this.#onEnd();
   }
 
-  /** `cause`: the error with which the next read fails. */
+  /** Ends the stream with an error. `cause`: the error with which the reader's next read fails. */
   close(cause: unknown = new ConnectionClosedError("the connection was closed")): void {
     const controller = this.#controller;
     this.#controller = undefined;
@@ -297,7 +297,7 @@ function streamOf(body: () => Promise<Uint8Array>): ReadableStream<Uint8Array> {
         controller.close();
       },
     },
-    // 0: the stream is not pulled until somebody reads it.
+    // With 0, the stream reads nothing before the application reads from it.
     { highWaterMark: 0 },
   );
 }
@@ -337,7 +337,7 @@ export async function sendWebResponse(
   let size = 0;
   const reader = body.getReader();
   let hasLeft = reply.aborted;
-  /** Continues after the client has read what was sent. */
+  /** Resolves the promise of `drained`: it is called when the client has read what was sent, or has disconnected. */
   let proceed = (): void => undefined;
   const drained = (full: ByteStream) => new Promise<void>((resolve) => full.onDrain((proceed = resolve)));
   const leave = () => {

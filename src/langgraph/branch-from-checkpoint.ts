@@ -17,10 +17,7 @@ import type { Library } from "./user-library.ts";
 
 /** The start of a branch: a graph continues from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
 export interface BranchStart {
-  /**
-   * The namespace of the checkpoint from which the graph continues, and the tasks that were planned after that
-   * checkpoint.
-   */
+  /** The checkpoint from which the graph continues: its namespace (`ns`), and the tasks that were planned after it (`next`). */
   readonly ns: string;
   readonly next: readonly PlannedTask[];
   /** The checkpoints at which the subgraphs begin, from the outermost to the innermost. */
@@ -91,28 +88,29 @@ interface Parts {
     loop(ns: string): { readonly id: string | null; branch: BranchStart | null };
     hasCheckpoint(ns: string): boolean;
   };
-  /** Adds a checkpoint, as if LangGraph had put it. */
+  /** Adds a checkpoint in the same way as one that LangGraph puts to the saver. */
   put(made: SaverCheckpoint): void;
 }
 
 /**
- * Makes the branch of a run that continues from an older checkpoint: a copy of that checkpoint (a fork), from which LangGraph continues.
- * The tasks after a fork have new ids, so they run again and interrupt again. LangGraph 1.4 and later forks the root graph by itself.
- * Earlier versions continue from the older checkpoint, and the interrupts that they make there are never found.
+ * Makes the branch of a run that continues from an older checkpoint: a copy of that checkpoint (a fork), from which
+ * LangGraph continues. The tasks after a fork have new ids, so they run again and interrupt again. LangGraph 1.4 and later
+ * forks the root graph by itself. Earlier versions continue from the older checkpoint itself, and the interrupts that they
+ * store there are never found.
  *
- * It also makes subgraphs begin at checkpoints of another branch. When a step runs again, its subgraph is a new one for LangGraph, with a
- * new namespace. So its `checkpoint_map` gets an entry for the new namespace, and a read of the checkpoint in that entry returns a fork of
- * the other branch's checkpoint.
+ * It also makes subgraphs begin at checkpoints of another branch. When a step runs again, its subgraph gets a new namespace,
+ * which has no checkpoints. The subgraph's `checkpoint_map` therefore gets an entry that names the other branch's checkpoint
+ * under the new namespace. When LangGraph reads this checkpoint, it gets a fork of it.
  */
 export class CheckpointBranch {
   readonly #parts: Parts;
-  /** True when the run continues from the checkpoint that it names, or from one of a subgraph below it. */
+  /** True when the run continues from a checkpoint that its configuration names: one of the root graph, or one of a subgraph. */
   readonly #goesBack: boolean;
-  /** True when the run continues from the checkpoint of a subgraph. */
+  /** True when the configuration names the checkpoint of a subgraph. */
   readonly #startsInSubgraph: boolean;
   /**
-   * The checkpoints from which the run continues in subgraphs, by namespace. Only namespaces without task ids, which stay the same on a
-   * branch.
+   * The checkpoints at which subgraphs begin, by namespace, for namespaces without task ids. Such a namespace is the same on
+   * every branch; all other namespaces contain the new ids of the tasks.
    */
   readonly #lasting: ReadonlyMap<string, SubgraphCheckpoint>;
   readonly #begin = new Map<string, readonly SubgraphCheckpoint[]>();
@@ -151,8 +149,8 @@ export class CheckpointBranch {
   }
 
   /**
-   * The position at which a graph begins on a branch, for a read of one checkpoint or of the latest (`id` null). Undefined when the graph
-   * begins at its own position.
+   * Answers a read of a graph's checkpoint by its id, or of the latest one (`id` null), with the checkpoint at which the
+   * graph begins on the branch. Undefined when the graph begins at its own latest checkpoint.
    */
   startPosition(ns: string, id: string | null): Promise<Position | null> | undefined {
     const made = this.#forks.get(ns);
@@ -181,7 +179,10 @@ export class CheckpointBranch {
     return fork !== null && (id === null || id === fork.head?.id) ? fork : this.#parts.stage.read(ns, id);
   }
 
-  /** The root graph's fork, or its checkpoint itself if that is the latest: then there is nothing to branch from. */
+  /**
+   * Makes the fork of the root graph. If the named checkpoint is already the latest one, returns it unchanged: continuing
+   * from it needs no branch.
+   */
   async #forkOfRoot(position: Position): Promise<Position | null> {
     const { stage } = this.#parts;
     const newest = this.#startsInSubgraph ? null : ((await stage.read("", null))?.head?.id ?? null);
@@ -200,7 +201,7 @@ export class CheckpointBranch {
     return this.#forkOf(position, ns);
   }
 
-  /** The checkpoints of the graphs around a namespace. */
+  /** The ids of the checkpoints of the graphs around a namespace, by their namespaces. */
   #parentsOf(ns: string): Record<string, string> {
     const parents: Record<string, string> = {};
     const segments = ns.split("|");

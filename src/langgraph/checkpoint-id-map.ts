@@ -12,7 +12,7 @@ import { storedLangGraphData } from "./checkpoint-records.ts";
  */
 export class CheckpointIdMap {
   readonly #source: Pick<ExecutionServices, "checkpointId">;
-  /** Stored ids by LangGraph's ids, where they differ. */
+  /** The ids under which checkpoints are stored, by LangGraph's ids. Contains only checkpoints for which the two ids differ. */
   readonly #stored = new Map<string, string>();
 
   constructor(source: Pick<ExecutionServices, "checkpointId">) {
@@ -28,7 +28,7 @@ export class CheckpointIdMap {
     return id;
   }
 
-  /** Records the ids of a stored checkpoint that LangGraph reads. */
+  /** Records LangGraph's id of a stored checkpoint that LangGraph reads, if it differs from the id under which the checkpoint is stored. */
   noteStored({ id, engine }: CheckpointHead): void {
     const own = storedLangGraphData(engine)?.id;
     if (own !== undefined) this.#stored.set(own, id);

@@ -23,7 +23,7 @@ export interface LangGraphCheckpointData {
   readonly ts: string;
   readonly versions: ChannelVersions;
   readonly seen: Checkpoint["versions_seen"];
-  /** Channels that the visible state lacks, or in which their value differs. */
+  /** The values of channels that the visible state does not contain, or contains with another value. */
   readonly channels: JsonObject;
 }
 
@@ -32,18 +32,18 @@ export type CheckpointRecord = Pick<
   "id" | "parent" | "ns" | "step" | "source" | "engine" | "changes" | "created_at" | "metadata"
 >;
 
-/** The part of the parent checkpoint that decides what is stored of a new one. */
+/** The data of the parent checkpoint against which a new checkpoint is stored as changes. */
 export interface PreviousCheckpointState {
-  /** The visible state at the parent. */
+  /** The state at the parent checkpoint, without the keys that clients never see. */
   readonly shown: JsonObject;
-  /** The parent's own {@link LangGraphCheckpointData.channels}. */
+  /** The field {@link LangGraphCheckpointData.channels} of the parent checkpoint. */
   readonly channels?: JsonObject;
 }
 
 /**
  * Converts a checkpoint to the form in which it is stored. Of the state, only the changes against the parent are stored: for a list, the
  * appended items. LangGraph's own channels are stored whole, in the record.
- * @param shown the visible state at the checkpoint, each value as `serialise` returns it
+ * @param shown the state at the checkpoint without the keys that clients never see, each value as `serialise` returns it
  */
 export function toCheckpointRecord(
   raw: SaverCheckpoint,
@@ -72,7 +72,7 @@ export function toCheckpointRecord(
   };
 }
 
-/** LangGraph's data of a checkpoint beside the state. */
+/** Makes the data of LangGraph that is stored with a checkpoint besides the state. */
 export function newLangGraphData(
   { id, langGraphId: own, v, ts, versions, seen }: SaverCheckpoint,
   channels: JsonObject,
@@ -152,7 +152,10 @@ export function checkpointTupleOf(library: Library, thread: string, position: Po
 /** Channels for which a task has at most one write: a later write replaces an earlier one. */
 const SPECIAL: ReadonlySet<string> = new Set(["__error__", "__scheduled__", "__interrupt__", "__resume__"]);
 
-/** A write: the channel, the value, and its index among the task's writes, if that differs from its index in the list. */
+/**
+ * A stored write: the channel and the value. `place` is the index of the write among all writes of its task, if this differs
+ * from its index in the stored list.
+ */
 type StoredWrite = readonly [channel: string, value: unknown, place?: number];
 
 interface TaskSite {

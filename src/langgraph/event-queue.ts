@@ -30,9 +30,9 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
   readonly #stage: EngineHost;
   readonly #position: Position;
   readonly #takeIn: (events: readonly LangGraphEvent[]) => void;
-  /** Called with each position of a subgraph that is read. */
+  /** Called when LangGraph reads the stored checkpoint of a subgraph, with the checkpoint, its state and its pending writes. */
   onRead: (ns: string, position: Position) => void = () => undefined;
-  /** Called first on each read. If it returns undefined, the stored position is read. */
+  /** Called first on each read of a checkpoint. If it returns undefined, the stored checkpoint is read. */
   branchPosition: (ns: string, id: string | null) => Promise<Position | null> | undefined = () => undefined;
   #events: LangGraphEvent[] = [];
   #isScheduled = false;
@@ -90,14 +90,14 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
 
   putWrites(raw: RawWrites): void {
     if (this.#over) return;
-    // After a stop, a task that throws has only been stopped: its error does not count.
+    // Ignores the error of a task after the run was stopped: the task has not failed, it was only stopped.
     if (this.#stopped && raw.isError) return;
     this.#push({ kind: "writes", raw });
   }
 
   // --- calls of the nodes ---
 
-  /** Adds a node that LangGraph calls. The call waits until the task's actor runs it. */
+  /** Adds the call of a node by LangGraph. The call waits until the actor of its task runs the node function. */
   called(called: InterceptedCall): void {
     if (this.#over || this.#stopped) called.drop();
     else this.#push({ kind: "called", called });
@@ -128,8 +128,8 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     this.#events.push(events);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // LangGraph plans steps in promise callbacks alone, and otherwise waits for nodes that are running. So in the next turn of the event loop
-    // all events of this step are here, and LangGraph waits for nodes again, or has ended.
+    // Delivers the events in the next turn of the event loop, because then all events of this step are in the queue:
+    // LangGraph plans steps in promise callbacks alone, and otherwise waits for nodes that are running.
     this.#stage.soon(() => {
       this.#isScheduled = false;
       const all = this.#events;

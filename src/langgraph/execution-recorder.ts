@@ -43,7 +43,7 @@ interface Parts {
   readonly input: JsonObject | null;
   readonly tokens: TokenStream;
   readonly showsEarlierTaskResults: boolean;
-  /** Keys of the state that are never shown, for the graph at a namespace. */
+  /** Keys of the state that are neither stored nor shown to clients, for the graph at a namespace. */
   hidden(ns: string): ReadonlySet<string>;
   /** Called when a task has ended and all of its events are recorded. */
   ended(task: string): void;
@@ -51,7 +51,7 @@ interface Parts {
 
 /**
  * Recorder of an attempt: turns LangGraph's events into checkpoints, pending writes and events of the run, in order, and
- * keeps them until they are handed over.
+ * keeps them until they are passed to the run's actor, which stores them.
  */
 export class ExecutionRecorder {
   readonly ids: CheckpointIdMap;
@@ -59,13 +59,13 @@ export class ExecutionRecorder {
   readonly tasks = new TasksById();
   checkpoints: NewCheckpoint[] = [];
   emissions: Emission[] = [];
-  /** True when the root graph has made a checkpoint since the last step was handed over. */
+  /** True when the root graph has made a checkpoint since the last step was passed to the run's actor. */
   hasAdvanced = false;
-  /** The graph that has streamed its state last, if it has no checkpoint; else null. */
+  /** The graph that has just streamed its state, if it has made no checkpoint yet; else null. */
   #shown: GraphProgress | null = null;
   readonly #parts: Parts;
   readonly #loops = new Map<string, GraphProgress>();
-  /** Stored positions by namespace, as they were read in this attempt. */
+  /** Stored checkpoints of subgraphs, by namespace, as they were read in this attempt. */
   readonly #read = new Map<string, Position>();
   /** Checkpoints that were put to the saver and have not appeared in the stream yet. */
   readonly #raws = new Map<string, SaverCheckpoint>();
@@ -113,7 +113,7 @@ export class ExecutionRecorder {
 
   put(raw: SaverCheckpoint): void {
     this.#raws.set(`${raw.ns} ${raw.id}`, raw);
-    // Serialises the values first: later events contain parts of them, which are then serialised already.
+    // Serialises the values now: later events contain parts of them, for which the result can then be reused.
     void raw.values;
   }
 
@@ -125,7 +125,7 @@ export class ExecutionRecorder {
     if (mode !== "checkpoints") return;
     const loop = this.loop(path.join("|"));
     const payload = data as CheckpointPayload;
-    // LangGraph also streams other payloads in this mode; they have no config and no tasks.
+    // Skips the other payloads that LangGraph streams in this mode. They have no config and no tasks.
     if (payload.config === undefined) return;
     const id = this.ids.storedIdOfPayload(payload);
     loop.checkNodes(id, payload, this.#raws.get(`${loop.ns} ${id}`));
@@ -201,7 +201,7 @@ export class ExecutionRecorder {
     if (emission !== undefined) this.emissions.push(emission);
   }
 
-  /** If a graph without checkpoints has streamed its state, emits that state now, because no checkpoint will follow it. */
+  /** Emits the streamed state of a graph that has no checkpoints. Other graphs emit their state together with its checkpoint. */
   #unkept(): void {
     const loop = this.#shown;
     this.#shown = null;
@@ -210,7 +210,7 @@ export class ExecutionRecorder {
     this.#between(loop);
   }
 
-  /** Records a state that was streamed without a checkpoint after it. */
+  /** Emits the state that a graph has streamed but for which no checkpoint has been streamed. */
   #between(loop: GraphProgress): void {
     if (loop.streamedState === undefined) return;
     for (const raw of this.#raws.values()) if (raw.ns === loop.ns) return this.#untold(loop, raw);
@@ -232,7 +232,7 @@ export class ExecutionRecorder {
       loop.endingUpdate = update;
       return;
     }
-    // The update contains results of tasks that ended earlier, or that came from a cache.
+    // An update from the cache contains the results of tasks that ended earlier, or whose results were cached.
     for (const [name, value] of Object.entries(update)) {
       if (name === "__metadata__") continue;
       loop.addUpdate(name, value);
@@ -262,7 +262,7 @@ export class ExecutionRecorder {
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
-    // Members are written out, here and below: an object literal that begins with a spread costs a microsecond for each member.
+    // Writes out the members, here and below: an object literal that begins with a spread costs a microsecond for each member.
     if (sent === undefined) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path });
       this.emissions.push({ fact: { t: "task", id, name, ns, checkpoint, triggers, at } });

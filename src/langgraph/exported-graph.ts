@@ -29,7 +29,8 @@ export interface LoadedLangGraph extends HostedGraph {
 }
 
 /**
- * The export of a file (`found`), and the value that it yields (`given`): the result if the export is a function, else the export itself.
+ * The export of a file (`found`), and the graph that it gives (`given`): the return value if the export is a function, else
+ * the export itself.
  */
 export interface LoadedExport {
   readonly file: string;
@@ -94,7 +95,7 @@ function isCompiled(value: unknown): value is CompiledGraph {
   );
 }
 
-/** Namespace of the UUIDs made here. */
+/** The UUID namespace of the graph hashes. */
 const NAMESPACE = "6c6b6f1e-60a4-5d0f-8f6a-6d2d7b1c9a10";
 
 function hashOf({ nodes, channels, builder }: CompiledGraph & { readonly builder?: unknown }): string {

@@ -36,7 +36,7 @@ export function checkpointRunDataOf(run: RunRecord, graph: string): CheckpointRu
   return { run: run.run_id, metadata: checkpointMetadataOfRun(run), graph, goesOn };
 }
 
-/** The ids of the interrupts that wait for an answer at a position. */
+/** The ids of the interrupts that wait for an answer at a checkpoint. */
 export function pendingInterruptIds({ head, writes }: Position): readonly string[] {
   const left = new Map(writes.map((each) => [each.task, each]));
   const all = (head?.next ?? []).flatMap(({ id }) => {
@@ -94,14 +94,18 @@ function answersOf(resume: unknown, pending: readonly string[]): unknown {
 
 const isFalsy = (value: unknown): boolean => value === null || value === false || value === 0 || value === "";
 
-/** The checkpoint that the run's configuration names to start from. It is ignored once the run has made a checkpoint. */
+/**
+ * The checkpoint that the run's configuration names as the start of the run. It is ignored once the run has made a
+ * checkpoint of its own.
+ */
 function placeOf(run: RunRecord, position: Position): JsonObject {
   const { configurable } = run.kwargs.config;
   const { head } = position;
   if (head === null || rootCheckpointOf(configurable) !== head.id) return {};
   if (branchStartOf(run, position) === null) return { checkpoint_id: head.id };
   const { checkpoint_id, checkpoint_ns, checkpoint_map } = configurable;
-  // Only namespaces without task ids are kept: they stay the same on a branch. `CheckpointBranch` handles the others.
+  // Keeps only namespaces without task ids, which are the same on every branch. `CheckpointBranch` handles the others,
+  // because a branch has new task ids.
   const places = Object.entries(isObject(checkpoint_map) ? checkpoint_map : {});
   const lasting = Object.fromEntries(places.filter(([ns]) => !ns.includes(":")));
   return { checkpoint_id, checkpoint_ns, checkpoint_map: lasting };

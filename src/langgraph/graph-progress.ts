@@ -39,14 +39,14 @@ export interface CheckpointRunData {
   readonly goesOn: boolean;
 }
 
-/** A planned task that can change until its checkpoint is handed over. */
+/** A planned task that can change until its checkpoint is passed to the run's actor. */
 type Planned = { -readonly [K in keyof PlannedTask]: PlannedTask[K] };
 
 /** Progress of one graph of a run, the root or a subgraph: its last checkpoint, its state and its next tasks. */
 export class GraphProgress {
   readonly ns: string;
   readonly #marks: CheckpointRunData;
-  /** Keys of the graph's state that are never shown. */
+  /** Keys of the graph's state that are neither stored nor shown to clients. */
   readonly hidden: ReadonlySet<string>;
   /** The id of the graph's last checkpoint; null before the first. */
   id: string | null;
@@ -61,11 +61,11 @@ export class GraphProgress {
   endingUpdate: JsonObject | undefined;
   /** The input of the graph, if it is known. */
   input: JsonObject | null = null;
-  /** The branch that the graph makes; null when it makes none, or has made its first checkpoint. */
+  /** The branch that the graph is to make with its first checkpoint; null when it makes none, or has made that checkpoint. */
   branch: BranchStart | null = null;
   /** The id of the last checkpoint that an earlier attempt of the run made. Its event has been emitted already. */
   #reported: string | null;
-  /** Updates since the last checkpoint, by node. */
+  /** Updates of nodes since the last checkpoint, by the node's name. */
   #updates = new Map<string, unknown[]>();
   /** The last checkpoint, against which the next one is stored as changes. */
   #base: PreviousCheckpointState & { readonly id: string | null };
@@ -138,7 +138,10 @@ export class GraphProgress {
     ];
   }
 
-  /** Records a checkpoint that was put to the saver but is not streamed, because the graph stops at it. Its next tasks are not known. */
+  /**
+   * Records a checkpoint that was put to the saver but is not streamed, because the graph stops at it. Since it is not
+   * streamed, its next tasks are not known.
+   */
   unstreamedCheckpoint(raw: SaverCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
     const { id } = raw;
     const values = this.streamedState ?? this.visibleState;
@@ -169,7 +172,7 @@ export class GraphProgress {
     const step = head?.step ?? 0;
     const fact = {
       t: "checkpoint",
-      // A subgraph may have been compiled without checkpoints.
+      // Empty for a subgraph that was compiled without checkpoints.
       id: id ?? "",
       ns,
       step,
@@ -205,10 +208,12 @@ export class GraphProgress {
     const { run, graph } = this.#marks;
     const { branch: lead } = this;
     this.branch = null;
-    // Members are written out: an object literal that begins with a spread costs a microsecond for each member.
+    // The members are listed one by one, because an object literal that begins with a spread costs a microsecond for each
+    // member.
     const made = {
       id: record.id,
-      // A branch may begin at a checkpoint in another namespace. Such a checkpoint is not stored as the parent.
+      // A branch may begin at a checkpoint in another namespace. Such a checkpoint is not stored as the parent, because a
+      // parent is always in the same namespace.
       parent: lead === null || lead.ns === this.ns ? record.parent : null,
       ns: record.ns,
       step: record.step,
@@ -228,8 +233,8 @@ export class GraphProgress {
   }
 
   /**
-   * Adds the run's metadata to those of a checkpoint. They are nearly always there already, because LangGraph got them with its
-   * configuration.
+   * Adds the run's metadata to the metadata of a checkpoint. LangGraph usually has done so already, because it gets the
+   * run's metadata with its configuration.
    */
   #metadata(own: JsonObject): JsonObject {
     const { metadata } = this.#marks;

@@ -60,7 +60,7 @@ export function langGraphSchemas(
   };
 }
 
-/** The schemas of a graph. Reads the graph's types if they are needed for that. */
+/** The schemas of a graph. Reads the graph's TypeScript types only if its state is not defined by schemas. */
 export async function schemasWithTypes(
   library: Library,
   graph: CompiledGraph,
@@ -151,7 +151,7 @@ function described({ messagesStateReducer }: Library["langgraph"], channel: unkn
   }
 }
 
-/** The schema of a value's type. */
+/** The JSON Schema of an example value's type. */
 function byExample(value: unknown): JsonObject {
   if (Array.isArray(value)) return { type: "array" };
   switch (typeof value) {

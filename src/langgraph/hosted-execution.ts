@@ -53,13 +53,13 @@ export class HostedExecution implements Execution {
   readonly #leading: CheckpointBranch;
   readonly events: LangGraphEventQueue;
   readonly #abort = new AbortController();
-  /** Calls of nodes that wait to run, by task. */
+  /** Calls of nodes whose node function has not started yet, by task. */
   readonly #called = new Map<string, InterceptedCall>();
-  /** How often each task was called. */
+  /** The number of calls of each task's node, by task. */
   readonly #tries = new Map<string, number>();
-  /** Calls of the root graph's nodes that are not planned yet. */
+  /** Calls of the root graph's nodes that no step contains yet. */
   #ready: InterceptedCall[] = [];
-  /** Tasks of the root graph that are planned and have not settled. */
+  /** Tasks of the root graph's current step that have not settled. */
   readonly #atWork = new Set<string>();
   readonly #settling = new Map<string, (settled: SettledTask) => void>();
   #waiting: ((step: EngineStep) => void) | null = null;
@@ -168,7 +168,8 @@ export class HostedExecution implements Execution {
     if (this.#ended !== null) return Promise.resolve(this.#rest());
     const abort = (why: string) => this.#abort.abort(new DOMException(why, "AbortError"));
     if (stopped) abort("The run was stopped");
-    // After a failure, the graph usually ends by itself. The abort is for a node function that ignores its signal.
+    // After a failure, the graph usually ends by itself. It is aborted too, because a node function may still be running and
+    // ignore its signal.
     else this.#stage.soon(() => this.#stage.soon(() => abort("The run has failed")));
     return new Promise((resolve) => {
       this.#onEnd = () => resolve(this.#rest());
@@ -190,14 +191,14 @@ export class HostedExecution implements Execution {
     return this.#recorder.graphsWithUnknownNext;
   }
 
-  /** Processes a batch of events. LangGraph now waits for node functions, or has ended. */
+  /** Processes a batch of events. At this time, LangGraph waits for node functions, or has ended. */
   #takeIn(heard: readonly LangGraphEvent[]): void {
     try {
       inOneTurn(() => {
         // Events of the same turn of the event loop may name a checkpoint before the saver gets it, so the saver's
         // events are processed first.
         for (const one of heard) if (one.kind === "put") this.#recorder.put(one.raw);
-        // Checked before any event is processed: a run that cannot go on must leave the pending tasks as they were.
+        // Checks all events before any is processed: if the run cannot continue, its pending tasks must stay as they were.
         for (const one of heard)
           if (one.kind === "chunk") this.#recorder.checkNodes(one.ns, one.mode, one.payload);
         for (const one of heard) this.#take(one);
@@ -237,7 +238,7 @@ export class HostedExecution implements Execution {
     this.#called.set(task, called);
     this.#tries.set(task, (this.#tries.get(task) ?? 0) + 1);
     if (this.#settling.has(task)) {
-      // The call failed, and LangGraph retries it.
+      // A second call of the same task means that the first one failed, and that LangGraph retries it.
       this.#report([]);
       const writes = emptyWrites(this.#recorder.place(task));
       this.#answer(task, { kind: "again", writes, emissions: [] });
@@ -254,7 +255,7 @@ export class HostedExecution implements Execution {
     this.#settle(task, settledTaskOfWrites(this.#recorder, task, null));
   }
 
-  /** Adds calls of the root graph to the current step when its tasks are running; else they become the next step. */
+  /** Adds new calls of the root graph's nodes to the current step, if tasks of it are running. Otherwise the calls become the next step. */
   #join(): void {
     if (this.#ready.length > 0 && this.#atWork.size > 0) {
       const joining = this.#ready;
@@ -265,14 +266,15 @@ export class HostedExecution implements Execution {
   }
 
   #emit(fact: Parameters<EngineHost["emit"]>[0]): number {
-    // Earlier events go first, except those of a step that is about to be handed over.
+    // Emits the events recorded earlier first, to keep the order. But if the root graph has made a checkpoint, these events
+    // are emitted together with the step of that checkpoint.
     if (!this.#recorder.hasAdvanced) this.#report([]);
     return this.#stage.emit(fact);
   }
 
-  // --- handing over ---
+  // --- passing recorded events to the run's actor ---
 
-  /** Hands over what was recorded so far, in the middle of a step. */
+  /** Passes everything that was recorded so far to the run's actor, in the middle of a step. */
   #report(joining: readonly InterceptedCall[], ending = false): void {
     const { checkpoints, emissions, pendingWrites } = this.#recorder;
     const writes = pendingWrites.takeChanged(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
@@ -304,7 +306,7 @@ export class HostedExecution implements Execution {
     waiting(takeRecordedStep(this.#recorder, this.#stage, plan));
   }
 
-  /** The last step, with everything that is not handed over yet; null when there is nothing. */
+  /** The last step, with everything that was not yet passed to the run's actor; null when there is nothing. */
   #rest(): EngineStep | null {
     return this.#recorder.isEmpty ? null : takeRecordedStep(this.#recorder, this.#stage, { kind: "done" });
   }

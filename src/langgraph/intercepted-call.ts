@@ -49,8 +49,8 @@ export class InterceptedCall {
   /** The number of this attempt of the task, from 1; null when LangGraph does not report it. */
   readonly attempt: number | null;
   /**
-   * The error that the node function threw; null when the error comes from a node of a graph that this node function
-   * called.
+   * The error that the node function itself threw. Null when there is none, or when the error comes from a node of a graph
+   * that the node function called.
    */
   thrown: { readonly error: unknown } | null = null;
   /** Resolves when the node function may run. */

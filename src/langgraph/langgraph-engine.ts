@@ -29,7 +29,7 @@ export type OnFailure = (call: NodeCall, io: NodeIo, thrown: unknown) => void;
 
 /**
  * Makes an engine for compiled LangGraph.js graphs, and the host that runs the functions of their nodes.
- * @param types reads the types of graphs for their schemas; absent: schemas have no types
+ * @param types reads the TypeScript types of graphs for their JSON Schemas; absent: the schemas do not use types
  */
 export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
   const scopes = new NodeCallContext();
@@ -217,7 +217,7 @@ function refuses(
 ): RunRefusal | null {
   const { command, config } = kwargs;
   if (command === null || !isResume(command) || interrupts === null) return null;
-  // The run answers interrupts of an older checkpoint, which are not known here.
+  // The run answers interrupts of an older checkpoint. These interrupts are not known here, so the answer is checked when the run starts.
   if (typeof config.configurable.checkpoint_id === "string") return null;
   const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];
   return answerRefusal(kwargs, pending, unfinished);

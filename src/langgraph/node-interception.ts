@@ -36,7 +36,7 @@ export function hostGraph(
   const known = done.get(graph);
   if (known !== undefined) return known;
   const hosted = copyGraph(graph);
-  // A graph may contain itself.
+  // Registered before its nodes are copied, because a graph may contain itself.
   done.set(graph, hosted);
   const nodes: Record<string, PregelNode> = {};
   for (const [name, node] of Object.entries(graph.nodes)) {

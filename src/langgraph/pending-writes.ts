@@ -13,7 +13,7 @@ export type TaskKey = Pick<TaskWrites, "ns" | "checkpoint" | "task">;
 
 const keyOf = ({ ns, checkpoint, task }: TaskKey) => `${ns} ${checkpoint} ${task}`;
 
-/** Pending writes of a run's tasks, and which of them have changed since they were last handed over. */
+/** Pending writes of a run's tasks. It records which of them have changed since they were last passed to the run's actor. */
 export class PendingWrites {
   readonly #byTask = new Map<string, TaskWrites>();
   /** Keys of tasks whose writes have changed, in order of writing. */
@@ -54,7 +54,7 @@ export class PendingWrites {
     return this.#changed.size === 0;
   }
 
-  /** Returns the changed writes that match, and marks them as handed over. */
+  /** Returns the changed writes that match, and marks them as passed to the run's actor. */
   takeChanged(isIt: (left: TaskWrites) => boolean): readonly TaskWrites[] {
     const taken: TaskWrites[] = [];
     for (const key of this.#changed) {

@@ -38,7 +38,7 @@ export class SaverCheckpoint {
     this.langGraphId = checkpoint.id;
     this.v = checkpoint.v;
     this.ts = checkpoint.ts;
-    // LangGraph passes copies of these, without objects of the user.
+    // LangGraph passes copies of these members, which contain no objects of the user, so they need not be serialised now.
     this.versions = checkpoint.channel_versions;
     this.seen = checkpoint.versions_seen;
     this.newVersions = newVersions;

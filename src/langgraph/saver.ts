@@ -21,11 +21,11 @@ import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 export interface SaverIo {
   readonly ids: CheckpointIdMap;
   /**
-   * The stored position of a namespace: at the checkpoint with this id, or at the newest; null when there is none. Not called for
-   * checkpoints that were put to the saver: it returns those itself.
+   * Reads a stored checkpoint of a namespace, with its state and pending writes: the one with this id, or the newest; null
+   * when there is none. Not called for checkpoints that were put to the saver: the saver returns those itself.
    */
   read(ns: string, id: string | null): Promise<Position | null>;
-  /** Newest first. */
+  /** Reads stored checkpoints with their states and pending writes, newest first. */
   history(
     ns: string,
     query: { readonly before?: string; readonly limit: number },
@@ -187,7 +187,10 @@ class AttemptSaver {
     checkpoint.channel_versions["__pregel_tasks"] = versions.length > 0 ? Math.max(...versions) : 1;
   }
 
-  /** The position at a checkpoint, or at the newest. What was put to this saver is newer than everything stored. */
+  /**
+   * A checkpoint with its state and pending writes: the one with this id, or the newest. The checkpoints that were put to
+   * this saver are newer than all stored ones.
+   */
   async #position(ns: string, id: string | null): Promise<Position | null> {
     const recent = this.#recent.get(ns);
     const own = id === null ? newest(recent) : recent?.get(id);
@@ -206,7 +209,7 @@ class AttemptSaver {
     return this.#withWrites({ head, values, writes: [] });
   }
 
-  /** Adds the writes that were put to this saver to those of a position. */
+  /** Adds the writes that were put to this saver to the stored writes at a checkpoint. */
   #withWrites(position: Position): Position {
     const { head, writes } = position;
     const made = head === null ? undefined : this.#writes.get(`${head.ns} ${head.id}`);

@@ -58,7 +58,7 @@ function at(value: unknown, depth: number): unknown {
     case "object":
       return value === null ? null : objectAt(value, depth);
     default:
-      // Also for functions and symbols, for example as items of a list.
+      // Functions and symbols are stored as `undefined`, for example as items of a list.
       return new NonJsonValue({ kind: "undefined", data: null });
   }
 }

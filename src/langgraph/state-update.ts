@@ -16,8 +16,8 @@ import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 const HERE = "thread";
 
 /**
- * Computes the checkpoint that a state update makes from a position. LangGraph itself computes it, with a saver that has only
- * this position and keeps what is put to it.
+ * Computes the checkpoint that a state update makes after an existing checkpoint. LangGraph itself computes it, with a saver
+ * that has only the existing checkpoint and keeps what is put to it.
  */
 export async function computeStateUpdate(
   loaded: LoadedLangGraph,

@@ -6,11 +6,10 @@ import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall } from "./intercepted-call.ts";
 import type { ExecutionRecorder } from "./execution-recorder.ts";
 
-/** Conversion of the recorded execution to what the run's actor gets: steps, tasks and their outcomes. */
-
 /**
  * Describes an intercepted call of a node in the form that the host takes.
- * @param tries how often the task was called in this attempt of the run. If LangGraph reports no number for the task's attempt, it is this one
+ * @param tries how often the task was called in this attempt of the run. It is used as the number of the task's attempt if
+ *   LangGraph does not report one
  */
 export function nodeCallOf(
   called: InterceptedCall,
@@ -86,7 +85,10 @@ export function withBodyError(settled: SettledTask, outcome: TaskOutcome): Settl
   return isStopped && outcome.kind === "failed" ? { ...settled, error: outcome.error } : settled;
 }
 
-/** Everything that is not handed over yet, as a step of the root graph. Checkpoints of subgraphs are handed over before it. */
+/**
+ * Makes a step of the root graph from everything that was not yet passed to the run's actor. Checkpoints of subgraphs are
+ * reported before it.
+ */
 export function takeRecordedStep(recorder: ExecutionRecorder, stage: EngineHost, plan: Plan): EngineStep {
   const { checkpoints, emissions, pendingWrites, root } = recorder;
   recorder.checkpoints = [];

@@ -5,13 +5,16 @@ import type { Library } from "./user-library.ts";
 import { PUSH } from "./graph-progress.ts";
 import { serialise } from "./serialisation.ts";
 
-/** Members of a message chunk that are left out of each piece, because its `message` fact has them or every chunk has the same. */
+/**
+ * Members of a message chunk that are not repeated in each streamed piece. The `message` event that begins the message has
+ * them, or they are the same for all chunks.
+ */
 const OMITTED_MEMBERS: ReadonlySet<string> = new Set(["id", "type", "name", "example"]);
 
-/** Converts the messages that a run's nodes stream to facts. */
+/** Converts the messages that LangGraph streams to entries of the run's event log (facts). */
 export class TokenStream {
   readonly #library: Library;
-  /** Adds a fact; returns the id of its first event. */
+  /** Adds a fact to the run's event log. Returns the id of the fact's first event. */
   readonly #emit: (fact: Fact) => number;
   /** Messages that are being streamed: the id of the first event of each, by message id. */
   readonly #begun = new Map<string, number>();
@@ -58,8 +61,8 @@ export class TokenStream {
   }
 
   /**
-   * Returns facts that say that the messages in a node's update are complete. Called when the node has returned,
-   * because LangGraph below 1.7 does not stream the messages that a node returns in a command.
+   * Reports that the messages in a node's update are complete. Called when the node has returned, because LangGraph below
+   * 1.7 does not stream the messages that a node returns in a command.
    * @param before the state before the update
    */
   *completed(ns: string, update: unknown, before: JsonObject, meta: () => JsonObject): Generator<Fact> {
@@ -107,7 +110,7 @@ function graphNamespace(ns: readonly string[], metadata: JsonObject | undefined)
 const isCallPath = (path: unknown): path is readonly unknown[] =>
   Array.isArray(path) && path[0] === PUSH && path.at(-1) === true;
 
-/** Metadata of a message for its fact. */
+/** The metadata of a message as it is stored in the run's event log. */
 function metaOf(metadata: JsonObject | undefined): JsonObject {
   const { tags, ...rest } = metadata ?? {};
   return serialise({ ...rest, tags: tags ?? [] }) as JsonObject;

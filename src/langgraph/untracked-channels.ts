@@ -18,7 +18,7 @@ export function untrackedKeys(root: CompiledGraph, ns: string): ReadonlySet<stri
   return names.length === 0 ? NONE : new Set(names);
 }
 
-/** Removes these keys of the state from a payload that LangGraph streams. */
+/** Removes the state keys `keys` from a payload that LangGraph streams. */
 export function withoutKeys(mode: string, payload: unknown, keys: ReadonlySet<string>): unknown {
   if (keys.size === 0 || !isObject(payload)) return payload;
   switch (mode) {

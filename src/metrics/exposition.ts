@@ -11,7 +11,7 @@ export interface MetricsResponse {
 export interface SharedMetrics {
   /** The number of the process's shard, which becomes a label; `none` if it has no shard. */
   readonly shard: number | "none";
-  /** The snapshots of those other processes that answer. */
+  /** Resolves with the snapshots of the other processes, without those that do not answer. */
   others(): Promise<readonly unknown[]>;
 }
 

@@ -52,7 +52,7 @@ export interface MetricsHistoryDeps {
   read(): HistoryReading;
 }
 
-/** The figures of the last hour, in memory: some 50 KB, whatever the server does. */
+/** The figures of the last hour. They are kept in about 50 KB of memory, however busy the server is. */
 export class MetricsHistory {
   readonly #deps: MetricsHistoryDeps;
   /** Ring buffers. When they are full, the oldest entry is at the index `#count % MAX_ENTRIES`. NaN: not known. */
@@ -98,7 +98,7 @@ export class MetricsHistory {
       this.#maxLagMs = Math.max(this.#maxLagMs, now - from - LAG_INTERVAL_MS);
       if (now < due) return this.#wait(now, due);
       this.#take(now);
-      // After a long standstill, one entry is taken, and the missed ones are skipped.
+      // After a pause of the process of more than one interval, one entry is taken and the missed entries are skipped.
       this.#wait(now, (now - due < INTERVAL_MS ? due : now) + INTERVAL_MS);
     });
   }

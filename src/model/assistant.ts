@@ -21,7 +21,7 @@ export interface AssistantVersion extends Omit<AssistantRecord, "updated_at"> {}
 /** A filter of assistants. An assistant must match every given member. */
 export interface AssistantFilter {
   readonly graph_id?: string;
-  /** A part of the assistant's name, in upper or lower case. */
+  /** A part of the assistant's name. Upper and lower case are not distinguished. */
   readonly name?: string;
   /** The assistant's metadata must contain every member. */
   readonly metadata?: JsonObject;

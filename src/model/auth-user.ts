@@ -18,7 +18,7 @@ export interface AuthUser {
 export const budgetOwnerOf = (tenant: string, user: AuthUser | undefined): string =>
   user === undefined ? tenant : `${tenant} ${user.identity}`;
 
-/** The user that was stored with a cron. */
+/** Converts the user that was stored with a cron. */
 export const userFrom = (stored: JsonObject): AuthUser => stored as AuthUser;
 
 /** Members of a run's `configurable` that name its user. Clients cannot set them. */

@@ -23,14 +23,18 @@ export interface PlannedTask {
    * subgraphs within that one, start. The outermost is first.
    */
   readonly from?: readonly SubgraphCheckpoint[];
-  /** Present for an actor of a child machine: the task as which clients see it, in the child's namespace. */
+  /**
+   * Present for an actor of a child machine: the namespace, checkpoint and task id under which clients see the task. They
+   * are in the child machine's namespace.
+   */
   readonly child?: { readonly ns: string; readonly checkpoint: string; readonly id: string };
 }
 
 /**
- * A checkpoint's reference to the stored value of a channel. `small`: the value itself. `whole`: one value, which append `at`
- * wrote. `list`: a list in spans: append `spans[i].at` wrote the items from the end of the span before up to `spans[i].end`;
- * the last `end` is the length of the list. Only the journal writes and reads this.
+ * A checkpoint's reference to the stored value of a channel. `small`: the value itself. `whole`: the number of the append (a
+ * write to the thread's journal) that stored the value. `list`: a list in spans. The append `spans[i].at` stored the items
+ * from the end of the previous span up to `spans[i].end`, and the last `end` is the length of the list. Only the journal
+ * writes and reads these references.
  */
 export type ChannelRef =
   | { readonly kind: "small"; readonly value: unknown }
@@ -45,10 +49,10 @@ export type ChannelChange =
 
 /** A checkpoint without its state. */
 export interface CheckpointHead {
-  /** UUID version 6: sorts by time within a thread. */
+  /** The id: a UUID of version 6. Within a thread, such ids sort by time. */
   readonly id: string;
   readonly parent: string | null;
-  /** `""` for the root graph, else the subgraph's path `node:task|node:task`. */
+  /** The namespace: `""` for the root graph, else the subgraph's path `node:task|node:task`. */
   readonly ns: string;
   readonly step: number;
   readonly source: CheckpointSource;
@@ -96,7 +100,7 @@ export interface TaskWrites {
   /** The latest interrupts of the task, if they have been answered; the thread's history shows them. Absent: none. */
   readonly answered?: readonly Interrupt[];
   readonly schemas?: AnswerSchemas;
-  /** Answers to its interrupts, in the order in which the node raises them, in the engine's own form. */
+  /** Answers to the task's interrupts, in the order in which its node raises them, in the engine's own form. */
   readonly resumes: readonly unknown[];
   readonly steps: JsonObject;
   readonly error: PlainError | null;

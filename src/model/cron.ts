@@ -11,7 +11,7 @@ export type OnRunCompleted = "delete" | "keep";
 
 /** How the last run of a cron ended. It stays when the run is deleted with its thread. */
 export interface CronOutcome {
-  /** Null: the run could not be started. */
+  /** The id of the run; null if the run could not be started. */
   readonly run_id: string | null;
   readonly status: TerminalStatus;
   readonly error: PlainError | null;
@@ -24,9 +24,9 @@ export interface CronRecord {
   readonly assistant_id: string;
   /** The thread of its runs; null: each run gets a thread of its own. */
   readonly thread_id: string | null;
-  /** Set if `thread_id` is null; else null. */
+  /** What happens to the thread after each run, if each run gets a thread of its own; null if the cron has a thread. */
   readonly on_run_completed: OnRunCompleted | null;
-  /** Five fields: minute, hour, day of the month, month, day of the week. */
+  /** A cron expression of five fields: minute, hour, day of the month, month, day of the week. */
   readonly schedule: string;
   /** IANA name of the time zone; null for UTC. */
   readonly timezone: string | null;
@@ -35,12 +35,12 @@ export interface CronRecord {
   /** The time at which the cron fires next; null when it has ended or is disabled. */
   readonly next: number | null;
   readonly enabled: boolean;
-  /** The request body with which its runs are created, as the client sent it. */
+  /** The request body for the cron's runs, as the client sent it. */
   readonly payload: JsonObject;
   readonly metadata: JsonObject;
   /** The user for whom the cron starts runs; null, or absent in older records: none. */
   readonly user?: JsonObject | null;
-  /** Absent: none of its runs has ended yet. */
+  /** How the last run ended; absent until a run of the cron has ended. */
   readonly last_run?: CronOutcome;
   readonly created_at: number;
   readonly updated_at: number;

@@ -3,7 +3,7 @@ import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { RunKwargs } from "./run.ts";
 
-/** The results of a planned task in an earlier run. The event of the checkpoint shows them. */
+/** The result of a planned task in an earlier run. The stream shows it in the event of the checkpoint that planned the task. */
 export interface CheckpointTaskResult {
   readonly interrupts?: readonly Interrupt[];
   readonly error?: PlainError;
@@ -14,7 +14,10 @@ export interface CheckpointTaskResult {
 
 export type EarlierTaskResults = { readonly [task: string]: CheckpointTaskResult };
 
-/** True when the run's stream modes show the earlier results of planned tasks. Only the facts of such runs contain them. */
+/**
+ * True when the run's stream modes show the earlier results of planned tasks. For other runs, these results are not stored
+ * with the run's events.
+ */
 export const showsEarlierTaskResults = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
   stream_mode.includes("debug") || stream_mode.includes("checkpoints");
 

@@ -182,7 +182,7 @@ export interface PlainError {
   readonly message: string;
 }
 
-/** LangGraph's names for Heddle's error codes, by the first part of the code. */
+/** The names that LangGraph's clients know for some of Heddle's errors, by the first part of the error code. */
 const clientNames: { readonly [kind: string]: string } = {
   state: "InvalidUpdateError",
   value: "InvalidUpdateError",

@@ -9,7 +9,7 @@ export interface GraphDrawing {
 export interface DrawnNode {
   /** The id; for a node of a subgraph `<id of the subgraph>:<own id>`. */
   readonly id: string;
-  /** `schema`: the start or the end. */
+  /** The start and the end of the graph have the type `schema`; every other node has `runnable`. */
   readonly type: "schema" | "runnable";
   /** A JSON Schema for a `schema`, else `{ id, name }`. */
   readonly data: JsonObject;
@@ -20,7 +20,7 @@ export interface DrawnNode {
 export interface DrawnEdge {
   readonly source: string;
   readonly target: string;
-  /** True when it is decided during the run whether the edge is taken. */
+  /** True when the edge is taken only under a condition, which is evaluated during the run. */
   readonly conditional: boolean;
   /** The label of the edge, if it is not the name of its target. */
   readonly data?: string;

@@ -2,8 +2,8 @@ import type { CheckpointHead, PlannedTask } from "./checkpoint.ts";
 import { isObject } from "./json.ts";
 
 /**
- * The latest checkpoint of a child machine. The root machine's checkpoints contain such a position for each child, in
- * their engine data.
+ * The latest checkpoint of a child machine. The root machine's checkpoints contain one such record for each child, in their
+ * engine data.
  */
 export interface ChildPosition {
   /** The number of the child, unique on its branch of the thread. */
@@ -23,7 +23,7 @@ export function childMachinePositionsAt(
   return Array.isArray(children) ? (children.filter(isObject) as unknown as readonly ChildPosition[]) : [];
 }
 
-/** The tasks of a checkpoint without those that clients see in the namespaces of child machines. */
+/** Leaves out the tasks that run actors of child machines. Clients see those tasks in the namespaces of the child machines. */
 export const ownTasks = (next: readonly PlannedTask[]): readonly PlannedTask[] =>
   next.filter(({ child }) => child === undefined);
 

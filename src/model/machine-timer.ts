@@ -2,10 +2,13 @@ import type { CheckpointHead } from "./checkpoint.ts";
 import { isObject } from "./json.ts";
 import type { ThreadRecord } from "./thread.ts";
 
-/** A timer of a machine. The id is unique among the timers of a checkpoint; id and `due` together are unique among all branches of the thread. */
+/**
+ * A timer of a machine. Its id is unique among the timers of a checkpoint. Branches of a thread may use the same id, but not
+ * the same id with the same `due`.
+ */
 export interface Timer {
   readonly id: string;
-  /** Epoch milliseconds. */
+  /** The time at which the timer fires, in epoch milliseconds. */
   readonly due: number;
 }
 

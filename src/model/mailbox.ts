@@ -1,13 +1,16 @@
 import type { JsonObject } from "./json.ts";
 import type { Timer } from "./machine-timer.ts";
 
-/** A waiting event for a machine: the run that was admitted for it has not started. `run`: the id of that run. */
+/**
+ * An event for a machine that waits in the queue of its thread. `run`: the id of the run that was admitted for the event and
+ * has not started.
+ */
 export type WaitingEvent = { readonly run: string } & (
   | { readonly event: unknown }
   | { readonly timer: Timer }
 );
 
-/** A machine, while actors that it has invoked are running. */
+/** A machine that has invoked actors which are running. */
 export interface MachineAtWork {
   readonly state: unknown;
   /** Descriptors of the events that the machine accepts now, such as `APPROVE` and `order.*`. */

@@ -13,8 +13,8 @@ export function memorySizeOf(value: unknown, most = MOST): number {
 }
 
 /**
- * `left`: how many values may still be counted. It is a parameter and no variable of a closure, because creating a closure for each call would
- * cost more: a run makes several calls.
+ * The size of one value. `left`: how many values may still be counted. It is a parameter, because creating a closure for
+ * each call would cost more: a run makes several calls.
  */
 function sizeOf(part: unknown, left: { values: number }): number {
   if (left.values-- <= 0) return 0;

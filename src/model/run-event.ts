@@ -4,7 +4,10 @@ import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { EarlierTaskResults } from "./earlier-task-results.ts";
 
-/** The state that a fact refers to, stored within the fact. Used in runs with durability `exit`, whose checkpoints are not stored at once. */
+/**
+ * The state to which a fact refers, stored within the fact itself. It is used for runs with durability `exit`: their
+ * checkpoints are stored only at the end of the run.
+ */
 export interface InlineState {
   readonly values: JsonObject;
   readonly head?: CheckpointHead;
@@ -17,8 +20,8 @@ export interface InlineState {
  */
 export type Fact =
   /**
-   * An attempt began. `events`: the graph itself emits the events of the stream mode `events`, as facts `event`; no
-   * other fact is shown in that mode.
+   * An attempt of the run began. `events` is set if the graph itself emits the events of the stream mode `events`, as facts
+   * `event`. Then that mode shows no other facts.
    */
   | { readonly t: "start"; readonly attempt: number; readonly events?: true }
   /** A checkpoint was made. */
@@ -29,12 +32,15 @@ export type Fact =
       readonly step: number;
       /** True for the checkpoint before the input is applied. It has no `values` event. */
       readonly input: boolean;
-      /** Which events the fact shows: only `values`, or all except `values`; absent: all. */
+      /** The stream modes in which the fact is shown: `values` only, or all except `values` (`rest`); absent: all. */
       readonly shows?: "values" | "rest";
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
       readonly inline?: InlineState;
-      /** Earlier results of its next tasks, by id. Only runs that request `debug` or `checkpoints` have them. */
+      /**
+       * Earlier results of the checkpoint's next tasks, by task id. Only runs that request the stream mode `debug` or
+       * `checkpoints` have them.
+       */
       readonly tasks?: EarlierTaskResults;
     }
   /** A task starts, at epoch milliseconds `at`. A pushed task has its `input` here; a pulled one reads the state of `checkpoint`. */
@@ -142,7 +148,7 @@ export const eventModes = {
   error: ["error"],
 } as const satisfies Record<Fact["t"], readonly string[]>;
 
-/** The number of event ids that a fact takes. */
+/** The number of event ids that a fact takes: one for each of its events. */
 export function eventCountOf(fact: Fact): number {
   return eventModes[fact.t].length;
 }

@@ -18,7 +18,7 @@ export interface RunFilter {
   readonly created_after?: number;
   /** Epoch milliseconds: created before this time. */
   readonly created_before?: number;
-  /** A part of the error's name or message, in upper or lower case. */
+  /** A part of the error's name or message. Upper and lower case are not distinguished. */
   readonly error?: string;
 }
 

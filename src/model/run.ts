@@ -61,7 +61,7 @@ export interface RequestedThreadModes {
 
 export type Durability = "sync" | "async" | "exit";
 
-/** `*` stands for every node. */
+/** The nodes before or after which a run pauses. `*` stands for every node. */
 export type Breakpoints = readonly string[] | "*";
 
 export interface SendInput {
@@ -134,7 +134,10 @@ export interface RunRecord {
    * attempted forever.
    */
   readonly attempt: number;
-  /** How many attempts do not count against the limit, because a graceful stop ended them or a step was stored after them. */
+  /**
+   * The number of attempts that do not count against the limit of attempts: those that a graceful stop ended, and those
+   * after which a step was stored.
+   */
   readonly parked: number;
   /** Set when a cancellation was requested. Stored before the request is acknowledged, so that a crash cannot lose it. */
   readonly cancel: CancelAction | null;
@@ -146,8 +149,8 @@ export interface RunRecord {
   /** The id of the next event; when the run has ended, the number of its events. */
   readonly next_event: number;
   /**
-   * All event ids of this attempt are below this number. After a power cut, the ids of the next attempt start at this
-   * number.
+   * A number above all event ids of this attempt; it is raised before the ids reach it. A power cut may lose the last
+   * events, so the next attempt then begins with this number, and no id is used twice.
    */
   readonly event_mark: number;
   /** The boot id of the machine when the last attempt started. If it differs now, the power may have failed. */
@@ -166,7 +169,10 @@ export interface RunRecord {
   readonly usage: readonly ModelUsage[] | null;
 }
 
-/** A copy of a run with changed members. The members are listed one by one for speed: see {@link changeThread}. */
+/**
+ * Copies a run and changes members of the copy. The members are listed one by one, so that all records have the same hidden
+ * class in V8, which makes reading them faster.
+ */
 export function changeRun(run: RunRecord, change: Partial<RunRecord>): RunRecord {
   return {
     run_id: change.run_id === undefined ? run.run_id : change.run_id,

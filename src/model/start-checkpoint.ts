@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from "./json.ts";
 /** The checkpoint from which a run starts, as stored in its `configurable`. It is complete: nothing must be looked up later. */
 export interface StartCheckpoint {
   readonly checkpoint_id: string | null;
-  /** Present only for a checkpoint of a subgraph. */
+  /** The namespace of the checkpoint. Present only for a checkpoint of a subgraph. */
   readonly checkpoint_ns?: string;
   /** The checkpoints by namespace, from the root graph to the subgraph. */
   readonly checkpoint_map?: JsonObject;

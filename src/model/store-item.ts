@@ -59,7 +59,7 @@ export interface SearchOp {
   readonly filter?: JsonObject | undefined;
   /** A text; the most similar items come first. Without an index in the server's configuration it has no effect. */
   readonly query?: string | undefined;
-  /** 1 to 1000; default 10. */
+  /** The most items to return, from 1 to 1000. Default: 10. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
   readonly refresh_ttl?: boolean | undefined;
@@ -73,7 +73,7 @@ export interface NamespacesOp {
   readonly suffix?: Namespace | undefined;
   /** The most labels of a result: longer namespaces are cut to this length. Each result comes once. */
   readonly max_depth?: number | undefined;
-  /** 1 to 1000; default 100. */
+  /** The most namespaces to return, from 1 to 1000. Default: 100. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
 }

@@ -58,7 +58,10 @@ export interface ThreadRecord {
   readonly created_at: number;
   readonly updated_at: number;
   readonly state_updated_at: number;
-  /** The time of the last change that left the thread without work. The index sorts by it, also while the thread is busy. */
+  /**
+   * The time of the last change that left the thread without work. Searches sorted by last change use it. It does not change
+   * while the thread is busy.
+   */
   readonly rested_at: number;
   readonly metadata: JsonObject;
   readonly config: JsonObject;
@@ -80,7 +83,7 @@ export interface ThreadRecord {
   readonly next_event: number;
   /** The `order` of the next run that is admitted. */
   readonly next_run: number;
-  /** Set if the thread was made for a run without a thread: it is not shown, and is deleted at the end of the run. */
+  /** Set if the thread was made for a run without a thread. Such a thread is hidden, and is deleted at the end of the run. */
   readonly temporary: TemporaryKind | null;
   /**
    * Delayed runs that are not due, in any order; null: none. They do not count as work: the thread is idle and accepts other runs.

@@ -12,8 +12,8 @@ export type DeliveryStatus = "pending" | "dead";
 /** A webhook delivery: reports the end of a run to a URL. Times are epoch milliseconds. */
 export interface Delivery {
   /**
-   * The id of the run: each run ends once. It is the same in all attempts, so that the receiver can detect a
-   * repetition.
+   * The id of the run whose end is delivered. It is the same in all attempts of the delivery, so that the receiver can
+   * detect a repetition.
    */
   readonly id: string;
   readonly thread_id: string;

@@ -49,7 +49,7 @@ async function post(webhookRequest: OutgoingRequest): Promise<OutgoingResponse> 
   const name = url.hostname.replace(/^\[|\]$/g, "");
   const options: RequestOptions & { servername?: string } = {
     method: "POST",
-    // An IP address, so that the name is not resolved again.
+    // The IP address that was checked before, so that the name is not resolved again to another address.
     host: address,
     port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
     path: `${url.pathname}${url.search}`,

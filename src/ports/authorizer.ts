@@ -25,7 +25,7 @@ export type AuthEvent =
   | "store:delete"
   | "store:list_namespaces";
 
-/** The members of the request, which the project's handler gets. The handler may change them. */
+/** The members of a request that the project's authorization handler gets and may change. */
 export type AuthValue = Record<string, unknown>;
 
 /** The project's rules: what each user may do. */

@@ -2,7 +2,10 @@ import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../model/checkpo
 import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/** A fact to emit. `values`: the state that the fact refers to. `head`: the new checkpoint, if the fact reports one. */
+/**
+ * A fact (an entry of the run's event log) to emit. `values`: the state to which the fact refers. `head`: the new
+ * checkpoint, if the fact reports one.
+ */
 export interface Emission {
   readonly fact: Fact;
   readonly values?: JsonObject;
@@ -29,32 +32,41 @@ export interface JoiningTask {
 
 /** Progress that a graph reports between its steps, in order, if it plans its own steps (see {@link EngineHost}). */
 export interface EngineReport {
-  /** Checkpoints of subgraphs. Those of the root graph are in its steps. */
+  /** Checkpoints of subgraphs. The checkpoints of the root graph are in its steps. */
   readonly checkpoints: readonly NewCheckpoint[];
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
-  /** Further tasks to start now, in the same way as the tasks of a plan. */
+  /** Further tasks of the current step, to start now like the tasks of a plan. */
   readonly tasks: readonly JoiningTask[];
-  /** True if a task also ends in the turn of the event loop in which this is reported. Its end is then stored in the same write. */
+  /**
+   * True if a task ends in the same turn of the event loop as this report. The report and the end of the task are then
+   * stored in one write.
+   */
   readonly ending?: true;
 }
 
 /**
- * The host of an execution whose graph plans its own steps, as LangGraph.js does: the library decides when the steps of
- * the graph and of its subgraphs begin and end. The execution reads stored positions and reports its progress here; the
- * attempt stores what is reported.
+ * The services that the run's attempt offers to an execution whose graph plans its own steps, as LangGraph.js does: the
+ * library decides when the steps of the graph and of its subgraphs begin and end. The execution reads stored checkpoints and
+ * reports its progress here, and the attempt stores what is reported.
  */
 export interface EngineHost {
   /** The latest stored checkpoint of a namespace, or the one with this id, with its state and pending writes. */
   read(ns: string, id: string | null): Promise<Position | null>;
-  /** Stored positions, newest first. Checkpoints of this attempt that are not stored yet may be missing. */
+  /**
+   * Stored checkpoints with their states and pending writes, newest first. Checkpoints of this attempt that are not stored
+   * yet may be missing.
+   */
   history(query: {
     readonly ns: string;
     readonly limit: number;
     readonly before?: string;
   }): Promise<readonly Position[]>;
   report(news: EngineReport): void;
-  /** Adds a fact to the log at once, after everything reported so far. Returns the id of its first event; -1 if the attempt is over. */
+  /**
+   * Adds a fact to the run's event log at once, after everything reported so far. Returns the id of its first event; -1 if
+   * the attempt is over.
+   */
   emit(fact: Fact): number;
   /** Runs `task` after the current turn of the event loop and its promise callbacks. */
   soon(task: () => void): void;

@@ -31,9 +31,9 @@ export interface EngineStep {
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
   readonly plan: Plan;
-  /** Queued runs whose events a machine has processed in this step. They end with the step. */
+  /** The ids of queued runs whose events the machine has processed in this step. These runs end with the step. */
   readonly taken?: readonly string[];
-  /** The state after the step. */
+  /** The state of the graph after the step. */
   readonly values: JsonObject;
 }
 
@@ -66,7 +66,7 @@ export type TaskOutcome =
 
 /** The pauses between the attempts of a task, in milliseconds. */
 export interface Backoff {
-  /** The first pause. */
+  /** The pause before the second attempt. */
   readonly initial: number;
   /** The factor by which each pause is longer than the previous pause. */
   readonly factor: number;
@@ -109,7 +109,7 @@ export interface NodeCall {
   readonly subgraph: boolean;
   /** The most attempts that a task of this node may have. */
   readonly tries: number;
-  /** Present when a task of this node may have several attempts. */
+  /** The pauses between attempts. Present when a task of this node may have several attempts. */
   readonly backoff?: Backoff;
   /** Milliseconds that one attempt of the task may take, or null. */
   readonly timeout: number | null;
@@ -131,7 +131,7 @@ export interface NodeCall {
   readonly keepsPartial?: boolean;
 }
 
-/** A `message`, `token` or `piece` fact, with the id of its event. */
+/** A streamed part of a message (a fact `message`, `token` or `piece`), with the id of its event. */
 export interface StreamedFact {
   readonly id: number;
   readonly fact: Fact;
@@ -160,10 +160,10 @@ export interface Execution {
   /** Applies the writes of the tasks, in task order, and plans what follows. Called when all tasks of the plan are settled. */
   apply(): Eventually<EngineStep>;
   /**
-   * Keeps partial messages when the run is stopped (not rolled back) in the middle of a step. Returns null when nothing is kept.
-   * The new checkpoint has the same next tasks. Called for the root graph only: what a subgraph streams counts for the root
-   * graph's task that runs it.
-   * @param streamed what tasks have streamed so far, by task id
+   * Makes a checkpoint with the partial messages of a run that is stopped (not rolled back) in the middle of a step. Returns
+   * null when no messages are kept. The new checkpoint has the same next tasks. Called for the root graph only: messages
+   * that a subgraph streams belong to the root graph's task that runs the subgraph.
+   * @param streamed the streamed parts of messages so far, by task id
    */
   cut?(streamed: ReadonlyMap<string, readonly StreamedFact[]>): EngineStep | null;
   /** The subgraph that a task runs as its node. Called once for each `call` that returned `subgraph: true`. */
@@ -180,17 +180,16 @@ export interface Execution {
    */
   end?(stopped: boolean): Eventually<EngineStep | null>;
   /**
-   * Abandons what still works for the graph, such as actors of a machine, or a graph that plans its own steps (LangGraph.js): its results are
-   * no longer needed. Called at the end at the latest; may be called at any time, more than once.
+   * Stops everything that still works for the graph, such as the actors of a machine or LangGraph.js, because its results
+   * are no longer needed. Called at the latest when the execution ends. May be called at any time, and more than once.
    */
   abandon?(): void;
 }
 
 /**
- * A subgraph, for one attempt of a task. Its namespace is that of the task: its checkpoints and the pending writes of
- * its tasks are stored in this namespace, and its facts name it. If an earlier attempt of the task or the run, or an
- * earlier run, has stored something there, the subgraph continues from it: tasks that have ended there MUST NOT run
- * again.
+ * A subgraph, for one attempt of a task. Its namespace is that of the task: its checkpoints, the pending writes of its tasks
+ * and its events are stored under this namespace. If an earlier attempt of the task or the run, or an earlier run, has
+ * stored a checkpoint there, the subgraph continues from it: tasks that have ended there MUST NOT run again.
  */
 export interface Subgraph {
   readonly ns: string;
@@ -200,9 +199,9 @@ export interface Subgraph {
   readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
   /**
    * Opens the execution of the subgraph, which is driven like that of the root graph. Before that, the caller MUST have
-   * driven the task's previous attempt to its end, or have cut it off.
-   * @param position the latest checkpoint in the namespace; if there is none, the checkpoint `from`, or an empty
-   *   position
+   * driven the task's previous attempt to its end, or have abandoned it.
+   * @param position the latest checkpoint in the namespace, with its state and pending writes; if there is none, the
+   *   checkpoint `from`, or an empty position
    */
   open(position: Position): Execution;
 }

@@ -1,5 +1,5 @@
 export interface FileWatcher {
-  /** Watches this file from now on; it need not exist. MUST still watch it after it is deleted, replaced or created again. */
+  /** Starts to watch a file, which need not exist. MUST still watch it after it is deleted, replaced or created again. */
   add(path: string): void;
   close(): void;
 }

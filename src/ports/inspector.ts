@@ -65,8 +65,9 @@ export interface LiveThreadSummary {
 }
 
 /**
- * Observer of live actors. The first call for an actor is `actor`, after the one for its parent. Methods are called while actors
- * handle an event: they MUST NOT throw, wait, or send an event to an actor.
+ * Observer of live actors. For each actor, `actor` is called before the other methods; a parent's call comes before the
+ * calls for its children. The methods are called while actors handle an event: they MUST NOT throw, wait, or send an event
+ * to an actor.
  */
 export interface Inspector {
   /** Called when an actor is created, with its current state: also when a thread that was unloaded is loaded again. */

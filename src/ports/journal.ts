@@ -79,7 +79,7 @@ export interface KeyedTimer extends Timer {
 export interface RunsQuery {
   readonly limit: number;
   readonly offset: number;
-  /** Only runs that were admitted before the run with this `order`. */
+  /** Only runs that were admitted before the run with this number (`RunRecord.order`). */
   readonly before?: number;
   /** A limit in stored bytes: reading stops after the run that exceeds it, although more runs may follow. */
   readonly bytes?: number;

@@ -3,7 +3,7 @@ import type { TimeBudget } from "./time-budget.ts";
 
 /** One change of a key-value store: a put, or a delete if the value is null. */
 export interface WriteOperation {
-  /** ASCII, some hundred bytes at most. */
+  /** The key: ASCII text of some hundred bytes at most. */
   readonly key: string;
   /** The value: usually some kilobytes, sometimes megabytes. Null deletes the key. */
   readonly value: Buffer | null;
@@ -15,7 +15,7 @@ export type KeyValueEntry = readonly [key: string, value: Buffer];
 export interface ScanRange {
   readonly gte: string;
   readonly lt: string;
-  /** Reads from the last key to the first. */
+  /** True: reads from the last key of the range to the first. */
   readonly reverse?: boolean;
   /** The most entries that are read; absent: all. */
   readonly limit?: number;

@@ -9,7 +9,7 @@ import type { ThreadKey } from "../model/thread.ts";
 export interface RunWithLostEnd {
   readonly key: ThreadKey;
   readonly run: RunRecord;
-  /** The end of the run, found from other stored data; null when the run was rolled back. */
+  /** The end of the run, found from other stored data; null when the run was rolled back and must be deleted. */
   readonly end: RecordedEnd | null;
 }
 

@@ -1,6 +1,6 @@
 /** A node of a cluster. */
 export interface ClusterNode {
-  /** Unique for each start of a process. */
+  /** The id of the node: a new one for each start of its process. */
   readonly id: string;
   /** The address at which other nodes reach this node. */
   readonly address: string;
@@ -9,21 +9,24 @@ export interface ClusterNode {
 /** A shard that a node owns. */
 export interface ShardLease {
   readonly shard: number;
-  /** Higher than the epoch of every earlier lease of the shard. */
+  /**
+   * The number of the lease, which is higher than that of every earlier lease of the shard. The storage refuses writes with
+   * an older number.
+   */
   readonly epoch: number;
 }
 
-/** A cluster at one moment. */
+/** The state of a cluster at one moment. */
 export interface ClusterView {
   /** The living nodes, in the order of their ids. */
   readonly nodes: readonly ClusterNode[];
-  /** The leases that have not ended, by shard. */
+  /** The leases that have not ended, each with the id of the node that holds it. */
   readonly owners: readonly (ShardLease & { readonly node: string })[];
 }
 
-/** A cluster, as a node sees it that has renewed. */
+/** The state of a cluster right after a node has renewed its registration and its leases. */
 export interface RenewedView extends ClusterView {
-  /** Those of the renewed leases that the node still has. */
+  /** The leases that the node still has. Other nodes have taken the shards of the leases that are missing here. */
   readonly kept: readonly ShardLease[];
 }
 

@@ -5,9 +5,9 @@ import type { Fact } from "../model/run-event.ts";
 
 /** The side effects of a running node function. When the attempt has ended, calls do nothing. */
 export interface NodeIo {
-  /** Adds a fact to the run's log. Returns the id of its first event; -1 when the attempt is over. */
+  /** Adds a fact to the run's event log. Returns the id of its first event; -1 when the attempt is over. */
   emit(fact: Fact): number;
-  /** Stores one `ctx.step` record. Resolves when it would survive the end of the process. */
+  /** Stores the result of one `ctx.step` call. Resolves when the result would survive the end of the process. */
   record(step: string, value: unknown): Promise<void>;
   /**
    * Operations on the store of the run's tenant. When the attempt is over, it rejects with `journal.fenced` and writes nothing,

@@ -19,14 +19,13 @@ import {
 
 interface Row {
   readonly key: number;
-  /** The message as it is stored; null: it is new. */
+  /** The message as stored in the thread; null for a message that the user has added. */
   readonly stored: JsonRecord | null;
   readonly message: JsonRecord;
 }
 
 interface ListProps {
   readonly name: string;
-  /** The stored messages. */
   readonly messages: MessageList;
   readonly onChange: (messages: MessageList) => void;
 }
@@ -34,7 +33,7 @@ interface ListProps {
 /** The number of messages shown at first, counted from the end of the list. */
 const SHOWN = 50;
 
-/** A list of messages to edit: each one opens to fields, and can be moved and removed. */
+/** A form for a list of messages. Each message can be opened, edited, moved and removed. */
 export function MessageListForm({ name, messages, onChange }: ListProps) {
   const id = useId();
   const [rows, setRows] = useState<readonly Row[]>(() =>
@@ -102,7 +101,10 @@ function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps
   const { stored, message } = row;
   const id = useId();
   const [isOpen, setOpen] = useState(stored === null);
-  /** True once the user has opened the fields. They then stay rendered while hidden, because they hold text that is not valid yet. */
+  /**
+   * True once the user has opened the message. From then on its fields stay in the DOM while they are hidden, so that text
+   * that is not valid yet is not lost.
+   */
   const [wasOpen, setWasOpen] = useState(isOpen);
   const role = messageTypeOf(message);
   const isChanged = message !== stored;
@@ -111,12 +113,12 @@ function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps
   const move = (by: number) => {
     const isEnd = list[index + by] === undefined;
     return {
-      // A disabled button would lose the focus.
+      // Not `disabled`: the button would lose the keyboard focus when the message reaches the end of the list.
       "aria-disabled": isEnd,
       onClick({ currentTarget: button }: { readonly currentTarget: HTMLElement }) {
         if (isEnd) return;
         onMove(by);
-        // The browser takes the focus from an element that is moved.
+        // Restores the focus: the browser removes it from an element that is moved in the DOM.
         requestAnimationFrame(() => button.focus());
       },
     };
@@ -187,7 +189,8 @@ interface PartProps {
 
 function Content({ id, message, onChange }: PartProps & { readonly id: string }) {
   const { content } = message;
-  // Chosen once: content that is a text at first is edited as text, anything else as JSON.
+  // The kind of editor is chosen once, so that it does not change while the user types: text for content that is a string at
+  // first, JSON for any other content.
   const [isText] = useState(typeof content === "string");
   return (
     <div class="field">
@@ -213,7 +216,7 @@ function Content({ id, message, onChange }: PartProps & { readonly id: string })
 
 type ListedProps = PartProps & { readonly list: MessageList };
 
-/** The fields of a tool's message. */
+/** Form fields of a tool message: the tool call that it answers, and its status. */
 function ToolFields({ id, message, list, onChange }: ListedProps & { readonly id: string }) {
   const { tool_call_id: call, status } = message;
   const isFailed = status === "error";
@@ -247,7 +250,7 @@ function ToolFields({ id, message, list, onChange }: ListedProps & { readonly id
   );
 }
 
-/** The tool calls of a message. */
+/** Form fields of the tool calls of a message. */
 function Calls({ message, list, onChange }: ListedProps) {
   const calls = callsOf(message);
   const set = (next: readonly JsonRecord[]) => onChange(withCalls(message, next));

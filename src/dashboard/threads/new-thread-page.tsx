@@ -9,10 +9,10 @@ import { JsonField } from "../components/json-field.tsx";
 import { isJsonRecord } from "../api/records.ts";
 import { RunForm } from "./run-form.tsx";
 
-/** Creates a thread with its first run. */
+/** The page with the form that creates a thread and starts its first run. */
 export function NewThreadPage({ graph }: { readonly graph: string | null }) {
   const { value: assistants } = useAssistantList();
-  // Null: the text is not a JSON object.
+  // The metadata that the user has typed; null while the text is not a JSON object.
   const [metadata, setMetadata] = useState<JsonRecord | null>({});
   const make = () => {
     if (metadata === null) throw new Error("The metadata of the thread must be an object, as JSON.");

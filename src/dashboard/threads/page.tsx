@@ -11,7 +11,7 @@ import { HistoryTab } from "./history-tab.tsx";
 import { RunsTab } from "./runs-tab.tsx";
 import { ChatTab } from "./chat-tab.tsx";
 
-/** The page of one thread, live. */
+/** The page of one thread. It shows each change of the thread at once. */
 export function ThreadPage({ id }: { readonly id: string }) {
   const watch = useMemo(() => new ThreadSubscription(id), [id]);
   useEffect(() => () => watch.close(), [watch]);

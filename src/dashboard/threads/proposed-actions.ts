@@ -25,7 +25,10 @@ export interface ActionReview {
 
 const str = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
-/** Parses an interrupt's value in one of the formats of agent inboxes; null if it has none of them. */
+/**
+ * Parses an interrupt's value in one of the two formats that LangChain's agent inbox and human-in-the-loop middleware use;
+ * null for any other value.
+ */
 export const proposalOf = (value: unknown): ActionReview | null => humanInterrupt(value) ?? review(value);
 
 /** Parses `{ action_request: { action, args }, config: { allow_accept, ... }, description }`, or a list with one such object. */

@@ -2,7 +2,7 @@ import type { JsonRecord } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { copyText } from "../components/copy-button.tsx";
 
-/** Copies the form's request as a command or as code. */
+/** A menu that copies the form's request as a curl command, or as code for an SDK. */
 export function CopyCode({
   thread,
   request,
@@ -37,7 +37,7 @@ export function CopyCode({
 
 const base = (): string => new URL(".", location.href.replace(/#.*$/, "")).href.replace(/\/$/, "");
 
-/** Within single quotes a shell takes every character literally, except the single quote. */
+/** Quotes a text for a shell. Within single quotes, a shell takes every character literally, except the single quote. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 export function curlOf(thread: string | null, request: JsonRecord): string {

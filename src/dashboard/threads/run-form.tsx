@@ -14,15 +14,15 @@ import { runFieldsOf, RunOptions, type RunSettings, settingsErrorOf } from "./ru
 
 interface RunFormProps {
   readonly assistants: readonly Assistant[];
-  /** An assistant's id or a graph's name. */
+  /** The assistant that is chosen at first: an assistant's id or a graph's name. */
   readonly initial: string | undefined;
-  /** Null: the thread is created with the run. */
+  /** The id of the thread; null if the thread is created together with the run. */
   readonly thread: string | null;
   readonly isBusy: boolean;
   /** True: optional settings are hidden until the user asks for them. */
   readonly isCompact?: boolean;
   readonly submit: string;
-  /** Resolves with false if the server refused the run; the input stays. */
+  /** Starts the run. Resolves with false if the server refused the run; the form then keeps its input. */
   readonly onRun: (request: JsonRecord) => Promise<boolean>;
 }
 
@@ -46,9 +46,9 @@ export function RunForm({
   const [isJsonWanted, setJsonWanted] = useState(false);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
   /**
-   * The number of the input. It is the Preact key of the fields, so that each input starts with new fields. The
-   * assistant is not part of the key: it changes from the graph's name to an id when the list of assistants arrives,
-   * while the user may be typing.
+   * The number of inputs that were begun. It is part of the Preact key of the fields, so that each input begins with empty
+   * fields. The assistant is not part of the key: its value changes from the graph's name to an id when the list of
+   * assistants arrives, and the fields would then lose what the user is typing.
    */
   const [round, setRound] = useState(0);
   const [isSending, setSending] = useState(false);
@@ -118,7 +118,8 @@ export function RunForm({
             placeholder={'{"messages": [{"role": "user", "content": "hello"}]}'}
             isStrict
             onChange={(value) => {
-              // Without a schema, the input is JSON. It stays JSON if the schema is read later after all.
+              // If the schema could not be read, the user enters the input as JSON. The form keeps this field even if a
+              // later attempt reads the schema.
               if (schemas.error !== null) setJsonWanted(true);
               setInput(isJsonRecord(value) ? value : {});
             }}

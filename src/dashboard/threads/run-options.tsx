@@ -12,7 +12,10 @@ export interface RunSettings {
   readonly config?: JsonRecord;
   readonly context?: JsonRecord;
   readonly checkpoint?: string;
-  /** Texts of fields that are not JSON objects. The form cannot be sent while there is one. */
+  /**
+   * The text of each field that does not contain a JSON object, by the field's name. While there is any such text, the form
+   * cannot be sent.
+   */
   readonly unread?: Readonly<Partial<Record<Name, string>>>;
 }
 
@@ -148,7 +151,10 @@ interface SettingProps {
   readonly id: string;
   readonly value: JsonRecord | undefined;
   readonly unread: string | undefined;
-  /** Called with the JSON object, with undefined if the field is empty, or with undefined and the text if it is no JSON object. */
+  /**
+   * Called with the JSON object that the user has typed; with undefined if the field is empty; with undefined and the text
+   * if it is not a JSON object.
+   */
   readonly onChange: (value: JsonRecord | undefined, unread?: string) => void;
 }
 

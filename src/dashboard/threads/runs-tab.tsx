@@ -12,7 +12,7 @@ import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age, shortId, StatusBadge } from "../components/status-badge.tsx";
 
-/** The runs of a thread, and the queued ones with their positions. */
+/** The tab with the runs of a thread. Queued runs are shown with their position in the queue. */
 export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
   const [deleting, setDeleting] = useState<Run | null>(null);
   const [marked, setMarked] = useState<readonly string[]>([]);
@@ -146,7 +146,7 @@ export function inputSummary(run: Run): string {
 export function repeatRequestOf({ assistant_id, kwargs }: Run) {
   const { input, command, config, context, interrupt_before, interrupt_after } = kwargs;
   const { configurable = {}, metadata: _, ...rest } = config ?? {};
-  // Keys that the server has added are left out.
+  // Leaves out the keys that the server added to the earlier run: the server adds them to the new run again.
   const own = Object.entries(configurable as object).filter(
     ([name]) =>
       ![

@@ -7,10 +7,10 @@ import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { exampleInput } from "./run-input.ts";
 
-/** Graphs that are offered to be run at once. */
+/** The most graphs for which the page shows a run button. */
 const MAX_GRAPHS = 12;
 
-/** What is shown while no thread is chosen: on the first visit, a run of each graph is one click away. */
+/** The page that is shown while no thread is chosen. On the first visit, it offers a run of each graph with one click. */
 export function StartPage() {
   const { value: first } = useResource(() => listThreads({}, "latest", 0, 1), []);
   const graphs = useAssistants().filter(({ metadata }) => metadata["created_by"] === "system");
@@ -36,7 +36,7 @@ export function StartPage() {
   );
 }
 
-/** Runs a graph with an example as its input; where there is none, opens the form of its input. */
+/** Runs a graph with an example input. If no example can be made, opens the form of a new run instead. */
 async function tryGraph({ assistant_id }: Assistant): Promise<void> {
   const { input_schema } = await getSchemas(assistant_id);
   const input = exampleInput(input_schema);

@@ -13,13 +13,13 @@ import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
 import { findMessageChanges, isListOf, type MessageLists, messageListsOf } from "./message-edits.ts";
 import { MessageListForm } from "./message-list-form.tsx";
 
-/** A change of a state. */
+/** A change of a thread's state that the user has made in a form. */
 export interface EditedState {
-  /** The changed values, as a node would return them. */
+  /** The changed values, in the form in which a node would return them. */
   readonly update: JsonRecord;
-  /** The lists of messages that the update changes, with the messages that they will have after it. */
+  /** The content that each edited list of messages should have after the update, by state key. It is compared with the stored list. */
   readonly lists: MessageLists;
-  /** The node in whose name the update is stored; empty: the node that wrote last. */
+  /** The node in whose name the update is stored (`as_node`); if empty, the server uses the node that wrote last. */
   readonly asNode: string;
 }
 
@@ -33,7 +33,7 @@ interface EditProps {
   readonly onClose: () => void;
 }
 
-/** A dialog to edit the state of a checkpoint. The edited state is stored as a new checkpoint after it. */
+/** A dialog to edit the state of a checkpoint. The edited state is stored as a new checkpoint whose parent is the edited one. */
 export function StateEditor({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
   const [from] = useState(checkpoint);
   const save = (change: EditedState) =>
@@ -63,8 +63,8 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
 
 /**
  * Stores a changed state. Resolves with the id of the new checkpoint.
- * @throws Error if the stored lists of messages differ from those that were shown, because the graph has another
- * reducer for them
+ * @throws Error if the stored lists of messages differ from those that the form has shown: the graph's reducer may combine
+ *   lists in another way than the form assumes
  */
 export async function storeEdit(
   thread: string,
@@ -98,7 +98,10 @@ interface ChangeProps {
   readonly onClose: () => void;
 }
 
-/** A form for changing a state: values that its schema describes as fields, messages as messages, the others as JSON. */
+/**
+ * A form for changing a state. Values that the state's schema describes have fields, lists of messages have message forms,
+ * and all other values are edited as JSON.
+ */
 export function StateForm(props: ChangeProps) {
   const { title, hint, assistant, onClose } = props;
   // The form keeps the state with which it was opened, even if the thread gets a later one.

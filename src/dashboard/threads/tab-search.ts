@@ -1,7 +1,7 @@
 import { THREAD_LIST_ORDERS, type ThreadListOrder, THREAD_STATUSES } from "../api/records.ts";
 import type { ThreadSearchTerms } from "./thread-search-filter.ts";
 
-/** The search text, filters and order of the list. */
+/** The search text, the filters and the sort order of the thread list. */
 export interface ThreadListSearch extends ThreadSearchTerms {
   readonly order: ThreadListOrder;
 }
@@ -9,7 +9,7 @@ export interface ThreadListSearch extends ThreadSearchTerms {
 const KEY = "heddle.search";
 const EVERYTHING: ThreadListSearch = { text: "", status: "", graph: "", order: "latest" };
 
-/** Returns the search of this browser tab from before a reload. */
+/** Returns the search that this browser tab had before the page was reloaded. */
 export function loadSearch(): ThreadListSearch {
   try {
     const { text, status, graph, order } = JSON.parse(

@@ -13,7 +13,7 @@ interface DetailsProps {
   readonly onClose: () => void;
 }
 
-/** Returns the metadata of a thread without its title, which has a field of its own, and without what the server adds. */
+/** Returns the metadata of a thread without its title, which has a form field of its own, and without the keys that the server adds. */
 export function ownMetadata(metadata: JsonRecord): JsonRecord {
   const { title: _, graph_id: _graph, assistant_id: _assistant, ...own } = metadata;
   return own;
@@ -28,7 +28,7 @@ export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps
   const [given, setGiven] = useState<unknown>(own);
   const save = async () => {
     if (!isJsonRecord(given)) throw new Error("The metadata must be an object, as JSON.");
-    // Only what differs is sent, because somebody else may change other members meanwhile.
+    // Sends only the changed members, because somebody else may change other members at the same time.
     const all: JsonRecord = { ...given, ...(title !== (metadata["title"] ?? "") && { title }) };
     const changed = Object.entries(all).filter(
       ([name, value]) => JSON.stringify(value) !== JSON.stringify(metadata[name]),

@@ -19,7 +19,7 @@ import { saveSearch, loadSearch, type ThreadListSearch } from "./tab-search.ts";
 import { VirtualThreadList } from "./virtual-thread-list.tsx";
 import { threadFilterOf, freeWords } from "./thread-search-filter.ts";
 
-/** The list of all threads, live, ordered by last change or creation. */
+/** The panel with the list of all threads, sorted by last change or creation. It shows each change of a thread at once. */
 export function ThreadListPanel({ chosen }: { readonly chosen: string | undefined }) {
   const list = useMemo(() => new ThreadList(), []);
   useEffect(() => () => list.close(), []);
@@ -156,7 +156,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
   );
 }
 
-/** Returns the chosen thread if it was in the list, and has left it because its status has changed. */
+/** Returns the chosen thread if the list no longer contains it, because its status has changed and the list is filtered by status. */
 function useFilteredOutThread(
   list: ThreadList,
   chosen: string | undefined,

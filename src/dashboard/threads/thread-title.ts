@@ -1,6 +1,6 @@
 import type { JsonRecord } from "../api/records.ts";
 
-/** Returns the title of a thread in its metadata, or its graph's name. */
+/** Returns the title in a thread's metadata; without a title, the name of the thread's graph. */
 export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): string {
   const { title, name, graph_id } = metadata;
   const isName = (one: unknown) => typeof one === "string" && one.trim() !== "";

@@ -51,7 +51,7 @@ export function VirtualThreadList({ list, row }: RowsProps) {
   );
 }
 
-/** Moves the focus from row to row with the arrow keys. */
+/** Moves the focus to the next or previous row when an arrow key is pressed. */
 function walk(event: KeyboardEvent, box: HTMLElement | null): void {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
   const rows = [...(box?.querySelectorAll<HTMLElement>("a.thread") ?? [])];

@@ -76,7 +76,7 @@ function toolCall(part: ModelChunk, message: MessageDraft): void {
   const { input } = part;
   const call = { name: textOf(part["toolName"]), id: textOf(part["toolCallId"]) };
   if (isObject(input)) message.toolCall({ ...call, args: input });
-  // If the arguments are JSON text, they were already streamed, unless the call is new.
+  // Skips JSON text of a known call, because the text was already streamed piece by piece. Only a new call is written here.
   else if (!message.hasCall(call.id)) message.toolCall({ ...call, args: textOf(input) });
 }
 

@@ -2,8 +2,6 @@ import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import type { QueryParam } from "./route-description.ts";
 
-/** Query parameters that several routes share. */
-
 export const flagParam = (name: string, about: string): QueryParam => ({
   name,
   about,

@@ -44,7 +44,7 @@ export interface RouteDescription {
   /** The request body is a list of objects described by `body`. */
   readonly many?: true;
   readonly answer: RouteResponse;
-  /** Other responses, without a body: their descriptions by status. */
+  /** The descriptions of further responses without a body, by status. */
   readonly instead?: { readonly [status: number]: string };
 }
 

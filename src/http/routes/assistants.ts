@@ -66,7 +66,7 @@ export function assistantRoutes({ sendList, sendJson, sendStored }: RouteDeps): 
         const withThreads = call.query.flag("delete_threads") ?? false;
         const { assistants, threads } = call.service;
         const { assistant_id } = await assistants.get(call.tenant, call.param(0));
-        // Threads first: if that fails half way, the assistant still exists, and the request can be repeated.
+        // Deletes the threads first. If that fails half way, the assistant still exists, and the request can be repeated.
         if (withThreads) await threads.removeOf(call.tenant, assistant_id);
         await assistants.delete(call.tenant, assistant_id);
         call.send(204, JSON_HEADERS);

@@ -26,10 +26,10 @@ import {
   threadModesOf,
 } from "../../schemas/stream-params.ts";
 
-/** The part of a run's events that a client wants. */
+/** The part of a run's events that a client has requested. */
 interface Wanted {
   readonly modes: StreamModeList;
-  /** The namespaces to show; undefined: all that the run streams. */
+  /** The namespaces whose events are shown; undefined: all namespaces that the run streams. */
   readonly namespaces: readonly string[] | undefined;
 }
 

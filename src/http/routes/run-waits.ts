@@ -17,8 +17,8 @@ import {
 } from "../start-run.ts";
 
 /**
- * Milliseconds after which the headers are sent, even if there is no body yet. The body then needs a second write, so on a busy server,
- * most runs should end earlier.
+ * Milliseconds after which the headers are sent, even if the run has not ended. The body then needs a second write. So the
+ * time is long enough for most runs to end before it, even on a busy server.
  */
 const HEAD = 250;
 

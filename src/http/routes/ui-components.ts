@@ -7,7 +7,7 @@ import type { Route } from "../router.ts";
 
 const MAX_NAME = 256;
 
-/** UI components of a graph's messages: a piece of HTML that loads them, and their files. */
+/** Routes for the UI components of a graph's messages: one returns the HTML that loads the components, the other their files. */
 export function componentRoutes({ components }: RouteDeps): readonly Route[] {
   if (components === undefined) return [];
   const bundleOf = (graph: string) => {
@@ -60,8 +60,8 @@ export function componentRoutes({ components }: RouteDeps): readonly Route[] {
 }
 
 /**
- * The URL of `/ui` as the client sees it, with the prefix. It has no scheme, so that the page's own is used; on this machine it has
- * `http:`.
+ * The URL of `/ui` as the client sees it, with the path prefix of a proxy. It has no scheme, so that the browser uses that
+ * of the page. On localhost it has the scheme `http:`.
  */
 function addressOf({ request }: RouteCall): string {
   const host = request.header("host") ?? "";
