@@ -4,9 +4,8 @@ export type Cancel = () => void;
 /** The only way to defer work and to start timers. */
 export interface Scheduler {
   /**
-   * Runs `task` after the current turn of the event loop and its promise callbacks, in the order of the calls. `isLast`: if
-   * this is called in a promise callback, `task` should also run after all tasks that other promise callbacks of the same
-   * turn schedule.
+   * Runs `task` in a macrotask after the current turn of the event loop and its microtasks. Tasks run in the order of the calls. `isLast`
+   * is for calls from a microtask: `task` then runs after all tasks that other microtasks of the same turn schedule.
    */
   soon(task: () => void, isLast?: boolean): void;
   /**

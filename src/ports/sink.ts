@@ -6,11 +6,11 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Emission } from "./engine-host.ts";
 
 /**
- * The writing end of a run's event log. Facts do not pass through the mailbox of the run's actor: a thousand tokens in
- * it would delay an interrupt by a thousand turns of the event loop.
+ * The writing end of a run's event log. The log consists of facts: what happened in the run, such as a token or the end of a task. Facts do
+ * not pass through the mailbox of the run's actor. A thousand tokens in the mailbox would delay an interrupt by a thousand turns of the
+ * event loop.
  *
- * Readers see facts in order and exactly once. They see a fact only when it is stored, unless `streams.sync` is
- * configured otherwise.
+ * Readers see facts in order and exactly once. They see a fact only when it is stored, unless `streams.sync` is configured otherwise.
  */
 export interface Sink {
   /**
@@ -21,10 +21,12 @@ export interface Sink {
    */
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
-   * Adds the facts of `emissions`, takes all facts whose write has not begun, and returns them as a chunk, which the caller stores in its own
-   * append. The caller MUST then call `stored` with that chunk, in the order of the takes, or `abandon` if the append failed. That append also
-   * stores the states that the facts of `emissions` refer to. If the facts are too large for one chunk, the first ones are stored before the
-   * append. Readers still do not see them before `stored`, because a crash in between would lose the states that these facts refer to.
+   * Adds the facts of `emissions`, and returns them as one chunk together with all earlier facts whose write has not begun. The caller
+   * stores the chunk, and the states to which the facts of `emissions` refer, in its own append. The caller MUST then call `stored` with
+   * the chunk, in the order of the `take` calls, or `abandon` if the append failed.
+   *
+   * If the facts are too large for one chunk, the first ones are stored before the append. Readers do not see them before `stored` is
+   * called, because a crash in between would lose the states to which they refer.
    */
   take(emissions?: readonly Emission[]): EventChunk | undefined;
   stored(chunk: EventChunk): void;

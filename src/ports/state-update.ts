@@ -12,9 +12,12 @@ export interface StateWrite {
    */
   readonly command?: Command | null;
   /**
-   * The node that counts as the writer; its edges decide what runs next. Special names: `__start__`: the node before the first;
-   * `__input__`: the write is an input, which the next run applies; `__end__` (without values): no node runs next; `__copy__` (without
-   * values): the new checkpoint is a copy, as a fork. Null: the node that ran last; if there is nothing to write either, a copy.
+   * The node that counts as the writer; its edges decide what runs next. Null: the node that ran last, or, if the write has neither values
+   * nor a command, the same as `__copy__`. Special names:
+   * - `__start__`: the node before the first one.
+   * - `__input__`: the write is an input, which the next run applies.
+   * - `__end__` (only without values): no node runs next.
+   * - `__copy__` (only without values): the new checkpoint is a copy of the current one, for example to make a fork.
    */
   readonly as_node: string | null;
   /** The prefix of the write's field names in error messages: `""`, or one such as `supersteps[0].updates[1].` */
@@ -38,7 +41,7 @@ export interface StateUpdate {
 }
 
 export interface StateUpdateResult {
-  /** The new checkpoint. Its `run_id` is null; its parent is the checkpoint of the position. */
+  /** The new checkpoint. Its `run_id` is null; its parent is the checkpoint from which the update started. */
   readonly checkpoint: NewCheckpoint;
   readonly values: JsonObject;
 }

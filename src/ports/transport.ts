@@ -21,7 +21,10 @@ export interface HttpRequest {
    * @throws ServiceError `body.too_large` above the transport's limit, `server.busy` when bodies need too much memory
    */
   body(tenant?: string): Promise<Uint8Array>;
-  /** Reports that the body has been parsed. Until then, or until the response, no other large body is returned. */
+  /**
+   * Reports that the body has been parsed. Until this call, or until the response is sent, `body` of other requests with large bodies does
+   * not resolve, so that only one large body is parsed at a time.
+   */
   bodyRead?(): void;
 }
 
@@ -115,7 +118,7 @@ export interface TransportOptions {
   readonly maxBodies?: number;
   /** A memory budget for bodies that is shared with other transports. If it is set, `maxBodies` is ignored. */
   readonly bodyMemory?: BodyMemory;
-  /** The most open connections; further ones are closed at once. Default: no limit. */
+  /** The largest number of open connections. Further connections are closed immediately. Default: no limit. */
   readonly maxConnections?: number;
   /** Schedules pings and the timeouts of slow peers. */
   readonly scheduler: Scheduler;

@@ -1,6 +1,9 @@
 /** The number of entries of a body that are searched for errors. More would take longer than a few hundred milliseconds. */
 const ENTRIES = 4_000;
-/** The number of entries that are copied of one list or object. It is greater by one than any limit, so that an excess is reported. */
+/**
+ * The number of entries that are copied of one list or object. It is one more than the largest limit of entries in a schema, so that a list
+ * or object that exceeds its limit still does so in the copy.
+ */
 const MAX_SAMPLE_ENTRIES = 1_001;
 /** The number of entries that are copied of each further list or object once {@link ENTRIES} entries are copied. */
 const REDUCED_ENTRIES = 8;

@@ -26,7 +26,10 @@ export const MAX_BODY_DEPTH = MAX_DEPTH + 16;
  * long as parsing a byte of a string.
  */
 const MAX_PARTS = 500_000;
-/** The largest number of list entries and members in a whole body. The cheapest of them are plain numbers. */
+/**
+ * The largest number of list entries and object members in a whole body. The limit is higher than {@link MAX_PARTS}, because entries that
+ * are plain numbers are cheap to parse.
+ */
 const ENTRIES = 2_000_000;
 /** The largest number of members of one object. Members whose names all differ are the slowest to parse. */
 const WIDEST = 100_000;

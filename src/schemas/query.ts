@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 
 const NONE: readonly string[] = [];
 
-/** A request's query, read leniently: clients write lists and booleans in several ways. */
+/** The parameters of a request's query. Lists and booleans are accepted in several notations, because clients write them differently. */
 export class QueryParams {
   readonly #params: URLSearchParams | undefined;
 
@@ -48,7 +48,7 @@ export class QueryParams {
       const value: unknown = JSON.parse(text);
       if (isObject(value)) return value;
     } catch {
-      // The text is not JSON: the error is thrown below.
+      // The text is not JSON. The error is thrown below.
     }
     throw invalidField(name, "must be a JSON object");
   }

@@ -8,7 +8,10 @@ import { historyReadSchema, PAGE_LIMITS, stateReadSchema, stateUpdateSchema } fr
 
 type Checkpoint = NonNullable<ReturnType<typeof stateReadSchema.parse>["checkpoint"]>;
 
-/** The checkpoint that a request names: by its id, or by the entry for its namespace in its map; with neither, the latest. */
+/**
+ * The position of the checkpoint that a request names: by the checkpoint's id, or else by the entry for its namespace in `checkpoint_map`.
+ * If the request names none, the latest checkpoint.
+ */
 function checkpointPositionOf(
   checkpoint: Checkpoint | undefined,
   checkpoint_id: string | undefined,

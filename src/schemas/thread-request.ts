@@ -16,7 +16,7 @@ export function toThreadLifetime(
 
 /** The largest number of paths that one search may extract. */
 const MAX_PATHS = 10;
-/** The names with which a path may begin. */
+/** The first names that a path may have. */
 const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];
 
 /** Validates the body of a thread search. @throws ServiceError `validation.failed` */

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type as All } from "typebox";
 
-/** The used parts of TypeBox; no other file imports it. */
+/** The parts of TypeBox that Heddle uses. No other file imports TypeBox. */
 export { type Static, type TSchema } from "typebox";
 export { Compile, type Validator } from "typebox/compile";
 

@@ -109,7 +109,10 @@ export function createAssistants(deps: Deps): Assistants {
     started: clock.now(),
     begins: assistantDefaults,
   });
-  /** Serialises changes of one assistant: no two start from the same version, and no two creations both find an id free. */
+  /**
+   * Serialises the changes of one assistant. Without it, two updates could start from the same version, and two requests could create an
+   * assistant with the same id.
+   */
   const changes = new KeyedMutex();
 
   function find(tenant: string, name: string): Eventually<AssistantRecord | undefined> {
@@ -277,7 +280,7 @@ export function createAssistants(deps: Deps): Assistants {
   };
 }
 
-/** Whether there is such an assistant, or version, that the request may reach. */
+/** True if the assistant or version exists and the request may reach it. */
 export function isReachable<T extends { readonly metadata: JsonObject }>(
   found: T | undefined,
   permits: Permits | undefined,

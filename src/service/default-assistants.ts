@@ -54,7 +54,7 @@ export class DefaultAssistants {
     const stored = this.#stored.get(at);
     if (stored !== undefined) return stored ?? made;
     return andThen(this.#deps.catalog.assistant(tenant, made.assistant_id), (found) => {
-      // The assistant may have been changed during the read.
+      // If the assistant was changed during the read, the cache already has its newer form.
       if (!this.#stored.has(at)) this.#stored.set(at, found ?? null);
       return this.#stored.get(at) ?? made;
     });

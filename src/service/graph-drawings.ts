@@ -46,7 +46,10 @@ export function createGraphDrawings(engine: Engine, assistants: Assistants): Gra
   };
 }
 
-/** Removes the task ids from a path, because `node:task|node:task` is accepted too: streams and interrupts use this form. */
+/**
+ * Removes the task ids from a path. Streams and interrupts use paths with task ids (`node:task|node:task`), so clients may send such a
+ * path.
+ */
 const withoutTasks = (ns: string) =>
   ns
     .split("|")

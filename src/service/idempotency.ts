@@ -17,10 +17,13 @@ export interface IdempotencyKey {
   readonly neverExpires?: true;
 }
 
-/** The name under which the idempotency key of a request that starts a run is kept. It says in which shard a run without a thread is. */
+/**
+ * The name under which the idempotency key of a request to start a run is stored. If the run has no thread, the hash of this name selects
+ * its shard.
+ */
 export const startKeyOf = (key: string): string => `request ${key}`;
 
-/** Makes the idempotency record for the run that the request starts; both are stored together. */
+/** Makes the idempotency record of the started run. The record and the run are stored together. */
 export type MakeIdempotencyRecord = (run: string) => IdempotentRequest;
 
 /** Carries out each request with an idempotency key once. */

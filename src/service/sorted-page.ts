@@ -2,14 +2,14 @@
 const MAX_ENTRIES_IN_MEMORY = 10_000;
 
 /**
- * Pages over the results of a scan, in another order than the scan's. Only a limited number of entries are in memory; for the entries after
- * them, the scan runs again.
+ * Pages over the results of a scan, sorted in another order than the scan's. Only a limited number of entries are in memory. To return the
+ * entries after them, the scan runs again.
  */
 export class SortedPages<T> {
   readonly #scan: () => AsyncIterable<T>;
   readonly #compare: (a: T, b: T) => number;
   readonly #most: number;
-  /** Number of entries of the scan; known when the first entry has been yielded, or at the end. */
+  /** The number of entries of the scan. It is known once the first entry has been yielded, or at the end if there is none. */
   total = 0;
 
   /** `compare` MUST NOT return 0 for two different entries. */
@@ -50,7 +50,7 @@ class FirstEntries<T> {
   readonly #compare: (a: T, b: T) => number;
   readonly #size: number;
   readonly #entries: T[] = [];
-  /** The last of the collected entries; entries after it are dropped. */
+  /** The last of the collected entries in sort order. Entries that sort after it are dropped. */
   #last: T | undefined;
   #isAll = true;
 

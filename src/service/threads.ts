@@ -81,8 +81,8 @@ export interface Threads {
    */
   prune(threads: readonly ThreadKey[], strategy: TtlStrategy): Promise<number>;
   /**
-   * The rows and bytes that the thread has stored: its checkpoints, values and pending writes, whose sum is `total_bytes`, and separately
-   * its runs, events and records.
+   * The number and bytes of the rows that the thread has stored. `total_bytes` is the sum of its checkpoints, values and pending writes.
+   * Its runs, events and records are shown separately.
    * @throws ServiceError `thread.not_found`
    */
   storage(key: ThreadKey): Promise<JsonObject>;
@@ -101,7 +101,7 @@ interface Deps {
   readonly catalog: Catalog;
   readonly newId: () => string;
   readonly engine: Engine;
-  /** Deletes the crons of a thread that is gone. */
+  /** Deletes the crons of a thread that was deleted. */
   readonly forgetCrons: (key: ThreadKey) => Promise<void>;
   /** The default lifetime of threads; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
@@ -236,7 +236,8 @@ export function createThreads(deps: Deps): Threads {
           if (!isSmallJson(state)) return state;
           const text = JSON.stringify(state);
           if (!plain || text.length > MAX_CACHED_CHARACTERS) return text;
-          // If tasks are planned, the state also depends on their pending writes and subgraphs, which may change while the record does not.
+          // If tasks are planned, the text is not cached: the state then also depends on pending writes and subgraphs, which may change
+          // while the record stays the same.
           if ((state["next"] as readonly unknown[]).length === 0) texts.set(record, text);
           return text;
         });
@@ -267,8 +268,8 @@ export function permittedThread(journal: Journal, key: ThreadKey): Eventually<Th
 }
 
 /**
- * Reads a thread and the data to which its record refers. If a rollback deletes that data during the read, everything is read again.
- * Missing data in a thread that has not changed is damage.
+ * Reads a thread and the data to which its record refers. If data is missing and the thread has changed, for example because of a rollback,
+ * everything is read again. If the thread has not changed, the missing data means that the storage is damaged.
  */
 export async function readConsistently<T>(
   journal: Journal,

@@ -61,7 +61,9 @@ function isNumbers(given: unknown): given is ArrayLike<number> {
   return Array.isArray(given) && given.every((x) => typeof x === "number");
 }
 
-/** The cosine of two vectors of length 1; undefined when their lengths differ, as from different embedders. */
+/**
+ * The cosine of two vectors of length 1; undefined when they have different numbers of dimensions, because different embedders made them.
+ */
 export function cosine(a: Float32Array, b: Float32Array): number | undefined {
   if (a.length !== b.length) return undefined;
   let sum = 0;

@@ -29,8 +29,9 @@ const DELIVERIES_PER_READ = 32;
 const RETRY_PAUSE_MS = 1_000;
 
 /**
- * Makes the pending deliveries, each at least once and in no particular order. Only a few deliveries are in memory. The others are read
- * from storage, target by target, so that neither many deliveries nor a dead receiver slow down the others.
+ * Makes the pending deliveries, each at least once and in no particular order. Only a few deliveries of each target are in memory; the rest
+ * is read from storage, target by target. So neither a long queue nor a receiver that does not answer slows down the deliveries to other
+ * targets.
  */
 export class WebhookWorker {
   readonly #deps: WebhookWorkerDeps;
@@ -66,7 +67,10 @@ export class WebhookWorker {
     }
   }
 
-  /** Starts nothing new. Attempts in progress get `ms` to finish, then they are aborted; they are repeated after the next start. */
+  /**
+   * Stops the worker: it begins no new attempt. Attempts in progress have `ms` milliseconds to finish; then they are aborted, and repeated
+   * after the next start.
+   */
   async stop(ms: number): Promise<void> {
     this.#stopping = true;
     this.#deadLetters.stop();
@@ -101,7 +105,8 @@ export class WebhookWorker {
   }
 
   /**
-   * Assigns the free slots, one to each queue in turn. Does nothing while results cannot be stored: each attempt would have to be repeated.
+   * Assigns the free slots to the queues, one slot to each queue in turn. Does nothing while the storage refuses writes: the results of
+   * attempts could not be stored, so each attempt would be repeated.
    */
   #fill(): void {
     const writable = this.#deps.journal.whenWritable();
@@ -123,7 +128,8 @@ export class WebhookWorker {
         this.#waiting.push(queue);
         void this.#try(queue, next);
       } else if (queue.due.length > 0) {
-        // The queue is served again when one of its attempts, or one at a failing target, has finished.
+        // A limit of concurrent attempts is reached: that of the target, or that of all failing targets together. The queue is served again
+        // when an attempt has finished.
         waiting.push(queue);
       } else {
         queue.inLine = false;
@@ -165,8 +171,9 @@ export class WebhookWorker {
   }
 
   /**
-   * Milliseconds until a delivery is due. A first attempt is due at once. If the last attempt lies in the future, an earlier process with a
-   * fast clock has recorded it; the true time is unknown, and one extra attempt does no harm.
+   * Milliseconds until a delivery is due. A first attempt is due immediately. If the recorded time of the last attempt is in the future,
+   * the clock of an earlier process was fast. The true time is then unknown, and the delivery is due immediately, because one extra attempt
+   * does no harm.
    */
   #waitFor({ attempts, due, last_attempt_at }: Delivery): number {
     const now = this.#time.now();
@@ -234,7 +241,7 @@ export class WebhookWorker {
     }
   }
 
-  /** The delivery after an attempt. `now`: its current form, which may have changed since the attempt started. */
+  /** The record of a delivery after an attempt. `now`: the record's current form, which may have changed since the attempt began. */
   #after(
     now: Delivery,
     tried: Delivery,
