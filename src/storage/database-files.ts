@@ -68,7 +68,7 @@ export class DatabaseFiles {
     this.#deps = deps;
   }
 
-  /** A list with the name of the current manifest; empty if there is none. */
+  /** The name of the current manifest, as a list; an empty list if there is no manifest. */
   manifests(): readonly string[] {
     const name = readTextOrEmpty(join(this.#database, "CURRENT")).trim();
     return /^MANIFEST-\d+$/.test(name) && existsSync(join(this.#database, name)) ? [name] : [];

@@ -27,9 +27,12 @@ interface Holder {
   /** When the process started, in ticks since the boot; empty if the system does not say. */
   readonly start: string;
   readonly boot: string;
-  /** The namespace of process ids. Each container has a namespace of its own. */
+  /** The process id namespace of the process. Each container has its own namespace, in which its process ids are valid. */
   readonly space: string;
-  /** The inode of the lock file. In a copy of the data directory it differs, so the copied lock does not count. */
+  /**
+   * The inode number of the lock file. A copy of the data directory has a lock file with another inode number, so the copied lock does not
+   * count.
+   */
   readonly ino: number;
   /** Identifies this lock. */
   readonly id: string;
@@ -70,7 +73,7 @@ export function lockDirectory(directory: string): DirectoryLock {
 
 /** Acquires the lock `file`, and returns the lock's id. */
 function acquire(directory: string, file: string): string {
-  // The lock file is first written in a unique directory, and then linked: so it is complete when it appears under its name.
+  // Writes the lock file in a unique directory, and links it to its real name afterwards. So a lock file is complete as soon as it exists.
   const temporaryFolder = mkdtempSync(join(directory, "lock-"));
   try {
     const id = basename(temporaryFolder);
@@ -96,7 +99,8 @@ function take(directory: string, file: string, draft: string): boolean {
   const holder = read(file);
   if (holder === undefined) return false;
   if (isAlive(holder, file)) throw locked(directory, holder.pid);
-  // Only one process may replace the lock of a dead process. Otherwise two processes could take it from each other.
+  // Only one process may replace the lock of a dead process. Otherwise a second process could remove the lock that the first one has just
+  // taken.
   const claim = `${file}.${holder.id}`;
   acquire(directory, claim);
   try {
@@ -131,7 +135,8 @@ function isAlive(holder: Holder, file: string): boolean {
   if (!Number.isInteger(holder.pid) || holder.pid <= 0) return false;
   const own = identity();
   if (holder.boot !== own.boot) return false;
-  // The process ids of another container mean nothing here, so its lock does not count. LevelDB's own lock still protects the database.
+  // A process id of another container means nothing here, so the lock of a process there does not count. The database is still protected by
+  // LevelDB's own lock.
   if (holder.space !== own.space) return false;
   if (statSync(file, { throwIfNoEntry: false })?.ino !== holder.ino) return false;
   try {

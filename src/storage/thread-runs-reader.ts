@@ -75,8 +75,9 @@ export class ThreadRunsReader {
   }
 
   /**
-   * The runs that have started, in the order of their start. Begins with the last run whose first event number (`seq_base`) is at or below `seq`.
-   * `last`: the thread's newest order number. Delayed runs are read from a separate list.
+   * The runs that have started, in the order of their start. The first one is the last run whose first event number (`seq_base`) is at or
+   * below `seq`. `last`: the highest order number in the thread. Delayed runs start later than their order number suggests, so they are
+   * read from a separate list.
    */
   async begun(seq: number, last: number, limit: number): Promise<readonly RunRecord[]> {
     const inOrder = await this.#inOrder(await this.#floor(seq, last), limit);
@@ -104,7 +105,7 @@ export class ThreadRunsReader {
   async #inOrder(order: number, limit: number): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     for await (const id of this.#ids(order)) {
-      // One more than requested, because a delayed run may replace the first.
+      // Reads one run more than requested, because a delayed run may replace the first one.
       if (found.length > limit) break;
       const run = await readRun(this.#get, this.#key, this.#prefix, id, this.#shared);
       // Skips runs that were deleted after the list was started, or were withdrawn before they started.

@@ -256,7 +256,7 @@ export class WebhookWorker {
     const { status, error } = outcome;
     const attemptRecord = { attempts, last_attempt_at: at, last_status: status, last_error: error };
     if (outcome.kind === "never" || attempts >= policy.attempts) {
-      // The host only: the rest of a URL may hold a secret.
+      // Logs only the host of the URL, because the rest of the URL may contain a secret.
       logger.warn("a webhook was given up", { delivery: now.id, host: queue.name, attempts, status, error });
       this.#deadLetters.schedule(DEAD_LETTER_TTL);
       return { ...now, ...attemptRecord, status: "dead", due: at + DEAD_LETTER_TTL };
