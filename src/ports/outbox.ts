@@ -11,7 +11,7 @@ export interface OutboxEntry extends DeliveryKey {
 }
 
 export interface DeliveryQuery {
-  /** Only deliveries in this status. Absent: the pending ones, then the dead. */
+  /** Only deliveries with this status. If it is absent, pending deliveries come first, followed by the dead ones. */
   readonly status?: DeliveryStatus;
   readonly limit: number;
   readonly offset: number;
@@ -33,9 +33,9 @@ export interface Outbox {
    * The targets that have pending deliveries. MUST find them without reading every delivery or any other data, because both may be large.
    */
   targets(): AsyncIterable<string>;
-  /** Pending deliveries of a target: the first `limit` by due time, also those due in the future. */
+  /** The pending deliveries of a target that are due first, at most `limit`. Deliveries that are due in the future are included. */
   pending(target: string, limit: number): Promise<readonly OutboxEntry[]>;
-  /** Dead deliveries: the first `limit`, by the time when they will be deleted. */
+  /** The dead deliveries that will be deleted first, at most `limit`. */
   dead(limit: number): Promise<readonly OutboxEntry[]>;
   find(key: DeliveryKey): Eventually<Delivery | undefined>;
   content(key: DeliveryKey): Eventually<DeliveryContent | undefined>;
@@ -44,7 +44,7 @@ export interface Outbox {
    * NOT read more than that.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
-  /** The deliveries that match; those of the newest run come first. */
+  /** The deliveries that match the query. Deliveries of newer runs come first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
    * Changes a delivery. `change` MUST be called with the record that results from all earlier changes, whether they are stored or still in

@@ -88,7 +88,10 @@ export const ANY_SHARD: unique symbol = Symbol("any shard");
 
 export interface ForwardedRequest {
   readonly client: KnownClient & { readonly id: string; readonly headers: Headers };
-  /** True if the request starts a run. Then it gets an idempotency key if it has none, so that it can be sent again. */
+  /**
+   * True if the request starts a run. If such a request has no idempotency key, it gets one, so that it can be sent again without starting
+   * a second run.
+   */
   readonly startsRun: boolean;
   /** Counts the response in the metrics. `status`: its HTTP status. */
   count(status: number): void;

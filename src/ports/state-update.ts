@@ -7,8 +7,8 @@ export interface StateWrite {
   /** A node's update, a list of such updates, or a list of pairs of key and value; null for none. */
   readonly values: unknown;
   /**
-   * A command in place of `values`, like one that a node returns: an update and the next nodes. It never has `resume`: such a command is
-   * refused earlier.
+   * A command that replaces `values`: an update and the nodes that run next, as a node may return it. It never has `resume`, because such a
+   * command was refused earlier.
    */
   readonly command?: Command | null;
   /**
@@ -27,16 +27,16 @@ export interface StateWrite {
 /** One superstep of a thread that is made by an update, not by a run. */
 export interface StateUpdate {
   readonly graph: string;
-  /** The namespace: `""`, or that of a subgraph. */
+  /** The namespace of the graph whose state is updated: `""` for the root graph, or the namespace of a subgraph. */
   readonly ns: string;
   /** At least one write. Several writes count as the writes of parallel tasks, and each of them has an `as_node`. */
   readonly writes: readonly StateWrite[];
   /**
-   * True if the update starts from the thread's latest checkpoint, not from one that the client named. Then the pending writes of finished
-   * tasks are applied too. Unfinished tasks and their interrupts are dropped in either case.
+   * True if the update starts from the thread's latest checkpoint, false if the client named the checkpoint. If true, the pending writes of
+   * finished tasks are applied too. Unfinished tasks and their interrupts are dropped in both cases.
    */
   readonly latest: boolean;
-  /** Metadata of the checkpoint, without source, step and parents. */
+  /** The metadata of the new checkpoint, without `source`, `step` and `parents`, which are added. */
   readonly metadata: JsonObject;
 }
 

@@ -49,8 +49,8 @@ export class TimeBudget {
   }
 
   /**
-   * Calls `begin` now, or in a later turn of the event loop if the time of this one is used up. `tenant`: the tenant of
-   * the request, if it is known.
+   * Calls `begin` now or, if the time of this turn of the event loop is used up, in a later turn. `tenant`: the tenant of the request, if
+   * it is known.
    */
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);

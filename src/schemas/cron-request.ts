@@ -59,12 +59,12 @@ export const cronSearchSchema = compileBodySchema(
     offset: Type.Optional(Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most })),
     sort_by: Type.Optional(Type.Enum([...cronOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
-    // Older clients select a field that has never existed; it is accepted.
+    // Older clients select a field that has never existed, so unknown names are accepted.
     select: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
   }),
 );
 
-/** Fields of a run request that a cron stores for its runs. */
+/** The fields of a run request that a cron stores for the runs that it starts. */
 const RUN = [
   "input",
   "config",

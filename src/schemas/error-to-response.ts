@@ -1,7 +1,7 @@
 import { type ErrorCode, type FieldError, ServiceError, invalidField } from "../model/errors.ts";
 import type { Headers } from "../ports/transport.ts";
 
-/** The HTTP status of each error code. No other file knows the statuses of failures. */
+/** The HTTP status of each error code. It is the only place where error codes are mapped to statuses. */
 const STATUS: Readonly<Record<ErrorCode, number>> = {
   "validation.failed": 422,
   "body.encoded": 415,
@@ -72,7 +72,7 @@ export interface FailureResponse {
   readonly body: string;
 }
 
-/** The details of a failure that a client may see. */
+/** The part of an error that a client may see. */
 export interface FailureDetails {
   readonly status: number;
   readonly body: {
@@ -115,7 +115,7 @@ const bounded = ({ at, message }: FieldError): FieldError => ({
   message: cut(message, MAX_TEXT_CHARACTERS),
 });
 
-/** The error for one or more invalid fields; the first is in the message. */
+/** The error for one or more invalid fields. Its message names the first one. */
 export function invalid(fields: readonly FieldError[]): ServiceError {
   const [first] = fields;
   const message = first === undefined ? "The request is not valid" : `${first.at} ${first.message}`;

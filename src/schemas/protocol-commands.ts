@@ -38,8 +38,8 @@ const SHOWN = {
 };
 
 /**
- * Executes a command and resolves with its result. `configurable`: members for the `configurable` of a run that it starts.
- * @throws ServiceError `unsupported` for an unknown command; otherwise as the service does
+ * Executes a command and resolves with its result. `configurable`: members to add to the `configurable` of a run that the command starts.
+ * @throws ServiceError `unsupported` for an unknown command; otherwise the errors of the service
  */
 export async function executeCommand(
   protocol: ThreadProtocol,
@@ -86,7 +86,7 @@ export async function executeCommand(
   }
 }
 
-/** The run request of a command. @throws ServiceError `validation.failed` */
+/** The run request that a command contains. @throws ServiceError `validation.failed` */
 function requestOf({ multitaskStrategy, ...params }: RawBody, origin?: RunOrigin): RunRequest {
   const multitask_strategy = params["multitask_strategy"] ?? multitaskStrategy ?? "enqueue";
   return parseRunRequest({ ...params, ...SHOWN, multitask_strategy }, origin);

@@ -40,7 +40,7 @@ export class QueryParams {
     return given.flatMap((text) => (text.startsWith("[") ? jsonList(name, text) : text));
   }
 
-  /** A parameter that holds a JSON object. */
+  /** Reads a parameter that contains a JSON object. */
   object(name: string): JsonObject | undefined {
     const text = this.text(name);
     if (text === undefined || text === "") return undefined;
@@ -95,7 +95,7 @@ function jsonList(name: string, text: string): readonly string[] {
   return list;
 }
 
-/** The JSON array of strings in a text; undefined for any other text. */
+/** Parses a text that is a JSON array of strings. Returns undefined for any other text. */
 function listIn(text: string): readonly string[] | undefined {
   if (!text.startsWith("[")) return undefined;
   try {

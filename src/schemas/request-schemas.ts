@@ -56,7 +56,7 @@ const command = Type.Object({
 const asNode = Type.String({ maxLength: 128 });
 /** The largest number of supersteps of a new thread, and of updates in one superstep. */
 const MAX_STEPS = 1000;
-/** Minutes, either as a plain number or in an object with a strategy. */
+/** A lifetime in minutes. It may be a plain number, or an object that also names what is deleted (`strategy`). */
 const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MAX_TTL_MINUTES });
 const ttl = Type.Union([
   minutes,
@@ -174,7 +174,7 @@ export const threadPruneSchema = compileBodySchema(
   }),
 );
 
-/** Statuses by which runs are listed and searched. */
+/** The statuses of runs that a list or a search can ask for. */
 export const RUN_FILTER_STATUSES = [
   "pending",
   "running",

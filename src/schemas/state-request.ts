@@ -88,7 +88,8 @@ const STATE_FIELDS: ReadonlySet<string> = new Set([
 const MAX_SELECTED_KEYS = 1000;
 
 /**
- * Converts `select`. Only the named fields are shown. If `select` names keys of the values, as `values.<key>`, only those keys are shown.
+ * Converts `select`, the list of fields to return. If it contains entries such as `values.<key>`, only these keys of the state's values are
+ * returned.
  */
 export function projectionOf(select: readonly string[]): StateProjection {
   if (select.length === 0) return {};

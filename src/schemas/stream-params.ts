@@ -55,7 +55,7 @@ export function threadModesOf(
   return { modes, runModes };
 }
 
-/** The query's filter `stream_mode`; undefined when absent. @throws ServiceError `validation.failed` */
+/** The parameter `stream_mode` of the query; undefined when absent. @throws ServiceError `validation.failed` */
 export function streamModesOf(query: QueryParams): readonly StreamMode[] | undefined {
   const names = query.list("stream_mode");
   return names.length === 0 ? undefined : names.map((name) => modeOf("stream_mode", name, streamModes));
@@ -76,7 +76,10 @@ const MAX_NAMESPACES = 100;
 /** The maximum length of a namespace, in characters. */
 const LONGEST_NAMESPACE = 2_000;
 
-/** The query's filter `namespace`, which may be repeated; undefined when absent. @throws ServiceError `validation.failed` */
+/**
+ * The namespaces in the parameter `namespace` of the query, which may be repeated; undefined when absent. @throws ServiceError
+ * `validation.failed`
+ */
 export function namespacesOf(query: QueryParams): readonly string[] | undefined {
   const names = query.all("namespace");
   if (names.length === 0) return undefined;

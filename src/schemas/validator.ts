@@ -18,7 +18,7 @@ export function compileBodySchema<const S extends TSchema>(
   return {
     schema,
     parse(body) {
-      // Compiled at the first use, to keep the start fast.
+      // Compiles the schema when it is first used, so that the server starts faster.
       compiled ??= Compile(schema as TSchema);
       if (compiled.Check(body)) return body as Static<S>;
       const fields = fieldErrors(compiled.Errors(boundedSample(body)));
@@ -57,8 +57,8 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
       else if (!messages.includes(message)) messages.push(message);
     }
   }
-  // Only errors of the innermost fields are reported. They say more than errors of the fields around them, such as an
-  // alternative that does not match.
+  // Reports only the errors of the innermost fields. These errors say more than the error of a field around them, such as an alternative
+  // that does not match.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
   return deepest.slice(0, MAX_REPORTED_FIELDS).map(([at, [first = "", ...others]]) => ({

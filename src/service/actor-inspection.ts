@@ -74,7 +74,7 @@ interface Deps {
 
 export function createActorInspection({ system, journal, engine }: Deps): ServerInspection {
   let own: readonly MachineInfo[] | undefined;
-  // Not cached: a graph may get another definition while the server runs.
+  // The result is not cached, because a graph may get another definition while the server runs.
   const graphs = (name: string): readonly MachineInfo[] => {
     const chart = engine.chart?.(name);
     return chart === undefined ? [] : [machineOf(`graph:${name}`, { ...chart })];

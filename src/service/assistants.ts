@@ -48,7 +48,7 @@ export interface VersionQuery {
  * missing.
  */
 export interface Assistants {
-  /** The id of the default assistant with this id or graph name; undefined when there is none. */
+  /** The id of the default assistant that has this id, or whose graph has this name; undefined when there is none. */
   defaultId(name: string): string | undefined;
   /** @throws ServiceError `assistant.not_found` */
   get(tenant: string, name: string, permits?: Permits): Eventually<AssistantRecord>;
@@ -200,7 +200,7 @@ export function createAssistants(deps: Deps): Assistants {
       ...(context !== undefined && { context: storableObject(context, "context") }),
       metadata: { ...before.metadata, ...storableObject(metadata, "metadata") },
     };
-    // A default assistant has no stored version before its first change.
+    // Stores the initial form as the first version, because a default assistant has no stored version before its first change.
     const first = newest === undefined ? [versionOf(before, before.created_at)] : [];
     return store(tenant, after, [...first, versionOf(after, now)]);
   }

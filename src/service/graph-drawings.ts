@@ -4,7 +4,7 @@ import type { Engine } from "../ports/engine.ts";
 import type { Assistants } from "./assistants.ts";
 
 export interface SubgraphQuery {
-  /** Path of node names to the wanted subgraph, `node|node`; undefined: all subgraphs. */
+  /** The path to one subgraph, as names of nodes with `|` between them; undefined: all subgraphs. */
   readonly ns?: string;
   /** Includes subgraphs of subgraphs. */
   readonly recurse: boolean;

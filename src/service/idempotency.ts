@@ -8,7 +8,7 @@ import { KeyedMutex } from "./keyed-mutex.ts";
 /** Milliseconds for which an idempotency key is valid. */
 export const IDEMPOTENCY_TTL = 86_400_000;
 
-/** An idempotency key: a client may send a request again under the same key when the response was lost. */
+/** An idempotency key. If a client has not received the response to a request, it may send the request again with the same key. */
 export interface IdempotencyKey {
   readonly key: string;
   /** The content of the request. A different request under the same key is refused. */

@@ -10,9 +10,9 @@ import { permittedThread, visibleThread } from "./threads.ts";
 export type CancelTarget = "pending" | "running" | "all";
 
 export interface CancelOptions {
-  /** Wait until the run has ended, not only until the cancellation is stored. */
+  /** True: waits until the run has ended. Otherwise the promise resolves when the cancellation is stored. */
   readonly wait?: boolean;
-  /** Stored with the run as `cancel_reason`. */
+  /** The reason for the cancellation. It is stored with the run as `cancel_reason`. */
   readonly reason?: string;
 }
 
@@ -24,7 +24,7 @@ export interface RunCancellation {
   cancel(key: ThreadKey, run: string, action: CancelAction, options?: CancelOptions): Promise<void>;
   /** Cancels the run because its client has disconnected. A connection that a server shutdown closed counts as disconnected too. */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
-  /** Cancels the unfinished runs of a thread, queued and delayed ones included. @throws ServiceError `thread.not_found` */
+  /** Cancels the unfinished runs of a thread, including queued and delayed runs. @throws ServiceError `thread.not_found` */
   cancelAll(
     key: ThreadKey,
     action: CancelAction,

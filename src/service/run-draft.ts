@@ -25,7 +25,10 @@ export interface RunRequest {
   readonly metadata?: JsonObject;
   readonly config?: JsonObject;
   readonly context?: JsonObject;
-  /** The checkpoint to start from instead of the latest. `checkpoint` wins over `checkpoint_id`, which wins over the one in `config`. */
+  /**
+   * The checkpoint from which the run starts; by default the latest. `checkpoint` takes precedence over `checkpoint_id`, and both over the
+   * checkpoint in `config`.
+   */
   readonly checkpoint?: {
     readonly checkpoint_id?: string | null;
     /** A subgraph's namespace. `checkpoint_map` names the checkpoints of the graphs above; without it, they are looked up. */
@@ -65,7 +68,7 @@ export interface RunRequest {
   readonly origin?: RunOrigin | undefined;
 }
 
-/** Adds members to the `configurable` of a request's runs. They win over members of the request with the same names. */
+/** Adds members to the `configurable` of a request. They replace members of the request with the same names. */
 export function withConfigurable<T extends Pick<RunRequest, "config">>(
   request: T,
   members: JsonObject | undefined,
@@ -88,8 +91,8 @@ export interface RunStarter {
 }
 
 /**
- * Puts the user into a draft's `configurable`, where graphs look for it. If `user` is null, the run has no user, and a
- * user that the client has set there is removed.
+ * Puts the user into the `configurable` of a run, where graphs look for the user. If `user` is null, the run has no user, and a user that
+ * the client has put there is removed.
  */
 export function withRunUser(draft: RunDraft, user: JsonObject | null): RunDraft {
   const { config } = draft.kwargs;

@@ -100,7 +100,7 @@ const withEvent = (draft: RunDraft, { timer }: MachineEventOrigin): RunDraft => 
 });
 
 export interface StartOptions {
-  /** If a request with this key has already started a run, that run is returned, and no further run is started. */
+  /** An idempotency key. If a request with this key has already started a run, that run is returned, and no second run is started. */
   readonly again?: IdempotencyKey | undefined;
   readonly by?: RunStarter | undefined;
   /** Set for a run that processes an event of a machine. */
@@ -134,10 +134,11 @@ export interface Runs extends RunCancellation {
     requests: readonly RunRequest[],
     by?: readonly RunStarter[],
   ): Promise<readonly RunRecord[]>;
-  /** A run without a thread is not found once it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
+  /** Finds a run. A run without a thread is no longer found when it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
   find(key: ThreadKey, run: string): Promise<RunRecord>;
   /**
-   * Like {@link find}, for reading a run's events: an ended run without a thread stays readable for a while. Throws as {@link find} does.
+   * Finds a run whose events are to be read. Unlike {@link find}, it finds a run without a thread for a while after its end. Throws as
+   * {@link find} does.
    */
   findForReading(key: ThreadKey, run: string): Promise<RunRecord>;
   /** Calls `read`, which finds a run and begins to read it. A run without a thread stays readable during that time, even if it ends. */
@@ -173,7 +174,7 @@ interface Deps {
   readonly webhooks: Webhooks;
   /** The lifetime of threads that runs create; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
-  /** Whether the server sets the user in `configurable`, so that graphs may trust it. Default: false. */
+  /** True if the server sets the user in the `configurable` of runs, so that graphs can trust it. Default: false. */
   readonly hasUsers?: boolean;
 }
 

@@ -43,7 +43,7 @@ export interface ServiceDeps {
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
-  /** Whether runs may belong to users, see {@link createRuns}. */
+  /** True if runs may belong to users, see {@link createRuns}. */
   readonly hasUsers?: boolean;
 }
 

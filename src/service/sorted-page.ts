@@ -19,7 +19,10 @@ export class SortedPages<T> {
     this.#most = most;
   }
 
-  /** The entries after the first `offset`. `wanted`: how many will be read at most; only a hint. */
+  /**
+   * The entries after the first `offset` ones. `wanted`: the largest number of entries that will be read, as a hint for the size of the
+   * first scan.
+   */
   async *from(offset: number, wanted = Number.POSITIVE_INFINITY): AsyncGenerator<T> {
     let size = Math.min(this.#most, offset + wanted);
     let skip = offset;
@@ -32,7 +35,7 @@ export class SortedPages<T> {
         if (last === undefined || this.#compare(entry, last) > 0) first.add(entry);
       }
       if (scans === 0) this.total = count;
-      // No entry is requested, or the offset is past the last entry.
+      // There is nothing to return: no entry is requested, or the offset is past the last entry.
       if (offset >= this.total || wanted === 0) return;
       const { entries, isAll } = first.end();
       const from = Math.min(skip, entries.length);

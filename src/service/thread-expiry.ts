@@ -97,7 +97,7 @@ export class ThreadExpiry {
       await threads.expire(key);
       return true;
     } catch (cause) {
-      // The thread was deleted by a client meanwhile.
+      // A client has deleted the thread since the search found it.
       if (cause instanceof ServiceError && cause.code === "thread.not_found") return true;
       if (!this.#stopped && journal.whenWritable() === undefined) {
         logger.warn("an expired thread could not be deleted; retrying later", {

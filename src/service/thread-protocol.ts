@@ -35,7 +35,7 @@ export interface FollowStart {
   readonly after: readonly number[];
 }
 
-/** Operations of the thread-centric protocol (version 2) beyond those of runs and threads. */
+/** The operations of the thread-centric protocol (version 2) that the operations on runs and threads do not cover. */
 export interface ThreadProtocol {
   /**
    * Starts a run, creating the thread if needed. If the thread waits for an answer, the input is that answer. Throws as {@link Runs.start}
@@ -63,8 +63,8 @@ export interface ThreadProtocol {
   /** The number of the thread's latest event; 0 if it has none. */
   lastEventNumber(key: ThreadKey): Promise<number>;
   /**
-   * Reads the complete events of the thread's runs, including future ones. The key's permission is checked when each run begins. The thread
-   * need not exist yet. The reader MUST be closed.
+   * Reads the events of all runs of a thread, including future runs, each run from its first event. The permission to read the thread is
+   * checked when each run begins. The thread need not exist yet. The reader MUST be closed.
    * @throws ServiceError `thread.not_found` for a temporary thread
    */
   follow(key: ThreadKey, start: FollowStart): Promise<ThreadReader>;
@@ -166,7 +166,7 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
       else if (isNew) {
         const last = await journal.runs(key, { limit: REPLAYED_RUNS, offset: 0 });
         const begun = last.filter(({ started_at }) => started_at !== null).map(({ seq_base }) => seq_base);
-        // A run's first number is excluded: it may be the number of the previous run's end.
+        // The number at which a run starts is itself excluded, because it may belong to the end of the previous run.
         from.push(begun.length === 0 ? 0 : Math.min(...begun));
       }
       return hub.followWhole(key, Math.min(...from));

@@ -96,7 +96,7 @@ function selected(
   if (names.length === 0) return filter;
   const keep = async (thread: ThreadRecord): Promise<boolean> => {
     if (thread.checkpoint === null) return false;
-    // A thread that is being changed at this moment counts as no match.
+    // If the state cannot be read because the thread is being changed at this moment, the thread counts as no match.
     const state = await reading.values(tenant, thread, names).catch(() => null);
     return state !== null && contains(state, values);
   };

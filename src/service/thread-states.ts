@@ -161,7 +161,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     let isFirst = own !== null && request.ns === "" && request.before === undefined;
     for await (const found of checkpoints(key, request)) {
       if (isFirst && own !== null && found.checkpoint.id !== own) {
-        // If `seq` differs, the thread has changed since its record was read.
+        // Uses the current checkpoint only if the thread has not changed since its record was read (`seq` changes with every write).
         if ((await visibleThread(journal, key)).seq === seq) moved = await requireCheckpoint(key, "", own);
         if (
           moved &&

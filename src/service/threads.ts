@@ -34,7 +34,7 @@ export interface NewThread {
   readonly metadata?: JsonObject;
   /** When the id is taken: `raise` (default) throws `thread.exists`, `do_nothing` returns the existing thread. */
   readonly if_exists?: "raise" | "do_nothing";
-  /** Writes that make the initial state, superstep by superstep; the metadata's `graph_id` names the graph. */
+  /** Writes that make the initial state of the thread, superstep by superstep. `graph_id` in the metadata names the graph. */
   readonly supersteps?: readonly SuperstepRequest[];
   /** How long the thread is kept. Default: the server's configuration. */
   readonly ttl?: ThreadLifetime;
@@ -66,8 +66,8 @@ export interface Threads {
   /** Cancels the runs of the thread and deletes it. Throws as {@link update} does. */
   remove(key: ThreadKey): Promise<void>;
   /**
-   * Removes all threads whose last run was of this assistant, according to their metadata, as far as `permission` allows. Throws as
-   * {@link update} does.
+   * Deletes all threads whose last run used this assistant, according to the threads' metadata. Threads that `permission` does not allow
+   * are left out. Throws as {@link update} does.
    */
   removeOf(tenant: string, assistant: string, permission?: Permission): Promise<void>;
   /**
@@ -246,13 +246,13 @@ export function createThreads(deps: Deps): Threads {
   };
 }
 
-/** Ignores that a thread does not exist. */
+/** Ignores the error that a thread does not exist. */
 function ifThere(cause: unknown): undefined {
   if (cause instanceof ServiceError && cause.code === "thread.not_found") return undefined;
   throw cause;
 }
 
-/** A thread's record, for showing it. @throws ServiceError `thread.not_found`, also for a temporary thread */
+/** Reads the record of a thread that may be shown to the client. @throws ServiceError `thread.not_found`, also for a temporary thread */
 export function visibleThread(journal: Journal, key: ThreadKey): Eventually<ThreadRecord> {
   return andThen(journal.thread(key), (record) => {
     if (record !== undefined && record.temporary === null && isPermitted(key, record)) return record;
@@ -260,7 +260,7 @@ export function visibleThread(journal: Journal, key: ThreadKey): Eventually<Thre
   });
 }
 
-/** A thread's record, including that of a temporary thread; undefined if there is none that the request may reach. */
+/** Reads the record of a thread, which may be a temporary thread; undefined if it does not exist or the request may not reach it. */
 export function permittedThread(journal: Journal, key: ThreadKey): Eventually<ThreadRecord | undefined> {
   return andThen(journal.thread(key), (record) =>
     record !== undefined && isPermitted(key, record) ? record : undefined,

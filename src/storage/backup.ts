@@ -29,8 +29,8 @@ export async function copyDatabase(
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
   }
   await makeEmpty(to);
-  // The links are made beside the database, because hard links cannot cross file systems. If that folder is not
-  // writable, they are made in the target. The target may be on another file system; then each table is copied twice.
+  // Makes the links beside the database, because hard links cannot cross file systems. If that folder is not writable, the links are made
+  // in the target folder. If the target folder is on another file system, each table is copied twice.
   const staging = await mkdtemp(join(workspace, "backup-")).catch(() => mkdtemp(join(to, "backup-")));
   try {
     for (let tries = 1; !(await stage(from, staging)); tries++) {

@@ -15,16 +15,16 @@ import { directoryError } from "./make-directory.ts";
 import { ServiceError } from "../model/errors.ts";
 
 /**
- * The directories that this process has open. This state has to be global, because the lock of the operating system belongs to the whole process:
- * if one process opens the same LevelDB a second time, the lock is silently dropped. Worker threads have their own set, but are stopped by the
- * lock file.
+ * The directories that this process has open. The list has to be global, because the lock of the operating system belongs to the whole
+ * process: if the process opened the same LevelDB database a second time, that lock would be dropped silently. Each worker thread has a
+ * list of its own, but the lock file prevents a second opening there.
  */
 const heldPaths = new Set<string>();
 
 /** The process that holds a lock. A process id alone does not identify it, because ids are reused. */
 interface Holder {
   readonly pid: number;
-  /** When the process started, in ticks since the boot; empty if the system does not say. */
+  /** The start time of the process, in ticks since the boot of the machine; empty if the operating system does not tell. */
   readonly start: string;
   readonly boot: string;
   /** The process id namespace of the process. Each container has its own namespace, in which its process ids are valid. */
@@ -43,9 +43,10 @@ export interface DirectoryLock {
 }
 
 /**
- * Locks an existing directory for this process, and for one caller in it. The lock of a dead process is taken over.
- * @throws ServiceError `storage.locked`, naming the directory and the process that has it; `storage.unavailable` when the directory cannot
- *   be written to
+ * Locks an existing directory for this process, and for one caller in this process. If the process that holds the lock is dead, its lock is
+ * replaced.
+ * @throws ServiceError `storage.locked`, naming the directory and the process that holds the lock; `storage.unavailable` when the directory
+ *   is not writable
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const path = realpathSync(directory);

@@ -25,8 +25,8 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 const SEGMENTS = 256;
 
 /**
- * Reads the state at a checkpoint: in one turn of the event loop if it is small, else in pieces that yield to other
- * work. `shared`: a cache of large values that other reads have decoded.
+ * Reads the state at a checkpoint. A small state is read in one turn of the event loop, a large one in pieces that yield to other work.
+ * `shared`: a cache of large values that other reads have decoded.
  */
 export function readValues(
   source: ValueSource,

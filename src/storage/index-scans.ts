@@ -49,7 +49,10 @@ export interface ScanQuery {
   readonly isPartial: boolean;
 }
 
-/** The most metadata members of a filter whose index is scanned; further ones are checked in the record. */
+/**
+ * The largest number of metadata members of a filter for which the index is used. Further members are checked in the record of each
+ * candidate.
+ */
 const MAX_SCANNED_MEMBERS = 3;
 
 const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies ThreadStatus[];
@@ -138,8 +141,8 @@ export class IndexScans {
       case "status":
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
-        // There is no index by this time, which is between the creation of the thread and its last change. So the index
-        // by creation, or by last change, is scanned: its times limit which threads can still come first.
+        // There is no index by the last change of the state. That time is between the creation of the thread and its last change. So the
+        // index by creation, or by last change, is scanned, and its times limit which threads can still come first.
         return {
           ordered: false,
           bounded: true,

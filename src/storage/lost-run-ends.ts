@@ -113,7 +113,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
   }
 }
 
-/** Kinds of appends that may end runs. */
+/** The kinds of appends (names in journal entries) that may end runs. */
 const ENDS: ReadonlySet<string> = new Set(["settled", "withdrawn", "mended"]);
 
 function unknown({ run_id }: RunRecord): PlainError {

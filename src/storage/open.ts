@@ -51,7 +51,10 @@ export type StorageOptions =
   | {
       readonly kind: "level";
       readonly directory: string;
-      /** True: all tables are verified before the storage is open. Otherwise, tables that were verified before are verified again after the start. */
+      /**
+       * True: the checksums of all tables are verified before the storage is open. False: tables that were verified before are verified
+       * again only after the start.
+       */
       readonly isVerified?: boolean;
     }
   | {

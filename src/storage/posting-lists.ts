@@ -65,7 +65,10 @@ export class PostingLists {
     return andThen(this.#kv.get(sortKey(prefix, at, thread)), (found) => found !== undefined);
   }
 
-  /** True if there is a key under this prefix. Saves lookups: the list of threads with too many members is nearly always empty. */
+  /**
+   * True if there is a key under this prefix. The check saves lookups, because the list of threads with too many members is nearly always
+   * empty.
+   */
   #isInhabited(prefix: string): Promise<boolean> {
     const known = this.#inhabited.get(prefix) ?? this.#hasKey(prefix);
     this.#inhabited.set(prefix, known);

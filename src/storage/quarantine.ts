@@ -112,8 +112,8 @@ export function threadOf(key: string): ThreadKey | undefined {
 }
 
 /**
- * Hides quarantined data from readers: reading it throws `journal.damaged`, and lists omit it. An empty quarantine costs only the check of
- * a flag.
+ * Hides quarantined data from readers: reading a quarantined key throws `journal.damaged`, and lists omit it. If nothing is quarantined,
+ * the only cost is the check of a flag.
  */
 export class QuarantiningKeyValueStore implements KeyValueStore {
   readonly unguarded: KeyValueStore;

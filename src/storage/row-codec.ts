@@ -1,6 +1,6 @@
 /** Converts records to their stored form, a row: the values in a fixed order, without names. */
 export interface RowCodec<T> {
-  /** The row of a record. `value` is stored instead of the record's own member `name`. */
+  /** Converts a record to a row. If `name` is given, `value` is stored instead of this member of the record. */
   row<K extends keyof T & string>(record: Omit<T, K>, name?: K, value?: T[K]): unknown[];
   record(row: unknown): T;
 }

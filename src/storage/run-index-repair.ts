@@ -15,7 +15,7 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
   if ((await (kv.unguarded ?? kv).get(RUN_INDEX_COMPLETE_KEY))?.equals(RUN_INDEX_MARK)) return;
   let ops: WriteOperation[] = [];
   let done = 0;
-  // Reads the threads of all tenants. The server's own keys begin with `!`; `"` is the next character.
+  // Begins with the first key of the first tenant. The server's own keys begin with `!`, and `"` is the next character.
   for (let at = '"'; ;) {
     const key = await nextThread(kv, at);
     if (key === null) break;

@@ -9,7 +9,7 @@ import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { type Get, readRun, readStoredRun, type StoredRun } from "./records.ts";
 
-/** Reads the runs of one thread in the order of their admission. They also start in this order, except delayed runs. */
+/** Reads the runs of one thread in the order in which they were admitted. Runs also start in this order, except delayed runs. */
 export class ThreadRunsReader {
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
@@ -84,7 +84,7 @@ export class ThreadRunsReader {
     const late = await this.#late(seq, limit);
     if (late.length === 0) return inOrder.slice(0, limit);
     const both = [...inOrder, ...late].sort((one, other) => one.seq_base - other.seq_base);
-    // Both lists begin with their last run at or below `seq`. Only the later of the two is needed.
+    // Both lists begin with the last run at or below `seq` in that list. Only the later one of these two runs is needed.
     const from = both.findLastIndex(({ seq_base }) => seq_base <= seq);
     return both.slice(Math.max(0, from)).slice(0, limit);
   }
@@ -148,7 +148,7 @@ export class ThreadRunsReader {
   }
 }
 
-/** True if the run has started in the order of admission. Delayed runs start out of this order. */
+/** True if the run has started and is not a delayed run. Delayed runs start later than runs that were admitted after them. */
 function hasBegunInOrder({ seq_base, due }: StoredRun | RunRecord): boolean {
   return seq_base > 0 && due === null;
 }

@@ -49,7 +49,7 @@ export class AttemptEventWriter implements Sink {
   /** False after `close`. Chunks in flight are still tracked until they are stored. */
   #open = true;
   #next: number;
-  /** The chunk that is being filled. */
+  /** The id of the first event in the chunk that is being filled. */
   #first: number;
   #facts: Fact[] = [];
   #states: Map<number, LiveState> | undefined;
@@ -137,7 +137,7 @@ export class AttemptEventWriter implements Sink {
     if (this.#alive) this.#log.break();
   }
 
-  /** Stops the writer: a newer attempt has started, or the log has ended. */
+  /** Stops the writer, because a newer attempt has started or the log has ended. */
   kill(): void {
     this.#alive = false;
     this.#open = false;

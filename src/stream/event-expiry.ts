@@ -49,7 +49,7 @@ export class EventExpiry {
     this.#after(Math.min(this.#between, 60_000), null);
   }
 
-  /** Stops, and resolves when the current batch is done. */
+  /** Stops the expiry. Resolves when the batch in progress is done. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();

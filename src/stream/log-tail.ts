@@ -11,7 +11,7 @@ export interface LiveState {
 
 /** Output that was rendered for one reader and is reused for other readers. */
 export interface SharedOutput<Rendered extends { readonly size: number }> {
-  /** The output contains the events with higher ids than this. */
+  /** The output contains only events with ids above this one. */
   readonly after: number;
   output: Eventually<Rendered>;
 }
@@ -25,7 +25,10 @@ export class TailChunk {
   /** The states to which the facts refer, by the index of the fact in the chunk. */
   readonly states: ReadonlyMap<number, LiveState> | undefined;
   stored = false;
-  /** Rendered output, by the view's key: the output of the whole chunk, or, if it is large, the part that was rendered last. */
+  /**
+   * Rendered output of the chunk, by the key of the view that rendered it. It is the output of the whole chunk or, if that is large, of the
+   * part that was rendered last.
+   */
   rendered: Map<string, SharedOutput<{ readonly size: number }>> | undefined;
 
   constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
@@ -48,7 +51,7 @@ export function statesInChunk({ facts }: EventChunk): ReadonlyMap<number, LiveSt
 }
 
 export interface TailLimits {
-  /** The most bytes in memory, by estimate. */
+  /** The most bytes that the chunks in memory may take. The bytes are estimated. */
   readonly weight: number;
   readonly facts: number;
 }

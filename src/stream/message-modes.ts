@@ -43,7 +43,7 @@ export const tokenTuple: EventRenderer<"token"> = {
   },
 };
 
-/** A piece of a message, in the form of a whole message. */
+/** A piece of a message, shown with all members of a message. */
 export function pieceOf({ fact }: MessageHead, chunk: JsonObject): JsonObject {
   const own = { id: fact.id, type: "ai", example: false, name: fact.name };
   return { content: "", ...blankMessage, ...chunk, ...own };
@@ -116,7 +116,7 @@ function beforeInput(
   const stateAt = (at: string | null): Eventually<JsonObject | undefined> =>
     at === null ? {} : andThen(context.state("", at), (state) => state ?? undefined);
   return andThen(context.checkpoint("", id), (head) => {
-    // If another run made the checkpoint, this run only starts from it, and the input is not this run's.
+    // Another run made the checkpoint, so the input before it is not the input of this run.
     if (head === null || head.run_id !== context.data.run.run_id) return undefined;
     const { parent, source } = head;
     if (source === "input") return stateAt(parent);

@@ -51,7 +51,7 @@ export type ModeTable = {
 };
 
 /**
- * True if facts of this namespace are shown. Facts of the root graph always are; facts of subgraphs only if the reader
+ * True if facts of this namespace are shown. Facts of the root graph are always shown. Facts of subgraphs are shown only if the reader has
  * requested subgraphs.
  */
 export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;

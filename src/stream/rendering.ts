@@ -52,7 +52,7 @@ export interface ChunkSlice {
   readonly ended?: { readonly record: RunRecord | undefined };
 }
 
-/** Which events a reader wants, and in which format. Two views with the same key give the same output. */
+/** What a reader wants: which events, in which format. Two views with the same key give the same output. */
 export interface StreamView<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
@@ -61,7 +61,7 @@ export interface StreamView<Out> {
   readonly only: ReadonlySet<string> | null;
   /** True if the view shows messages as received so far, so that all earlier pieces of a message are needed to render the next piece. */
   readonly accumulates: boolean;
-  /** True if the view has modes whose facts refer to checkpoints repeatedly ({@link REMEMBERS}). Then checkpoints are cached. */
+  /** True if the view has modes in which many facts refer to the same checkpoints ({@link REMEMBERS}). Then checkpoints are cached. */
   readonly remembers: boolean;
   readonly format: OutputFormat<Out>;
   /** Rendering stops within a slice when its output has this many characters. */

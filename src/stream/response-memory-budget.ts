@@ -41,8 +41,8 @@ interface TenantUsage {
 }
 
 /**
- * A budget for the memory of responses that are being written: lists, large values and events. Clients of a tenant that request large data and
- * read it slowly wait for each other. Usually they do not wait for clients of other tenants.
+ * A budget for the memory of responses that are being sent: lists, large values and events. If clients of one tenant request large data and
+ * read it slowly, the tenant's responses wait for each other. Responses of other tenants usually do not have to wait for them.
  */
 export class ResponseMemoryBudget {
   readonly #scheduler: Scheduler;

@@ -27,8 +27,8 @@ interface Deps {
 const RUNS_PER_READ = 8;
 
 /**
- * Reads the runs of one thread one after the other, in the order in which they began: first the stored runs, then each new one. It waits for new
- * runs, and returns `end` only when it is closed.
+ * Reads the runs of one thread one after the other, in the order in which they began. After the stored runs it waits for new ones. It
+ * returns `end` only when it was closed.
  */
 export class ThreadReader implements Reader, RunListener {
   readonly #deps: Deps;

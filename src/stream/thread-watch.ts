@@ -2,7 +2,7 @@ import type { RunRecord } from "../model/run.ts";
 
 /** A listener for new runs of a thread. */
 export interface RunListener {
-  /** Called when a run has begun, and when the watch has ended or was broken. */
+  /** Called when a run has begun, and when the watch has ended. */
   runsChanged(): void;
 }
 

@@ -61,7 +61,7 @@ export class NodeExchange extends Exchange {
   readonly #isDraining: () => boolean;
   #stream: NodeStream | undefined;
 
-  /** `onBody` is called for a body that has not arrived yet. */
+  /** Makes an exchange. `onBody` is called if the request has a body that has not arrived yet. */
   constructor(
     head: NodeHead,
     raw: IncomingMessage,
@@ -79,7 +79,7 @@ export class NodeExchange extends Exchange {
     this.#response = response;
     this.#isDraining = isDraining;
     response.on("close", () => this.#closed());
-    // Ignores write errors: they mean that the client has disconnected, and an abort event follows.
+    // Ignores write errors, because they only mean that the client has disconnected; an abort event follows.
     response.on("error", () => undefined);
     if (!framing.hasBody) return;
     if (isRead) {

@@ -145,7 +145,7 @@ const upgradeRefusal = (request: HttpRequest): Refusal | undefined =>
     ? undefined
     : malformedRequest("only a WebSocket can be upgraded to");
 
-/** Answers on a connection that has no response object, and closes it. */
+/** Sends a response on a connection that has no response object, and closes the connection. */
 export function refuseRaw(duplex: Duplex, status: number, headers: Headers, body: string): void {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;
   for (const name in headers) head += `${name}: ${headers[name] as string}\r\n`;

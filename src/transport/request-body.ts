@@ -57,7 +57,7 @@ export class RequestBody implements IncomingBody {
     return this.#size;
   }
 
-  /** Adds a piece. `isLent`: the piece is only valid during this call. */
+  /** Adds a piece. `isLent`: true if the piece is only valid during this call, so that it has to be copied. */
   push(piece: Uint8Array, isLent = false): void {
     this.#size += piece.length;
     if (this.#isDropped || piece.length === 0) return;

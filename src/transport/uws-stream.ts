@@ -19,7 +19,7 @@ export class UwsStream implements ByteStream {
   over = false;
   readonly #raw: RawResponse;
   #onDrain: () => void = nothing;
-  /** Whether backpressure was reported and has not ended yet. */
+  /** True from the time when backpressure was reported until the client has caught up. */
   #blocked = false;
   /** True when the kernel has room, but uWebSockets.js may still have buffered data. */
   #unsure = false;

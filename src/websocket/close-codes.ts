@@ -14,7 +14,7 @@ export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFra
   cut: [1012, "The stream was interrupted; connect again with last_event_id"],
   stalled: [1013, "Events were not taken for too long; connect again with last_event_id"],
   failed: [1011, "The events could not be read"],
-  // A new HTTP request for a deleted thread or run gets the status 404.
+  // The code 4404 corresponds to the status 404 that a new HTTP request for the deleted thread or run gets.
   thread_deleted: [4404, threadDeleted().message],
   run_deleted: [4404, runDeleted().message],
 };

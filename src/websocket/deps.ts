@@ -52,7 +52,7 @@ export interface UpgradeDeps {
   readonly access: AccessControl;
   /** Selects the headers of a handshake that are passed to the runs that the socket starts. */
   readonly configurableHeaders: HeaderSelector;
-  /** Counts open sockets, except those of `inspect`. */
+  /** Counts the open sockets, except those of the inspector. */
   readonly sockets: OpenSocketCounter;
   /** Serves a socket of the inspector, which shows the actors in memory. */
   readonly inspect: (socket: Socket, client: SocketClient, query: string) => void;

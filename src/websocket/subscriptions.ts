@@ -101,7 +101,7 @@ export class SubscriptionFeed {
     const waiting = [...this.#waiting];
     // The other subscriptions continue after the last event that they have received.
     const others = [...this.#subscriptions.values()];
-    // All subscriptions were removed: there is nothing to start.
+    // All subscriptions were removed in the meantime, so there is nothing to start.
     if (waiting.length === 0 && others.length === 0) return;
     const from = waiting.map(([, { since }]) => since).filter((since) => since !== undefined);
     if (others.length > 0) from.push(this.#seen);

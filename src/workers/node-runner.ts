@@ -13,7 +13,9 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 const MAX_QUEUED = 64;
 
 export interface NodeRunnerDeps {
-  /** Posts messages to the server. @throws DOMException `DataCloneError`; then none of them has been posted */
+  /**
+   * Posts messages to the server's thread. @throws DOMException `DataCloneError` if one of them cannot be cloned; then none has been posted
+   */
   post(messages: readonly FromWorker[]): void;
   readonly scheduler: Scheduler;
 }

@@ -34,7 +34,10 @@ interface Fired extends Pick<CronRecord, "last_run"> {
 const SLOTS_PER_READ = 16;
 /** Milliseconds before a retry. */
 const RETRY_PAUSE_MS = 1_000;
-/** The longest delay of the timer, in milliseconds. The wall clock may be set during the delay, so it is read again after it. */
+/**
+ * The longest delay of the timer, in milliseconds. The wall clock may be changed during a delay, so it has to be read again from time to
+ * time.
+ */
 const MAX_WAIT_MS = 30_000;
 
 /** Permanent errors: a cron whose run fails to start with one of them is deleted. */
@@ -72,7 +75,7 @@ export class CronWorker {
     this.#schedule();
   }
 
-  /** Fires no more crons, and resolves when the work in progress is done. */
+  /** Stops firing crons. Resolves when the work in progress is done. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.();
@@ -140,7 +143,8 @@ export class CronWorker {
       });
       return true;
     } catch (cause) {
-      // A failed storage is logged once, not for each cron.
+      // During an outage of the storage, the error is logged only at the level `debug`, because it affects every cron and is logged
+      // elsewhere.
       const isOutage = this.#deps.journal.whenWritable() !== undefined;
       const line = { cron: at.cron, error: String(cause) };
       logger[isOutage ? "debug" : "warn"]("a cron could not be fired; retrying", line);
@@ -160,7 +164,7 @@ export class CronWorker {
     } catch (cause) {
       if (!(cause instanceof ServiceError) || PASSING.has(cause.code)) throw cause;
       const { code, message } = cause;
-      // The slot's run was started earlier, and has ended and been deleted since.
+      // The run of this slot was started before. It has since ended and been deleted, so there is nothing to do.
       if (code === "request.gone") return { isOver: false };
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
       // Does not delete the cron only because its user may not reach the thread or the assistant. The error is the same as for a missing

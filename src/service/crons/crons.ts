@@ -16,7 +16,7 @@ import type { Webhooks } from "../webhooks/webhooks.ts";
 import { checkCronRun } from "./cron-run-request.ts";
 import { firstSlot, nextSlot } from "./cron-schedule.ts";
 
-/** When a cron fires, and with which run; in an update every field is optional. */
+/** The settings of a cron: when it fires, and which run it starts. In an update every field is optional. */
 export interface CronSettings {
   readonly schedule?: string;
   /** An IANA name; null: UTC. */
@@ -66,8 +66,8 @@ export interface CronOwner {
 }
 
 /**
- * Crons. `permits` decides, by the metadata of a cron, whether the request may reach it. A cron that the request may
- * not reach counts as missing.
+ * The crons of all tenants. `permits` decides, by the metadata of a cron, whether the request may reach it. A cron that the request may not
+ * reach counts as missing.
  */
 export interface Crons {
   /** @throws ServiceError `validation.failed`, `assistant.not_found` */
@@ -278,7 +278,7 @@ export function createCrons(parts: Deps): Crons {
   };
 }
 
-/** The cron after an update. Its next slot is recomputed, from now. */
+/** Applies an update to a cron. Its next slot (the time at which it fires next) is computed again, from now on. */
 function merged(before: CronRecord, settings: CronSettings, now: number): CronRecord {
   const { run, metadata, on_run_completed, ...times } = settings;
   const cron = { ...before, ...times, updated_at: now };
@@ -299,7 +299,7 @@ const stored = (run: JsonObject): JsonObject =>
 const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;
 
-/** The cron after a slot was handled: its next slot is the first one in the future. */
+/** The cron after it has fired at `slot`. Its next slot is the first one in the future. */
 export function advancedCron(cron: CronRecord, slot: number, now: number): CronRecord {
   return { ...cron, next: within(nextSlot(cron, Math.max(slot, now)), cron.end_time) };
 }

@@ -1,7 +1,7 @@
 /** Milliseconds: the first delay. */
 const FIRST_DELAY_MS = 10_000;
 const FACTOR = 3;
-/** Milliseconds: the longest delay, also when a receiver asks for more. */
+/** Milliseconds: the longest delay, even if the receiver asks for a longer one. */
 const MAX_DELAY_MS = 6 * 3_600_000;
 /** Random spread of each delay (a fraction), so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;

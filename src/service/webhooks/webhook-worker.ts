@@ -38,7 +38,7 @@ export class WebhookWorker {
   readonly #time: SteadyTime;
   readonly #queues = new Map<string, TargetQueue>();
   readonly #deadLetters: DeadLetterPurger;
-  /** Queues that may have something to attempt, served in turn. */
+  /** The queues that may have due deliveries and wait for a slot. They are served in turn. */
   #waiting: TargetQueue[] = [];
   readonly #tries = new Map<AbortController, TargetQueue>();
   #self: URL | undefined;
@@ -53,7 +53,10 @@ export class WebhookWorker {
     this.#deadLetters = new DeadLetterPurger(deps);
   }
 
-  /** Starts with the stored deliveries, then takes new ones as they come. `self`: this server's own URL, for webhooks that are paths. */
+  /**
+   * Starts with the deliveries that are stored, and then takes each new delivery when it has been stored. `self`: the URL of this server,
+   * for webhooks that are paths.
+   */
   async start(self: URL): Promise<void> {
     const { outbox, logger, scheduler } = this.#deps;
     this.#self = self;
@@ -92,7 +95,7 @@ export class WebhookWorker {
     return queue;
   }
 
-  /** Puts a queue into the line for slots, because it may have due deliveries. */
+  /** Adds a queue to the queues that wait for a slot, because it may have due deliveries. */
   #enqueue(queue: TargetQueue): void {
     if (this.#stopping) return;
     queue.wake();
@@ -197,7 +200,8 @@ export class WebhookWorker {
       await this.#deliver(queue, seen, controller.signal);
     } catch (error) {
       pause = true;
-      // A failed storage is logged once, not for each delivery.
+      // During an outage of the storage, the error is logged only at the level `debug`, because it affects every delivery and is logged
+      // elsewhere.
       const isOutage = this.#deps.journal.whenWritable() !== undefined;
       logger[isOutage ? "debug" : "warn"](
         "the result of a webhook delivery could not be stored; it is repeated",
@@ -226,7 +230,7 @@ export class WebhookWorker {
       content === undefined || this.#self === undefined
         ? { kind: "never", status: null, error: "What it tells is missing or damaged", asked: 0 }
         : await sendWebhook(this.#deps, entry, content, this.#self, signal);
-    // The shutdown aborted the attempt, which is not a failure of the receiver.
+    // The server aborted the attempt because it stops. That is not a failure of the receiver, so nothing is recorded.
     if (signal.reason === STOP && outcome.kind === "again") return;
     queue.failing = outcome.kind === "again" && outcome.status === null;
     await outbox.change(seen, (now) => this.#after(now, delivery, outcome, queue), { durable: false });
