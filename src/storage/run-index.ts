@@ -26,7 +26,7 @@ type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata
  */
 const MAX_CRON_ID = 64;
 
-/** The id of the cron that a run's metadata name; undefined if they name none. */
+/** The id of the cron that the metadata of a run contains; undefined if they contain none. */
 export function cronIdFromMetadata(metadata: JsonObject | undefined): string | undefined {
   const cron = metadata?.["cron_id"];
   return typeof cron === "string" && cron !== "" && cron.length <= MAX_CRON_ID ? cron : undefined;

@@ -235,7 +235,7 @@ class StreamHub implements Hub, LogOwner {
     this.#closed = true;
     for (const watch of this.#watches.values()) watch.break();
     this.#watches.clear();
-    // Some logs call `changed` when they break, and are removed from the map by it. `#drop` removes the others.
+    // Some logs call `changed` in `break`, which removes them from the map. `#drop` removes the others.
     for (const log of this.#logs.values()) {
       log.break();
       this.#drop(log);

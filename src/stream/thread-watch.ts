@@ -24,7 +24,7 @@ export class ThreadWatch {
     this.#onEmpty = onEmpty;
   }
 
-  /** The run that began last; undefined if none has begun since the watch was created. */
+  /** The run that began last. Undefined if no run was in progress when the watch was created and none has begun since. */
   get last(): RunRecord | undefined {
     return this.#last;
   }
