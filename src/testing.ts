@@ -1,6 +1,6 @@
 /**
- * Contracts of the ports that an adapter for a cluster's database implements. Each is a list of checks for any test
- * runner:
+ * Contract tests for an adapter that connects Heddle to another database for clusters. Each contract is a list of checks of one port (an
+ * interface that the adapter implements), and works with any test runner:
  *
  *     for (const { title, run } of shardLogContract) test(title, async () => run(await makeHarness()));
  */

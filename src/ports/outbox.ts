@@ -11,7 +11,7 @@ export interface OutboxEntry extends DeliveryKey {
 }
 
 export interface DeliveryQuery {
-  /** Only deliveries in this status. Absent: the pending ones, then the dead. */
+  /** Only deliveries with this status. If it is absent, pending deliveries come first, followed by the dead ones. */
   readonly status?: DeliveryStatus;
   readonly limit: number;
   readonly offset: number;
@@ -29,24 +29,28 @@ export interface Outbox {
    * Registers the one listener. It is called with a target each time a pending delivery to that target has been stored.
    */
   watch(listener: (target: string) => void): void;
-  /** Targets with pending deliveries. MUST NOT read other targets, or threads, and MUST NOT read every delivery. */
+  /**
+   * The targets that have pending deliveries. MUST find them without reading every delivery or any other data, because both may be large.
+   */
   targets(): AsyncIterable<string>;
-  /** Pending deliveries of a target: the first `limit` by due time, also those due in the future. */
+  /** The pending deliveries of a target that are due first, at most `limit`. Deliveries that are due in the future are included. */
   pending(target: string, limit: number): Promise<readonly OutboxEntry[]>;
-  /** Dead deliveries: the first `limit`, by the time when they will be deleted. */
+  /** The dead deliveries that will be deleted first, at most `limit`. */
   dead(limit: number): Promise<readonly OutboxEntry[]>;
   find(key: DeliveryKey): Eventually<Delivery | undefined>;
   content(key: DeliveryKey): Eventually<DeliveryContent | undefined>;
   /**
-   * The numbers of pending and of dead deliveries of all tenants, each counted up to `most`. MUST NOT read further.
+   * Counts the pending and the dead deliveries of all tenants. Each count stops at `most`, because there may be very many deliveries. MUST
+   * NOT read more than that.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
-  /** The deliveries that match; those of the newest run come first. */
+  /** The deliveries that match the query. Deliveries of newer runs come first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
-   * Changes a delivery. `change` MUST be called with the result of all earlier changes, stored or in flight, and
-   * synchronously where the storage answers synchronously; it is not called when there is no such delivery. Resolves
-   * with the new record when it is stored: it would survive a power cut with `durable`, and the end of the process without.
+   * Changes a delivery. `change` MUST be called with the record that results from all earlier changes, whether they are stored or still in
+   * flight. If the storage answers synchronously, `change` MUST be called synchronously too. It is not called if there is no such delivery.
+   * Resolves with the new record when the record is stored. With `durable`, the stored record survives a power cut; without `durable`, it
+   * survives only the end of the process.
    */
   change(
     key: DeliveryKey,

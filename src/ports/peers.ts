@@ -38,13 +38,16 @@ export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
   onClose(listener: (code: number, reason: string) => void): void;
 };
 
-/** The status with which a process answers that has the shard no longer: the sender looks again for the one that has it. */
+/**
+ * The HTTP status of a process that no longer has the shard of a request. The process that sent the request then looks up the shard's new
+ * owner.
+ */
 export const MISDIRECTED = 421;
 
-/** The process did not answer. */
+/** The error for a request to another process that did not answer it. */
 export class PeerLost extends Error {
   override readonly name = "PeerLost";
-  /** Whether the process may have got the request. */
+  /** True if the process may have received the request. Then it may also have executed it. */
   readonly wasSent: boolean;
 
   constructor(wasSent: boolean, cause: unknown) {
@@ -53,10 +56,10 @@ export class PeerLost extends Error {
   }
 }
 
-/** Where a process listens for others: on a Unix socket, or in a network. */
+/** The address at which a process accepts requests of the other processes of this server: a Unix socket, or a host and port. */
 export type PeerAddress = { readonly path: string } | { readonly host: string; readonly port: number };
 
-/** The processes of a server, each with a shard. */
+/** The connections to the other processes of this server. Each process has one shard, which is a part of the threads and their data. */
 export interface Peers {
   /** @throws PeerLost */
   request(shard: number, request: PeerRequest, signal: AbortSignal): Promise<PeerResponse>;
@@ -65,31 +68,41 @@ export interface Peers {
   close(): void;
 }
 
-/** The client of a request, as the process that took the request has found out. */
+/**
+ * The authenticated client of a request. The process that receives a request authenticates the client, and sends this result along when it
+ * forwards the request.
+ */
 export interface KnownClient {
   readonly tenant: string;
-  /** Undefined for the holder of a key, and if no credentials are needed. */
+  /** Undefined if the client has authenticated with an API key, or if the server needs no credentials. */
   readonly user: AuthUser | undefined;
 }
 
-/** What says in which shard a request is served: a name, as of a thread; that it is the home shard; or that any shard can serve it. */
+/**
+ * Selects the shard that serves a request. A string, such as the id of a thread, selects a shard by its hash. `HOME_SHARD` has the data
+ * that is not divided, such as assistants. `ANY_SHARD` is for requests that every shard can serve.
+ */
 export type ShardName = string | typeof HOME_SHARD | typeof ANY_SHARD;
 export const HOME_SHARD: unique symbol = Symbol("home shard");
 export const ANY_SHARD: unique symbol = Symbol("any shard");
 
 export interface ForwardedRequest {
   readonly client: KnownClient & { readonly id: string; readonly headers: Headers };
-  /** True if the request starts a run. Then it gets an idempotency key if it has none, so that it can be sent again. */
+  /**
+   * True if the request starts a run. If such a request has no idempotency key, it gets one, so that it can be sent again without starting
+   * a second run.
+   */
   readonly startsRun: boolean;
-  /** Called with the status of the response. */
+  /** Counts the response in the metrics. `status`: its HTTP status. */
   count(status: number): void;
 }
 
 /** Forwards requests and sockets to the process of this server that has their shard. */
 export interface RequestForwarder {
   /**
-   * Forwards a request. Returns undefined if this process has the shard itself. @throws ServiceError if the process
-   * that has it does not answer, unless a response was begun
+   * Forwards a request to the process that has the shard. Returns undefined, and does nothing, if this process has the shard itself.
+   * @throws ServiceError if the other process does not answer. If a part of the response was already sent, the connection is closed
+   *   instead.
    */
   request(
     name: ShardName,
@@ -98,9 +111,9 @@ export interface RequestForwarder {
     more: ForwardedRequest,
   ): Promise<void> | undefined;
   /**
-   * Connects a client's socket with the process that has the shard; without a name, with the processes of all shards.
-   * Returns undefined if this process has everything that is needed. `request`: the parts of the handshake that are
-   * still known.
+   * Forwards a client's WebSocket to the process that has the shard `name`; without `name`, to the processes of all shards. Returns
+   * undefined, and does nothing, if this process has the shard itself. `request`: the parts of the handshake that are still available after
+   * the upgrade.
    */
   socket(
     name: ShardName | undefined,

@@ -1,4 +1,4 @@
-/** Resources that the process has used so far, and uses now. */
+/** The resources that the process uses now, or has used since its start. */
 export interface ProcessMetrics {
   /** Seconds of processor time of all threads, in user code and in the system. */
   readonly cpu: { readonly user: number; readonly system: number };
@@ -9,7 +9,7 @@ export interface ProcessMetrics {
     readonly heapTotal: number;
     readonly external: number;
   };
-  /** Seconds that the event loop of the server's thread was active, and idle. */
+  /** Seconds for which the event loop of the thread that serves requests was active or idle since the start. */
   readonly loop: { readonly active: number; readonly idle: number };
   /** Epoch seconds at which the process started. */
   readonly started: number;

@@ -9,5 +9,5 @@ export interface Progress {
   readonly unit?: "bytes" | "keys" | "threads";
 }
 
-/** Called with the progress of long work, as often as there is news. It MUST NOT throw. */
+/** Called with the progress of long work each time that the progress has changed. MUST NOT throw. */
 export type OnProgress = (progress: Progress) => void;

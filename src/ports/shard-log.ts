@@ -10,23 +10,21 @@ export interface LogEntry {
 }
 
 /**
- * The ordered log of every shard of a cluster. It is what makes a batch durable: a shard's database can be built again
- * from it.
+ * The ordered log of every shard of a cluster. A batch is durable when it is in the log, because a shard's database can be built again from
+ * the log.
  *
- * A shard has one owner at a time, with an epoch. `Membership` gives a shard a new epoch; from then on, appends with
- * another epoch MUST be refused. The statement that appends MUST check the epoch itself: a former owner could be paused
- * between a separate check and its append, and would then still write.
+ * A shard has one owner at a time, with an epoch (a number that increases with each new owner). `Membership` gives a shard a new epoch;
+ * from then on, appends with another epoch MUST be refused. The statement that appends MUST check the epoch itself: a former owner could be
+ * paused between a separate check and its append, and would then still write.
  *
- * Every failure MUST be a ServiceError: `log.fenced`, `log.trimmed`, or `storage.unavailable`. After
- * `storage.unavailable` it is unknown whether an append was stored, and it may still be stored later: a caller finds
- * out by appending something at the same position.
+ * Every failure MUST be a ServiceError: `log.fenced`, `log.trimmed`, or `storage.unavailable`. After `storage.unavailable` it is unknown
+ * whether an append was stored, and it may still be stored later. A caller finds out by appending something at the same position.
  */
 export interface ShardLog {
   /**
-   * Appends an entry. MUST resolve only when the entry would survive the loss of the machine, as far as the database
-   * behind the log is set up for that. MUST reject with `log.fenced`, and change nothing, if there is or was an entry
-   * at `seq`, if `seq` is not the next position, or if `epoch` is not the shard's. The caller does not change `batch`
-   * afterwards.
+   * Appends an entry. MUST resolve only when the entry would survive the loss of the machine, as far as the database of the log is
+   * configured for that. MUST reject with `log.fenced`, and change nothing, in three cases: if there is or was an entry at `seq`, if `seq`
+   * is not the next position, or if `epoch` is not the shard's current one. The caller does not change `batch` afterwards.
    */
   append(shard: number, seq: number, epoch: number, batch: Uint8Array): Promise<void>;
   /**

@@ -19,9 +19,9 @@ export interface ShardSnapshot {
  */
 export interface ShardSnapshots {
   /**
-   * Stores a snapshot, whose parts have at most some megabytes each. {@link newest} MUST NOT return it before all parts
-   * are stored. If `put` rejects, or the process ends, there is no such snapshot, and {@link prune} deletes its parts
-   * once there is a newer one. Errors of `parts` are passed on.
+   * Stores a snapshot. Each of its parts has at most some megabytes. {@link newest} MUST NOT return the snapshot before all parts are
+   * stored. If `put` rejects, or if the process ends earlier, the snapshot does not exist; {@link prune} deletes its parts when there is a
+   * newer snapshot. An error of `parts` rejects `put`.
    */
   put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot>;
   /** The complete snapshot of a shard with the highest position; undefined if there is none. */
@@ -29,8 +29,8 @@ export interface ShardSnapshots {
   /** The parts of a snapshot, as they were put. */
   read(snapshot: ShardSnapshot): AsyncIterable<Uint8Array>;
   /**
-   * Deletes the snapshots of a shard below the newest complete one. That includes unfinished ones, whose `put` then
-   * rejects. Works in small steps.
+   * Deletes all snapshots of a shard that are older than the newest complete one. If one of them is still being stored, its `put` rejects.
+   * The deletion is made in small steps.
    */
   prune(shard: number): Promise<void>;
 }

@@ -17,7 +17,7 @@ export class Slots {
 
   async run<T>(tenant: string, work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
-    // Waits for a slot, which other work hands over directly when it ends.
+    // Waits for a slot. Work that ends passes its slot directly to waiting work.
     else await new Promise<void>((resolve) => this.#waiting.push(tenant, resolve));
     try {
       return await work();

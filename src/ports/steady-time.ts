@@ -1,8 +1,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * A clock of epoch milliseconds that never jumps: the wall clock at the start of the process, advanced by the monotonic clock. It is for stored
- * due times, such as that of a webhook's next attempt: a change of the wall clock must not delay or advance them.
+ * A clock of epoch milliseconds that never jumps. It adds the time of the monotonic clock to the wall clock's time at the start of the
+ * process. It is used for stored due times, such as the time of a webhook's next attempt: a change of the wall clock must not move them.
  */
 export class SteadyTime {
   readonly #clock: Clock;

@@ -3,7 +3,10 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
 
-/** The epoch that a writer expects its thread to have. */
+/**
+ * A thread, and the epoch that a writer expects it to have. Each new attempt of a run raises the epoch, so writes of an older attempt are
+ * refused.
+ */
 export interface ThreadFence {
   readonly thread: ThreadKey;
   readonly epoch: number;
@@ -43,7 +46,7 @@ export type ItemChange =
   | (ItemKey & { readonly kind: "delete" })
   /** Restarts the item's time to live. Does nothing if the item no longer exists, has expired, or never expires. */
   | (ItemKey & { readonly kind: "refresh" })
-  /** For an entry that {@link StoreItems.expiring} listed: deletes the item if it has expired, and the entry of the expiry index in any case. */
+  /** Deletes the item if it has expired, and also deletes the entry in the expiry index that {@link StoreItems.expiring} listed for it. */
   | (ItemKey & { readonly kind: "expire"; readonly expires_at: number });
 
 export interface Expiring extends ItemKey {
@@ -62,8 +65,8 @@ export interface ItemWrite {
 }
 
 /**
- * Storage of the store's items. It also returns expired items that are not deleted yet: the caller compares the times.
- * Namespaces have one label or more. Labels and keys can be any strings that are not empty.
+ * Storage of the store's items. Reads also return expired items that are not deleted yet, so callers have to check `expires_at`. A
+ * namespace has at least one label. Labels and keys can be any strings that are not empty.
  */
 export interface StoreItems {
   find(tenant: string, place: ItemKey): Eventually<ItemRecord | undefined>;
@@ -72,8 +75,9 @@ export interface StoreItems {
   /** Vectors of the items whose namespace begins with `prefix`; items without vectors are left out. MUST NOT read other items. */
   vectors(tenant: string, prefix: Namespace): AsyncIterable<ItemVectors>;
   /**
-   * The namespaces that begin with `prefix` and have an item that has not expired by `now`: each once, cut to `depth` labels,
-   * parents first, siblings in the order of their labels. MUST NOT read each item.
+   * The namespaces that begin with `prefix` and have an item that has not expired by `now`. Each namespace is cut to `depth` labels and
+   * returned once, parents before their children and siblings in the order of their labels. MUST NOT read every item, because a namespace
+   * may have many.
    */
   namespaces(
     tenant: string,

@@ -12,8 +12,9 @@ export interface StoreCaller {
    */
   readonly check?: () => void;
   /**
-   * Limits the items that the caller may reach; absent: all. It tests the members of an item's value, and also `namespace` and `key`, which
-   * replace members with these names. Items that the caller may not reach count as missing. With a permission, a batch has a single operation.
+   * Limits the items that the caller may reach; absent: the caller may reach all items. The permission tests the members of an item's
+   * value, and also the item's `namespace` and `key`, which take precedence over members with these names. Items that the caller may not
+   * reach count as missing. With a permission, a batch has only one operation.
    */
   readonly permission?: Permission;
 }

@@ -32,15 +32,15 @@ export class TimeBudget {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #waiting = new TenantQueues();
-  /** True when the budget is used for long work, and not for requests that begin. */
+  /** True when long work has used this budget. Only then is a long turn of the event loop followed by a pause. */
   #isLong = false;
   /** Number of turns of the event loop that had work. */
   #turn = 0;
-  /** True when {@link #turned} is scheduled for the end of this turn. */
+  /** True when {@link #turned} is already scheduled to run at the end of this turn. */
   #isWatched = false;
   /** Number of requests that have begun in this turn. */
   #begun = 0;
-  /** Time at which the work of this turn began; undefined when there was none. */
+  /** Time on the monotonic clock, in milliseconds, at which the work of this turn began; undefined if there was none. */
   #since: number | undefined;
 
   constructor(clock: Clock, scheduler: Scheduler) {
@@ -49,8 +49,8 @@ export class TimeBudget {
   }
 
   /**
-   * Calls `begin` now, or in a later turn of the event loop if the time of this one is used up. `tenant`: the tenant of
-   * the request, if it is known.
+   * Calls `begin` now or, if the time of this turn of the event loop is used up, in a later turn. `tenant`: the tenant of the request, if
+   * it is known.
    */
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);

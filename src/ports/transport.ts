@@ -11,8 +11,8 @@ export interface HttpRequest {
   readonly query: string;
   header(name: string): string | undefined;
   /**
-   * All headers, in any order. A header that was sent several times comes once with joined values, or several times. Valid as long as
-   * {@link header} is.
+   * All headers, in any order. A header that was sent several times either occurs once with its values joined, or occurs several times. The
+   * result is valid only as long as {@link header} may be called.
    */
   headers(): Iterable<readonly [name: string, value: string]>;
   /**
@@ -21,19 +21,22 @@ export interface HttpRequest {
    * @throws ServiceError `body.too_large` above the transport's limit, `server.busy` when bodies need too much memory
    */
   body(tenant?: string): Promise<Uint8Array>;
-  /** Reports that the body has been parsed. Until then, or until the response, no other large body is returned. */
+  /**
+   * Reports that the body has been parsed. Until this call, or until the response is sent, `body` of other requests with large bodies does
+   * not resolve, so that only one large body is parsed at a time.
+   */
   bodyRead?(): void;
 }
 
 /** A request body that is collected while it arrives. */
 export interface IncomingBody {
-  /** True when further pieces are discarded. */
+  /** True if further pieces of the body are discarded. */
   readonly isDropped: boolean;
   push(piece: Uint8Array): void;
   finish(): void;
   /**
-   * Ends the body before it is complete. `cause`: the error with which {@link read} fails. Default: an error that says
-   * that the body was broken off.
+   * Ends the body before it is complete. `cause`: the error with which {@link read} fails; by default an error that says that the body is
+   * incomplete.
    */
   cut(cause?: ServiceError): void;
   /** Discards the body, because nobody will read it. */
@@ -60,7 +63,7 @@ export interface ByteStream {
   onDrain(listener: () => void): void;
   /** Ends the response normally. */
   end(piece?: Uint8Array | string): void;
-  /** Closes the connection: the peer sees a broken stream, not an end. */
+  /** Closes the connection without a proper end of the response, so that the peer sees an error. */
   close(): void;
 }
 
@@ -89,11 +92,11 @@ export interface Socket {
   onMessage(listener: (message: Uint8Array | string) => void): void;
   /** Adds a listener. It is called once, no matter which side closed the socket. */
   onClose(listener: () => void): void;
-  /** Closes the socket. `code` as in RFC 6455 §7.4; 4000 + an HTTP status where one fits. */
+  /** Closes the socket. `code`: a close code of RFC 6455 §7.4 or, for an error that has an HTTP status, 4000 plus that status. */
   close(code: number, reason: string): void;
 }
 
-/** The answer to an upgrade request: a refusal, or a handler of the open socket. */
+/** The answer to an upgrade request: a refusal, or a function that handles the open socket. */
 export type Upgrade =
   | { readonly kind: "refuse"; readonly status: number; readonly headers: Headers; readonly body: string }
   | { readonly kind: "accept"; readonly protocol?: string; open(socket: Socket): void };
@@ -111,23 +114,26 @@ export interface TransportOptions {
   readonly sharesPort?: boolean;
   /** The largest request body, in bytes. */
   readonly maxBody: number;
-  /** The most bytes of all bodies that were received but not yet read. Default: 128 MiB, or two of the largest bodies if that is more. */
+  /**
+   * The most bytes of all request bodies that have been received but not been read yet. Default: 128 MiB, or twice `maxBody` if that is
+   * more.
+   */
   readonly maxBodies?: number;
   /** A memory budget for bodies that is shared with other transports. If it is set, `maxBodies` is ignored. */
   readonly bodyMemory?: BodyMemory;
-  /** The most open connections; further ones are closed at once. Default: no limit. */
+  /** The largest number of open connections. Further connections are closed immediately. Default: no limit. */
   readonly maxConnections?: number;
   /** Schedules pings and the timeouts of slow peers. */
   readonly scheduler: Scheduler;
 }
 
 /**
- * Serves HTTP/1.1 and WebSockets. MUST refuse a request with two Content-Lengths, with Content-Length and Transfer-Encoding, or
- * without exactly one Host, and then close its connection. MUST close a connection that sends its request too slowly, and a
- * WebSocket whose peer does not read while 1 MiB waits for it.
+ * Serves HTTP/1.1 and WebSockets. MUST refuse a request with two Content-Length headers, with both Content-Length and Transfer-Encoding, or
+ * without exactly one Host header, and then close its connection. MUST close a connection whose request arrives too slowly. MUST close a
+ * WebSocket if more than 1 MiB waits for its peer.
  */
 export interface Transport {
-  /** The library that serves; `none`: the transport listens nowhere. */
+  /** The library that serves requests; `none`: the transport does not listen. */
   readonly kind: "uws" | "node" | "none";
   /** The address at which it listens, with the real port; port 0 for `none`. */
   readonly address: { readonly host: string; readonly port: number };

@@ -15,7 +15,7 @@ const MAX_LIST_MEMBERS = 1000;
 /** The size, in bytes, above which a body is parsed in steps. */
 const LARGE = 512 * 1024;
 
-/** Who sent a body: the tenant that its memory counts for, and the time budget for parsing it. */
+/** The sender of a request body. The memory of the body is counted for its tenant, and parsing uses its time budget. */
 export interface BodySender {
   readonly tenant: string;
   /** Makes the parsing of a large body yield to other work. */

@@ -1,6 +1,9 @@
-/** The number of entries of a body that are searched for errors. More would take longer than a few hundred milliseconds. */
+/** The number of entries of a body that are checked for errors. Checking more would take longer than a few hundred milliseconds. */
 const ENTRIES = 4_000;
-/** The number of entries that are copied of one list or object. It is greater by one than any limit, so that an excess is reported. */
+/**
+ * The number of entries that are copied of one list or object. It is one more than the largest limit of entries in a schema, so that a list
+ * or object that exceeds its limit still does so in the copy.
+ */
 const MAX_SAMPLE_ENTRIES = 1_001;
 /** The number of entries that are copied of each further list or object once {@link ENTRIES} entries are copied. */
 const REDUCED_ENTRIES = 8;
@@ -17,7 +20,7 @@ export function boundedSample(body: Record<string, unknown>): Record<string, unk
   let left = ENTRIES;
   const sample: Record<string, unknown> = {};
   const waiting: (readonly [from: Container, to: Container])[] = [[body, sample]];
-  // Breadth first, so that the upper levels are complete.
+  // Copies breadth first, so that the upper levels of the body are complete.
   for (const [from, to] of waiting) {
     const most =
       left >= MAX_SAMPLE_ENTRIES ? MAX_SAMPLE_ENTRIES : left > -ENTRIES ? REDUCED_ENTRIES : MIN_ENTRIES;

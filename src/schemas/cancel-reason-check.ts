@@ -2,7 +2,8 @@ import { invalidField } from "../model/errors.ts";
 import type { CancelAction } from "../model/run.ts";
 
 /**
- * Refuses a reason for any action but `interrupt`: a run that is rolled back has no record that could hold it.
+ * Refuses a cancellation reason for every action but `interrupt`. The reason is stored in the record of the run, and a run that is rolled
+ * back has no record.
  * @throws ServiceError `validation.failed`
  */
 export function checkReason(action: CancelAction, reason: string | undefined): void {

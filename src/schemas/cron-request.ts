@@ -59,12 +59,12 @@ export const cronSearchSchema = compileBodySchema(
     offset: Type.Optional(Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most })),
     sort_by: Type.Optional(Type.Enum([...cronOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
-    // Older clients select a field that has never existed; it is accepted.
+    // Older clients select a field that has never existed, so unknown names are accepted.
     select: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
   }),
 );
 
-/** Fields of a run request that a cron stores for its runs. */
+/** The fields of a run request that a cron stores for the runs that it starts. */
 const RUN = [
   "input",
   "config",
@@ -82,7 +82,10 @@ const RUN = [
 ] as const;
 
 const ofRun = Object.fromEntries(RUN.map((field) => [field, runCreateSchema.schema.properties[field]]));
-/** Schemas of both bodies for the documentation. Validation checks them part by part. */
+/**
+ * The bodies of the requests that create and update a cron, as schemas for the API documentation. Requests are not validated with these
+ * schemas, but with the schemas of the parts.
+ */
 export const cronBodySchemas = {
   create: Type.Object({ ...ofRun, ...parts, ...ofNew }),
   update: Type.Object({ ...ofRun, ...parts }),
@@ -99,7 +102,7 @@ export function parseCronChange(body: RawBody): CronSettings {
   const { schedule, timezone, end_time, enabled, on_run_completed, metadata } = cronParts.parse(body);
   const run: Record<string, unknown> = {};
   for (const field of RUN) if (body[field] !== undefined) run[field] = body[field];
-  // Validates the fields as a run request. The assistant is checked later, where it is known.
+  // Validates the fields in the same way as a run request. The assistant's id is a placeholder, because the assistant is checked later.
   parseRunRequest({ assistant_id: "any", ...run });
   return {
     ...(schedule !== undefined && { schedule }),

@@ -1,7 +1,7 @@
 import { type ErrorCode, type FieldError, ServiceError, invalidField } from "../model/errors.ts";
 import type { Headers } from "../ports/transport.ts";
 
-/** The HTTP status of each error code. No other file knows the statuses of failures. */
+/** The HTTP status of each error code. It is the only place where error codes are mapped to statuses. */
 const STATUS: Readonly<Record<ErrorCode, number>> = {
   "validation.failed": 422,
   "body.encoded": 415,
@@ -10,7 +10,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "route.not_found": 404,
   "auth.required": 401,
   "auth.forbidden": 403,
-  // The project's own code may choose another status when it refuses a request.
+  // The default status. The authentication code of an application may choose another one when it refuses a request.
   "auth.refused": 403,
   "auth.failed": 500,
   "auth.unavailable": 503,
@@ -58,7 +58,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
 export const JSON_HEADERS: Headers = { "content-type": "application/json" };
 /** Headers of a response to a request without a valid key. */
 const KEY_HEADERS: Headers = { ...JSON_HEADERS, "www-authenticate": "Bearer" };
-/** Headers of temporary failures: clients that know the header wait, others retry by themselves. */
+/** Headers of a temporary failure. Clients that know `retry-after` wait for a second before they retry. */
 const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
 
 /** The maximum length of a message, in characters. A message may include parts of the request. */
@@ -72,7 +72,7 @@ export interface FailureResponse {
   readonly body: string;
 }
 
-/** The details of a failure that a client may see. */
+/** The part of an error that a client may see. */
 export interface FailureDetails {
   readonly status: number;
   readonly body: {
@@ -101,7 +101,7 @@ export function failureResponseOf(cause: unknown): FailureResponse {
   const own = cause instanceof ServiceError ? cause.response?.headers : undefined;
   return {
     status,
-    // The content type is never overwritten by the project's headers.
+    // `own` has headers that the application's authentication code chose. They must not replace the content type.
     headers: own === undefined ? headers : { ...headers, ...own, ...JSON_HEADERS },
     body: JSON.stringify(body),
   };
@@ -115,7 +115,7 @@ const bounded = ({ at, message }: FieldError): FieldError => ({
   message: cut(message, MAX_TEXT_CHARACTERS),
 });
 
-/** The error for one or more invalid fields; the first is in the message. */
+/** The error for one or more invalid fields. Its message names the first one. */
 export function invalid(fields: readonly FieldError[]): ServiceError {
   const [first] = fields;
   const message = first === undefined ? "The request is not valid" : `${first.at} ${first.message}`;

@@ -8,14 +8,17 @@ const ENTRIES = 1_000;
 /** The largest number of nesting levels of a filter. */
 const LEVELS = 32;
 /**
- * The largest total length of all names and strings of a filter, in characters. Longer members of metadata are not
- * indexed either.
+ * The largest total length of all names and strings of a filter, in characters. It equals the largest length of an indexed metadata member,
+ * so a longer one could not be found in the index anyway.
  */
 const TEXT = MAX_INDEXED_LENGTH;
 
 const TOO_LARGE = `must not have more than ${ENTRIES} members and list entries in all, nor more than ${LEVELS} levels, nor more than ${TEXT} characters`;
 
-/** The schema of a filter over metadata or a state. It is bounded, because every record is compared with it. */
+/**
+ * The schema of a filter over metadata or a state. Its size is limited, because the filter is compared with every record that a search
+ * reads.
+ */
 export const metadataFilterSchema = Type.Refine(
   Type.Free(),
   (value: unknown) => isBounded(value),

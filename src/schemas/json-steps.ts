@@ -62,7 +62,7 @@ const isBlank = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 class Parsing {
-  /** Whether any string contains half of a surrogate pair. */
+  /** True if a string contains half of a surrogate pair. */
   isOdd = false;
   readonly #bytes: Uint8Array;
   readonly #longer: LongContainers;
@@ -89,13 +89,13 @@ class Parsing {
   async container(start: number, end: number): Promise<unknown> {
     const bytes = this.#bytes;
     const built = bytes[start] === OPEN_LIST ? new List(this) : new Members(this);
-    /** `from`: the start of the part that is not parsed yet. `member`: the start of the last member in it. */
+    /** `from`: the start of the part of the container that is not parsed yet. `member`: the start of the last member in this part. */
     let from = start + 1;
     let member = from;
     let depth = 0;
-    /** Whether a value may begin here: in an object after the colon, in a list at once. */
+    /** True if a value may begin here. In a list, it always may; in an object, only after a name and a colon. */
     let hasName = built instanceof List;
-    /** Whether the current member is complete: then only a comma may follow. */
+    /** True if the current member is complete, so that only a comma may follow. */
     let isRead = false;
     for (let i = start + 1; i < end; i++) {
       const byte = bytes[i];
@@ -133,7 +133,7 @@ class Parsing {
         hasName = built instanceof List;
         continue;
       } else continue;
-      // Parses a long value, from `i` to `last`.
+      // The value from `i` to `last` is long, so it is parsed separately.
       if (isRead) throw new SyntaxError("a comma is missing");
       if (member > from) built.take(this.#decode(from, member - 1));
       const head = this.#decode(member, i);
@@ -171,11 +171,12 @@ class Parsing {
     return value;
   }
 
-  /** The end of the part that begins at `from`: between two characters, and not within an escape. */
+  /** Finds the end of the part of a string that begins at `from`. A part ends between two characters, and never within an escape. */
   #partEnd(from: number, close: number): number {
     const bytes = this.#bytes;
     const least = from + PARSE_STEP_BYTES;
-    // A surrogate pair may be written as two escapes, so a part does not end between successive escapes, unless there are too many.
+    // A surrogate pair may be written as two successive escapes. So a part does not end between two escapes, unless too many follow each
+    // other.
     const most = least + PARSE_STEP_BYTES;
     for (let i = from; i < close; i++) {
       const byte = bytes[i] as number;
@@ -239,7 +240,7 @@ class Members {
     for (const name of names) this.#put(name, part[name]);
   }
 
-  /** Adds a long member. `head`: its name and the colon. */
+  /** Adds a long member. `head`: the text before its value, which should be its name and a colon. */
   add(head: string, value: unknown): void {
     // Parsing checks `head`: anything besides one name and a colon, such as a minus sign, makes this a syntax error.
     const [name, ...others] = Object.keys(this.#parse(`{${head}null}`) as object);
@@ -248,7 +249,7 @@ class Members {
   }
 
   #put(name: string, value: unknown): void {
-    // An assignment to `__proto__` would set the prototype.
+    // Defines the property, because an assignment to `__proto__` would set the prototype.
     if (name !== "__proto__") this.value[name] = value;
     else
       Object.defineProperty(this.value, name, {

@@ -26,7 +26,10 @@ export const MAX_BODY_DEPTH = MAX_DEPTH + 16;
  * long as parsing a byte of a string.
  */
 const MAX_PARTS = 500_000;
-/** The largest number of list entries and members in a whole body. The cheapest of them are plain numbers. */
+/**
+ * The largest number of list entries and object members in a whole body. The limit is higher than {@link MAX_PARTS}, because entries that
+ * are plain numbers are cheap to parse.
+ */
 const ENTRIES = 2_000_000;
 /** The largest number of members of one object. Members whose names all differ are the slowest to parse. */
 const WIDEST = 100_000;
@@ -49,7 +52,7 @@ export function malformed(name: string, cause?: unknown): ServiceError {
  */
 export class StringEnds {
   readonly #bytes: Uint8Array;
-  /** The next quote and the next backslash, as last searched for; the length when there is none. */
+  /** The positions of the quote and the backslash that were found last. A position is the length of the text if there is none. */
   #quote = -1;
   #backslash = -1;
 
@@ -68,7 +71,7 @@ export class StringEnds {
         if (bytes[i] === BACKSLASH) i++;
       }
       if (i >= length) return i;
-      // A quote or backslash is searched for again only when the last one found has been passed, so that no byte is looked at twice.
+      // Searches for a quote or a backslash again only when the last one that was found has been passed. So each byte is read only once.
       if (this.#quote < i) this.#quote = this.#next(QUOTE, i);
       if (this.#backslash < i) this.#backslash = this.#next(BACKSLASH, i);
       if (this.#quote < this.#backslash) return this.#quote;
@@ -98,7 +101,7 @@ export class StructureCheck {
   #parts = 0;
   #entries = 0;
   #isObject = false;
-  /** Start and end of the latest string directly in the body: the name of the next member. */
+  /** Start and end of the last string on the top level of the body. It is the name of the member that follows. */
   #name: readonly [from: number, to: number] = [0, 0];
 
   /** `whole`: the name of the body in errors. */

@@ -30,9 +30,9 @@ export function refuseLoneSurrogates(value: unknown): void {
 }
 
 interface Half {
-  /** The path of the string. It is built only when one is found: a value may have millions of members. */
+  /** The path of the string with the half. It is built only when such a string is found, because a value may have millions of members. */
   readonly at: string;
-  /** Whether the string is the name of the member at that path, and not its value. */
+  /** True if the string is the name of the member at this path, false if it is the value. */
   readonly isName: boolean;
 }
 

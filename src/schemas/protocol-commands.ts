@@ -16,7 +16,7 @@ export interface ProtocolCommand {
   readonly params: RawBody;
 }
 
-/** Reads a command. @throws ServiceError `validation.failed` when its form is wrong, so that it cannot even be answered */
+/** Reads a command, without checking its parameters. @throws ServiceError `validation.failed` when its id or method is invalid */
 export function parseCommand({ id, method, params = {} }: RawBody): ProtocolCommand {
   if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0) {
     throw invalidField("id", "must be a whole number, at least 0");
@@ -27,7 +27,10 @@ export function parseCommand({ id, method, params = {} }: RawBody): ProtocolComm
   return { id, method, params: params as RawBody };
 }
 
-/** Settings of all runs that the protocol starts, whatever the client sends: other clients may read the events of these runs too. */
+/**
+ * Stream settings of every run that the protocol starts. They replace the settings that the client sends, because other clients may read
+ * the events of these runs too.
+ */
 const SHOWN = {
   stream_mode: ["values", "updates", "messages-tuple", "custom", "tasks"],
   stream_subgraphs: true,
@@ -35,8 +38,8 @@ const SHOWN = {
 };
 
 /**
- * Executes a command and resolves with its result. `configurable`: members for the `configurable` of a run that it starts.
- * @throws ServiceError `unsupported` for an unknown command; otherwise as the service does
+ * Executes a command and resolves with its result. `configurable`: members to add to the `configurable` of a run that the command starts.
+ * @throws ServiceError `unsupported` for an unknown command; otherwise the errors of the service
  */
 export async function executeCommand(
   protocol: ThreadProtocol,
@@ -83,14 +86,15 @@ export async function executeCommand(
   }
 }
 
-/** The run request of a command. @throws ServiceError `validation.failed` */
+/** The run request that a command contains. @throws ServiceError `validation.failed` */
 function requestOf({ multitaskStrategy, ...params }: RawBody, origin?: RunOrigin): RunRequest {
   const multitask_strategy = params["multitask_strategy"] ?? multitaskStrategy ?? "enqueue";
   return parseRunRequest({ ...params, ...SHOWN, multitask_strategy }, origin);
 }
 
 /**
- * Reads the run request of an answer. The request has no assistant: the assistant of the last run is used.
+ * Reads the run request of a command that answers an interrupt. The request names no assistant, because the assistant of the last run is
+ * used.
  * @throws ServiceError `validation.failed`
  */
 function answering(

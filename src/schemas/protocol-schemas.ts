@@ -44,8 +44,7 @@ export const subscriptionSchema = compileBodySchema(
 const KNOWN: ReadonlySet<string> = new Set(protocolChannels);
 
 /**
- * The event filter of a subscription, and the number of the event after which it starts.
- *
+ * Reads the parameters of a subscription: the filter for its events, and the number of the event after which it starts.
  * @throws ServiceError `validation.failed`
  */
 export function subscriptionOf(body: RawBody): {

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 
 const NONE: readonly string[] = [];
 
-/** A request's query, read leniently: clients write lists and booleans in several ways. */
+/** The parameters of a request's query. Lists and booleans are accepted in several notations, because clients write them differently. */
 export class QueryParams {
   readonly #params: URLSearchParams | undefined;
 
@@ -40,7 +40,7 @@ export class QueryParams {
     return given.flatMap((text) => (text.startsWith("[") ? jsonList(name, text) : text));
   }
 
-  /** A parameter that holds a JSON object. */
+  /** Reads a parameter that contains a JSON object. */
   object(name: string): JsonObject | undefined {
     const text = this.text(name);
     if (text === undefined || text === "") return undefined;
@@ -48,7 +48,7 @@ export class QueryParams {
       const value: unknown = JSON.parse(text);
       if (isObject(value)) return value;
     } catch {
-      // The text is not JSON: the error is thrown below.
+      // The text is not JSON. The error is thrown below.
     }
     throw invalidField(name, "must be a JSON object");
   }
@@ -95,7 +95,7 @@ function jsonList(name: string, text: string): readonly string[] {
   return list;
 }
 
-/** The JSON array of strings in a text; undefined for any other text. */
+/** Parses a text that is a JSON array of strings. Returns undefined for any other text. */
 function listIn(text: string): readonly string[] | undefined {
   if (!text.startsWith("[")) return undefined;
   try {

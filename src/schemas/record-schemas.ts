@@ -193,7 +193,10 @@ const records = {
   }),
 };
 
-/** The schemas of responses. Those named `Selected` are for requests that select fields. */
+/**
+ * The schemas of responses. The names that begin with `Selected` are for responses to requests that select fields, in which every field is
+ * optional.
+ */
 export const responseSchemas = {
   ...records,
   SelectedThread: Type.Partial(records.Thread),

@@ -25,13 +25,13 @@ const feedbackKey = Type.String({ maxLength: 1000 });
 const text = Type.Union([Type.String(), Type.Null()]);
 const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 
-/** The least, largest and default values of a page's size and offset. */
+/** The smallest, largest and default size of a page. {@link PAGE_OFFSETS} has the same values for the offset of a page. */
 export const PAGE_LIMITS = { least: 1, most: 1000, initial: 10 } as const;
 export const PAGE_OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
 
 const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, Type.Null()]));
 
-/** A checkpoint in a thread's history. `thread_id` may be present and is ignored. */
+/** Members that name a checkpoint in a thread's history. A `thread_id` beside them is accepted and ignored. */
 const place = {
   checkpoint_id: Type.Optional(checkpointId),
   checkpoint_ns: orNull(Type.String({ maxLength: 10_000 })),
@@ -56,7 +56,7 @@ const command = Type.Object({
 const asNode = Type.String({ maxLength: 128 });
 /** The largest number of supersteps of a new thread, and of updates in one superstep. */
 const MAX_STEPS = 1000;
-/** Minutes, either as a plain number or in an object with a strategy. */
+/** A lifetime in minutes. It may be a plain number, or an object that also names what is deleted (`strategy`). */
 const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MAX_TTL_MINUTES });
 const ttl = Type.Union([
   minutes,
@@ -111,7 +111,7 @@ export const stateReadSchema = compileBodySchema(
 export const historyReadSchema = compileBodySchema(
   Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
-    // A checkpoint's id, a checkpoint, or a config that has one.
+    // The id of a checkpoint, a checkpoint, or a config that contains a checkpoint.
     before: Type.Optional(
       Type.Union([
         Type.String({ format: "uuid" }),
@@ -174,7 +174,7 @@ export const threadPruneSchema = compileBodySchema(
   }),
 );
 
-/** Statuses by which runs are listed and searched. */
+/** The statuses of runs that a list or a search can ask for. */
 export const RUN_FILTER_STATUSES = [
   "pending",
   "running",
@@ -229,10 +229,10 @@ export const runCreateSchema = compileBodySchema(
     langsmith_tracer: Type.Optional(
       Type.Object({ project_name: Type.Optional(text), example_id: Type.Optional(text) }),
     ),
-    // At most 367 days, a leap year and a day: a longer wait is surely a mistake.
+    // At most 367 days (a leap year and a day): a longer delay is almost certainly a mistake.
     after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
     timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
-    // Accepted for compatibility, without effect: an answer is refused anyway if nothing waits for it.
+    // Accepted for compatibility, and ignored: an answer is always refused if no interrupt waits for it.
     strict_resume: Type.Optional(Type.Boolean()),
   }),
 );

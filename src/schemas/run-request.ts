@@ -13,11 +13,15 @@ export function parseRunRequest(
 ): ReturnType<typeof runCreateSchema.parse> & RunRequest {
   dropNulls(body["config"]);
   const request = runCreateSchema.parse(body) as ReturnType<typeof runCreateSchema.parse> & RunRequest;
-  // Replaces what the client may have sent. Not by a spread, after which each request has a hidden class of its own; see `EMPTY_OBJECT`.
+  // Replaces an `origin` that the client may have sent. `Object.assign` is used instead of a spread, because a spread would give each
+  // request a hidden class of its own (see `EMPTY_OBJECT`).
   return Object.assign(request, { origin });
 }
 
-/** The documented names of fields, by their names in camel case, which one version of the official client sends in a batch. */
+/**
+ * The documented names of fields, by their names in camel case. One version of the official client sends the names in camel case when it
+ * starts a batch of runs.
+ */
 const ALIASES = new Map(
   [
     "assistant_id",
@@ -40,7 +44,9 @@ const ALIASES = new Map(
   ].map((name) => [name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()), name] as const),
 );
 
-/** Validates the body of a batch. @throws ServiceError `validation.failed`, naming the entry */
+/**
+ * Validates the body of a request that starts a batch of runs. @throws ServiceError `validation.failed`, with the index of the invalid run
+ */
 export function parseBatchRequest(bodies: readonly RawBody[]): readonly RunRequest[] {
   return bodies.map((body, i) => {
     const named: RawBody = { ...EMPTY_OBJECT, ...body };

@@ -8,7 +8,10 @@ import { historyReadSchema, PAGE_LIMITS, stateReadSchema, stateUpdateSchema } fr
 
 type Checkpoint = NonNullable<ReturnType<typeof stateReadSchema.parse>["checkpoint"]>;
 
-/** The checkpoint that a request names: by its id, or by the entry for its namespace in its map; with neither, the latest. */
+/**
+ * The position of the checkpoint that a request names: by the checkpoint's id, or else by the entry for its namespace in `checkpoint_map`.
+ * If the request names none, the latest checkpoint.
+ */
 function checkpointPositionOf(
   checkpoint: Checkpoint | undefined,
   checkpoint_id: string | undefined,
@@ -85,7 +88,8 @@ const STATE_FIELDS: ReadonlySet<string> = new Set([
 const MAX_SELECTED_KEYS = 1000;
 
 /**
- * Converts `select`. Only the named fields are shown. If `select` names keys of the values, as `values.<key>`, only those keys are shown.
+ * Converts `select`, the list of fields to return. If it contains entries such as `values.<key>`, only these keys of the state's values are
+ * returned.
  */
 export function projectionOf(select: readonly string[]): StateProjection {
   if (select.length === 0) return {};

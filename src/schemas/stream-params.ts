@@ -13,14 +13,16 @@ import type { QueryParams } from "./query.ts";
 const EVENT_ID = /^\d{1,15}$/;
 
 /**
- * The event id in the header, after which to continue. Any other text means from the start: repeated events are better than a silent gap.
+ * The event id in the header `Last-Event-ID`, after which the stream continues. If the header is not a number, the stream begins at the
+ * first event: repeated events are better than a gap that nobody notices.
  */
 export function lastEventIdInHeader(header: string | undefined): number {
   return header !== undefined && EVENT_ID.test(header) ? Number(header) : -1;
 }
 
 /**
- * The query's `last_event_id`; `-1` and `-` mean from the start. Undefined when absent.
+ * The parameter `last_event_id` of the query. The values `-1` and `-` mean that the stream begins at the first event. Undefined when the
+ * parameter is absent.
  * @throws ServiceError `validation.failed`
  */
 export function lastEventIdInQuery(query: QueryParams): number | undefined {
@@ -32,7 +34,8 @@ export function lastEventIdInQuery(query: QueryParams): number | undefined {
 }
 
 /**
- * The requested modes of a thread's stream, in `stream_mode` or `stream_modes`; default: the events of its runs, each in its own modes.
+ * The modes of a thread's stream that the query requests, in `stream_mode` or `stream_modes`. By default the stream has the events of all
+ * runs of the thread, each in the modes of its own request.
  * @throws ServiceError `validation.failed`
  */
 export function threadModesOf(
@@ -52,7 +55,7 @@ export function threadModesOf(
   return { modes, runModes };
 }
 
-/** The query's filter `stream_mode`; undefined when absent. @throws ServiceError `validation.failed` */
+/** The parameter `stream_mode` of the query; undefined when absent. @throws ServiceError `validation.failed` */
 export function streamModesOf(query: QueryParams): readonly StreamMode[] | undefined {
   const names = query.list("stream_mode");
   return names.length === 0 ? undefined : names.map((name) => modeOf("stream_mode", name, streamModes));
@@ -73,7 +76,10 @@ const MAX_NAMESPACES = 100;
 /** The maximum length of a namespace, in characters. */
 const LONGEST_NAMESPACE = 2_000;
 
-/** The query's filter `namespace`, which may be repeated; undefined when absent. @throws ServiceError `validation.failed` */
+/**
+ * The namespaces in the parameter `namespace` of the query, which may be repeated; undefined when absent. @throws ServiceError
+ * `validation.failed`
+ */
 export function namespacesOf(query: QueryParams): readonly string[] | undefined {
   const names = query.all("namespace");
   if (names.length === 0) return undefined;
@@ -84,7 +90,9 @@ export function namespacesOf(query: QueryParams): readonly string[] | undefined 
   return names;
 }
 
-/** The query's `checkpoint_id`: the state that the client has. @throws ServiceError `validation.failed` */
+/**
+ * The parameter `checkpoint_id` of the query: the checkpoint whose state the client already has. @throws ServiceError `validation.failed`
+ */
 export function checkpointIdOf(query: QueryParams): string | undefined {
   const text = query.text("checkpoint_id");
   if (text === undefined || text === "") return undefined;

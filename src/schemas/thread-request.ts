@@ -6,7 +6,7 @@ import type { ThreadSearchQuery } from "../service/thread-search.ts";
 import type { RawBody } from "./body.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, threadSearchSchema } from "./request-schemas.ts";
 
-/** Converts the `ttl` of a body. */
+/** Converts the `ttl` of a request. A plain number is a number of minutes after which the thread is deleted. */
 export function toThreadLifetime(
   ttl: number | { readonly ttl: number; readonly strategy?: TtlStrategy },
 ): ThreadLifetime {
@@ -14,9 +14,9 @@ export function toThreadLifetime(
   return { strategy: ttl.strategy ?? "delete", minutes: ttl.ttl };
 }
 
-/** The largest number of paths that one search may extract. */
+/** The largest number of values that one search may extract from each thread. */
 const MAX_PATHS = 10;
-/** The names with which a path may begin. */
+/** The first names that a path may have. */
 const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];
 
 /** Validates the body of a thread search. @throws ServiceError `validation.failed` */

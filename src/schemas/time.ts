@@ -2,7 +2,7 @@ import { invalidField } from "../model/errors.ts";
 
 const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i;
 
-/** Parses a time. A time without an offset is in UTC. `at`: the field, for the error. @throws ServiceError `validation.failed` */
+/** Parses a time. A time without an offset is in UTC. `at`: the name of the field in errors. @throws ServiceError `validation.failed` */
 export function parseTime(at: string, text: string): number {
   const parts = TIME.exec(text);
   const hasClock = text.length > 10;
@@ -12,5 +12,5 @@ export function parseTime(at: string, text: string): number {
   throw invalidField(at, "must be a time in ISO 8601");
 }
 
-/** Whether a month has this day. `Date.parse` takes February 31st for March 3rd. */
+/** True if the month has this day. The check is needed because `Date.parse` interprets February 31st as March 3rd. */
 const isDay = (date: string): boolean => new Date(date).toISOString().startsWith(date);

@@ -18,7 +18,7 @@ export function compileBodySchema<const S extends TSchema>(
   return {
     schema,
     parse(body) {
-      // Compiled at the first use, to keep the start fast.
+      // Compiles the schema when it is first used, so that the server starts faster.
       compiled ??= Compile(schema as TSchema);
       if (compiled.Check(body)) return body as Static<S>;
       const fields = fieldErrors(compiled.Errors(boundedSample(body)));
@@ -34,19 +34,22 @@ interface SchemaError {
   readonly message: string;
 }
 
-/** The error if the invalid part was not found, because thousands of entries precede it. */
+/** The error if the invalid part was not found, because the sample does not contain it: thousands of other entries precede it. */
 const BEYOND: FieldError = { at: "body", message: "is not valid, and too large to say where" };
 /** The largest number of fields that are reported in one response. */
 const MAX_REPORTED_FIELDS = 20;
 
-/** The largest number of errors that are examined; one field may have several. */
+/**
+ * The largest number of errors that are examined. It is higher than the number of reported fields, because one field may have several
+ * errors.
+ */
 const LOOKED_AT = 20 * MAX_REPORTED_FIELDS;
 
 function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
   const errors = all.slice(0, LOOKED_AT);
   const found = new Map<string, string[]>();
   for (const error of errors) {
-    // The errors of the alternatives say more than "none of several schemas matches".
+    // Skips the error of a union (`anyOf`) as a whole: the errors of its alternatives say more.
     if (error.keyword === "anyOf" && errors.length > 1) continue;
     for (const [at, message] of errorEntries(error)) {
       const messages = found.get(at);
@@ -54,8 +57,8 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
       else if (!messages.includes(message)) messages.push(message);
     }
   }
-  // Only errors of the innermost fields are reported. They say more than errors of the fields around them, such as an
-  // alternative that does not match.
+  // Reports only the errors of the innermost fields. These errors say more than the error of a field around them, such as an alternative
+  // that does not match.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
   return deepest.slice(0, MAX_REPORTED_FIELDS).map(([at, [first = "", ...others]]) => ({

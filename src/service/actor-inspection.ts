@@ -23,7 +23,7 @@ import { storedRunActors, storedThreadActor } from "./actors-from-records.ts";
 export interface MachineInfo {
   /** `thread`, `run`, `task`, or `graph:` and the graph's name. */
   readonly id: string;
-  /** Differs when the definition differs. */
+  /** A hash of the definition. */
   readonly hash: string;
   /** The definition, as XState reads it. */
   readonly definition: JsonObject;
@@ -31,12 +31,12 @@ export interface MachineInfo {
   readonly text: string;
 }
 
-/** Read access for the inspector: the statecharts, and the actors that run them. It wakes no actor. */
+/** Read access for the inspector, which shows the statecharts and the actors that run them. A read never loads an actor into memory. */
 export interface ActorInspection {
   machines(): Eventually<readonly MachineInfo[]>;
   /** The statechart with this id; undefined when there is none. */
   machine(id: string): Eventually<MachineInfo | undefined>;
-  /** The permitted threads whose actors are in memory, those with work first. */
+  /** The permitted threads whose actors are in memory. Threads with unfinished runs come first. */
   liveThreads(tenant: string, limit: number, permits?: Permits): Eventually<readonly LiveThreadSummary[]>;
   /**
    * The thread of a run. @throws ServiceError `run.not_found` when the run is not in memory and its thread cannot be derived from its id,
@@ -44,22 +44,23 @@ export interface ActorInspection {
    */
   threadOf(tenant: string, run: string, permits?: Permits): Promise<string>;
   /**
-   * The part of a scope that the user may see.
+   * Reduces a scope, which selects the actors to watch, to the part that the user may see.
    * @throws ServiceError `auth.*`
    */
   scopeOf(scope: InspectScope): Eventually<InspectScope>;
   /**
-   * The stored state of a thread, of one of its runs (null: the latest) and of that run's graph. For actors that are not in memory.
+   * The actors of a thread, of one of its runs (null: the latest run) and of that run's graph, as they are stored. It is used when the
+   * actors are not in memory.
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
   storedActors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
-  /** Like {@link storedActors}, but actors that are in memory have their current state; parents first. */
+  /** The same actors as {@link storedActors}, parents first. Actors that are in memory are shown in their current state. */
   actors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
   /** Reports the actors in memory and their events, until the returned function is called. */
   watch(scope: InspectScope, inspector: Inspector): () => void;
 }
 
-/** The server's own inspection, which has no permission checks. */
+/** The inspection of the server itself, without permission checks. */
 export interface ServerInspection extends ActorInspection {
   machines(): readonly MachineInfo[];
   machine(id: string): MachineInfo | undefined;
@@ -73,7 +74,7 @@ interface Deps {
 
 export function createActorInspection({ system, journal, engine }: Deps): ServerInspection {
   let own: readonly MachineInfo[] | undefined;
-  // Not cached: a graph may get another definition while the server runs.
+  // The result is not cached, because a graph may get another definition while the server runs.
   const graphs = (name: string): readonly MachineInfo[] => {
     const chart = engine.chart?.(name);
     return chart === undefined ? [] : [machineOf(`graph:${name}`, { ...chart })];

@@ -57,7 +57,10 @@ export function storedRunActors(
   return [shown, { actor, state: { ...ACTIVE, context: base, ...graphStateAt(run, head, chart) } }];
 }
 
-/** The position of the graph: at its end or, if the latest checkpoint is this run's, at the nodes that run next. */
+/**
+ * The state of a graph in its statechart. A finished graph is at its end. Otherwise, if the latest checkpoint belongs to this run, the
+ * graph is at the nodes that run next.
+ */
 function graphStateAt(
   run: RunRecord,
   head: CheckpointHead | undefined,

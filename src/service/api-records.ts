@@ -13,7 +13,7 @@ import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlFrom } from "../m
 import type { StoredRows, StoredSizes } from "../model/stored-sizes.ts";
 import { toIso } from "../model/time.ts";
 
-/** Stored records in the shape that the API returns. */
+/** Functions that convert stored records to the shape that the API returns. */
 
 export function apiAssistantVersion(version: AssistantVersion): JsonObject {
   return {
@@ -63,8 +63,8 @@ export function apiThread(thread: ThreadRecord, values: JsonObject | null): Json
 }
 
 /**
- * What a thread has stored. The first three sections are those of the official server, and `total_bytes` is their sum; the others are
- * Heddle's own.
+ * The number and size of what a thread has stored. The official server has the first three sections, and their sum as `total_bytes`. The
+ * other sections exist only in Heddle.
  */
 export function apiThreadStorage(
   { thread }: ThreadKey,
@@ -95,7 +95,7 @@ export function apiThreadStorage(
 
 const apiRows = ({ count, bytes }: StoredRows): JsonObject => ({ count, bytes });
 
-/** Facts about a run that its record does not contain. */
+/** Properties of a run that its stored record does not contain. */
 export interface RunProgress {
   readonly isRunning: boolean;
   /** Position in the queue, counted from 1; undefined when the run is not queued. */
@@ -164,7 +164,7 @@ export function apiCron(cron: CronRecord): JsonObject {
   };
 }
 
-/** The state of a thread that has not run yet. Clients read the missing checkpoint as "no history". */
+/** The state of a thread that has not run yet. It has no checkpoint, which clients interpret as "no history". */
 export const emptyApiState: JsonObject = {
   values: {},
   next: [],
@@ -183,7 +183,7 @@ export interface StateParts {
   readonly checkpoint: Checkpoint;
   readonly values: JsonObject;
   readonly writes: readonly TaskWrites[];
-  /** True: the metadata includes the writes of nodes, which may be as large as the state. */
+  /** True: the metadata includes the updates of the nodes, which may be as large as the state. */
   readonly withWrites: boolean;
   /** The next newer checkpoint of the same namespace; absent when this state is the latest. */
   readonly later?: CheckpointHead;
@@ -202,7 +202,7 @@ export function apiState(parts: StateParts): JsonObject {
   const left = new Map(writes.map((task) => [task.task, task]));
   return {
     values,
-    // In the latest state, a finished task that waits for its siblings is not listed: it does not run again.
+    // In the latest state, a finished task that waits for other tasks of its superstep is left out: it does not run again.
     next: nextNames(
       checkpoint.next.filter((task) => later !== undefined || left.get(task.id)?.result === undefined),
     ),
@@ -275,20 +275,20 @@ function taskOf(
         ? null
         : { thread_id: thread, checkpoint_ns: within.ns },
     state: within?.state ?? null,
-    // The update of a finished task that waits for its siblings.
+    // The update of a finished task that waits for other tasks of its superstep.
     result: left?.result?.value ?? null,
   };
 }
 
-/** JSON text: clients parse it into an error with that name. */
+/** An error as JSON text. Clients parse the text, and show the error under its `name`. */
 const errorText = (error: PlainError | null | undefined): string | null =>
   (error ?? null) === null ? null : JSON.stringify({ name: error?.error, message: error?.message });
 
 /**
- * A child machine, shown as a task of the machine that started it. No such task is executed: the child takes its events
- * within the steps of that machine.
+ * A child machine, shown as a task of its parent machine. It is shown for information only: no such task is executed, because the child
+ * handles its events within the supersteps of the parent.
  * @param name the name of the child, with its id
- * @param error that of an actor of it, or of those below it
+ * @param error the error of an actor of the child, or of an actor of a machine below the child
  */
 export function apiChildTask(
   thread: string,
@@ -310,7 +310,7 @@ export function apiChildTask(
   };
 }
 
-/** The interrupts of a task that wait for an answer; in an older state, also the interrupts that were answered. */
+/** The interrupts of a task that wait for an answer. If the state is not the latest, also the interrupts that were answered since. */
 function interruptsOf(
   { result, interrupts, answered = [] }: TaskWrites,
   isOlder: boolean,

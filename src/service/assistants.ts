@@ -48,7 +48,7 @@ export interface VersionQuery {
  * missing.
  */
 export interface Assistants {
-  /** The id of the default assistant with this id or graph name; undefined when there is none. */
+  /** The id of the default assistant that has this id, or whose graph has this name; undefined when there is none. */
   defaultId(name: string): string | undefined;
   /** @throws ServiceError `assistant.not_found` */
   get(tenant: string, name: string, permits?: Permits): Eventually<AssistantRecord>;
@@ -109,7 +109,10 @@ export function createAssistants(deps: Deps): Assistants {
     started: clock.now(),
     begins: assistantDefaults,
   });
-  /** Serialises changes of one assistant: no two start from the same version, and no two creations both find an id free. */
+  /**
+   * Serialises the changes of one assistant. Without it, two updates could start from the same version, and two requests could create an
+   * assistant with the same id.
+   */
   const changes = new KeyedMutex();
 
   function find(tenant: string, name: string): Eventually<AssistantRecord | undefined> {
@@ -197,7 +200,7 @@ export function createAssistants(deps: Deps): Assistants {
       ...(context !== undefined && { context: storableObject(context, "context") }),
       metadata: { ...before.metadata, ...storableObject(metadata, "metadata") },
     };
-    // A default assistant has no stored version before its first change.
+    // Stores the initial form as the first version, because a default assistant has no stored version before its first change.
     const first = newest === undefined ? [versionOf(before, before.created_at)] : [];
     return store(tenant, after, [...first, versionOf(after, now)]);
   }
@@ -277,7 +280,7 @@ export function createAssistants(deps: Deps): Assistants {
   };
 }
 
-/** Whether there is such an assistant, or version, that the request may reach. */
+/** True if the assistant or version exists and the request may reach it. */
 export function isReachable<T extends { readonly metadata: JsonObject }>(
   found: T | undefined,
   permits: Permits | undefined,

@@ -9,14 +9,14 @@ interface Deps {
   readonly engine: Engine;
   /** Epoch milliseconds: the creation time that default assistants show. */
   readonly started: number;
-  /** Initial settings of default assistants, by graph; the others begin empty. */
+  /** The initial settings of default assistants, by graph. The default assistants of other graphs have none. */
   readonly begins: AssistantDefaults;
 }
 
 /**
- * The default assistants: one for each graph, addressed by the graph's name or by an id derived from it. A default
- * assistant is stored only when a tenant changes it; the stored form is that tenant's alone. Deleting the stored form
- * restores the initial form.
+ * The default assistants: one for each graph, addressed by the graph's name or by an id derived from the name. A default assistant is
+ * stored only when a tenant changes it; each tenant has its own stored form. If the stored form is deleted, the assistant has its initial
+ * form again.
  */
 export class DefaultAssistants {
   readonly #deps: Deps;
@@ -54,7 +54,7 @@ export class DefaultAssistants {
     const stored = this.#stored.get(at);
     if (stored !== undefined) return stored ?? made;
     return andThen(this.#deps.catalog.assistant(tenant, made.assistant_id), (found) => {
-      // The assistant may have been changed during the read.
+      // If the assistant was changed during the read, the cache already has its newer form.
       if (!this.#stored.has(at)) this.#stored.set(at, found ?? null);
       return this.#stored.get(at) ?? made;
     });

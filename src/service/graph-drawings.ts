@@ -4,7 +4,7 @@ import type { Engine } from "../ports/engine.ts";
 import type { Assistants } from "./assistants.ts";
 
 export interface SubgraphQuery {
-  /** Path of node names to the wanted subgraph, `node|node`; undefined: all subgraphs. */
+  /** The path to one subgraph, as names of nodes with `|` between them; undefined: all subgraphs. */
   readonly ns?: string;
   /** Includes subgraphs of subgraphs. */
   readonly recurse: boolean;
@@ -46,7 +46,10 @@ export function createGraphDrawings(engine: Engine, assistants: Assistants): Gra
   };
 }
 
-/** Removes the task ids from a path, because `node:task|node:task` is accepted too: streams and interrupts use this form. */
+/**
+ * Removes the task ids from a path. Streams and interrupts use paths with task ids (`node:task|node:task`), so clients may send such a
+ * path.
+ */
 const withoutTasks = (ns: string) =>
   ns
     .split("|")

@@ -8,7 +8,7 @@ import { KeyedMutex } from "./keyed-mutex.ts";
 /** Milliseconds for which an idempotency key is valid. */
 export const IDEMPOTENCY_TTL = 86_400_000;
 
-/** An idempotency key: a client may send a request again under the same key when the response was lost. */
+/** An idempotency key. If a client has not received the response to a request, it may send the request again with the same key. */
 export interface IdempotencyKey {
   readonly key: string;
   /** The content of the request. A different request under the same key is refused. */
@@ -17,10 +17,13 @@ export interface IdempotencyKey {
   readonly neverExpires?: true;
 }
 
-/** The name under which the idempotency key of a request that starts a run is kept. It says in which shard a run without a thread is. */
+/**
+ * The name under which the idempotency key of a request to start a run is stored. If the run has no thread, the hash of this name selects
+ * its shard.
+ */
 export const startKeyOf = (key: string): string => `request ${key}`;
 
-/** Makes the idempotency record for the run that the request starts; both are stored together. */
+/** Makes the idempotency record of the started run. The record and the run are stored together. */
 export type MakeIdempotencyRecord = (run: string) => IdempotentRequest;
 
 /** Carries out each request with an idempotency key once. */

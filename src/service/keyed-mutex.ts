@@ -7,7 +7,7 @@ export class KeyedMutex {
     const done = before.then(work);
     const over = done.then(
       () => undefined,
-      // The next caller only needs to know that this work is over.
+      // Ignores the result and the error: the next caller only has to wait until this work has ended.
       () => undefined,
     );
     this.#last.set(name, over);

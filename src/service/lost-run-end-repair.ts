@@ -9,8 +9,8 @@ export interface LostRunEndRepairDeps {
 }
 
 /**
- * Ends runs that have no end in storage, because an older version was shut down while they ran. Works in the
- * background. When all such runs are found, later starts do not search again.
+ * Ends runs that have no end in storage: an older version of Heddle was shut down while they ran. The repair works in the background. When
+ * it has found all such runs, later starts of the server do not search again.
  */
 export class LostRunEndRepair {
   readonly #deps: LostRunEndRepairDeps;
@@ -25,7 +25,7 @@ export class LostRunEndRepair {
     if (!this.#deps.lostRunEnds.areNone) this.#working = this.#pass();
   }
 
-  /** Stops the work. Resolves when none is in progress. */
+  /** Stops the repair. Resolves when the step in progress is done. */
   stop(): Promise<void> {
     this.#stop.abort();
     return this.#working;

@@ -21,7 +21,7 @@ interface PossibleEvents {
    * JSON Schema; null when none is known.
    */
   readonly events: readonly { readonly type: string; readonly schema: JsonObject | null }[];
-  /** The machine's state value; null while it waits for no event. */
+  /** The state value of the machine; null while the machine waits for no event. */
   readonly state: unknown;
   readonly interrupt_id: string | null;
 }
@@ -131,14 +131,14 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
   };
 }
 
-/** The schema of all possible events, narrowed to one of them. */
+/** Narrows the schema of all possible events to the schema of one event type. */
 function schemaOf(type: string, schema: JsonObject | null): JsonObject | null {
   if (schema === null || type.endsWith("*")) return schema;
   const { properties } = schema;
   return { ...schema, properties: { ...(isObject(properties) && properties), type: { const: type } } };
 }
 
-/** Converts the refusal of a run that was to process an event to a refusal of the event. */
+/** Rewrites the error of a run that should have processed an event as an error about the event itself. */
 function inTermsOfEvents(cause: unknown): unknown {
   if (!(cause instanceof ServiceError)) return cause;
   if (cause.code === "resume.invalid")

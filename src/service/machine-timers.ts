@@ -18,7 +18,7 @@ interface Deps {
  */
 const ADMITTED_TOGETHER = 4;
 
-/** Codes of errors that mean that the thread was changed or deleted in the meantime. */
+/** Codes of errors that mean that the thread was changed or deleted after its timer was read. */
 const CHANGED: ReadonlySet<string> = new Set(["run.conflict", "thread.not_found"]);
 
 /** Creates the handler of due timers. It starts or queues a run that processes the timer's event, with the thread's last assistant. */

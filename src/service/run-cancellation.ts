@@ -10,9 +10,9 @@ import { permittedThread, visibleThread } from "./threads.ts";
 export type CancelTarget = "pending" | "running" | "all";
 
 export interface CancelOptions {
-  /** Wait until the run has ended, not only until the cancellation is stored. */
+  /** True: waits until the run has ended. Otherwise the promise resolves when the cancellation is stored. */
   readonly wait?: boolean;
-  /** Stored with the run as `cancel_reason`. */
+  /** The reason for the cancellation. It is stored with the run as `cancel_reason`. */
   readonly reason?: string;
 }
 
@@ -22,9 +22,9 @@ export interface RunCancellation {
    * @throws ServiceError `run.not_found`, `thread.not_found`
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, options?: CancelOptions): Promise<void>;
-  /** Cancels the run because the client that waits for it has disconnected, also when a server shutdown closed the connection. */
+  /** Cancels the run because its client has disconnected. A connection that a server shutdown closed counts as disconnected too. */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
-  /** Cancels the unfinished runs of a thread, queued and delayed ones included. @throws ServiceError `thread.not_found` */
+  /** Cancels the unfinished runs of a thread, including queued and delayed runs. @throws ServiceError `thread.not_found` */
   cancelAll(
     key: ThreadKey,
     action: CancelAction,
@@ -54,8 +54,8 @@ interface Deps {
 }
 
 /**
- * The reason that clients give when another run has taken over the run's input. They expect to find this word in the
- * cancelled run.
+ * The reason that clients give for a cancellation when another run continues with the run's input. The clients look for this word in the
+ * cancelled run, so the stored text begins with it.
  */
 const TAKEN = "taken";
 const reasonOf = (reason: string | undefined) =>
@@ -68,8 +68,8 @@ const MAX_CONCURRENT_CANCELS = 32;
 
 export function createRunCancellation({ system, journal, find }: Deps): RunCancellation {
   /**
-   * A thread's unfinished runs, in the reverse order of their starts. So if they are cancelled in this order, no run
-   * starts because an earlier one has ended.
+   * A thread's unfinished runs, the one that would start last first. Cancelled in this order, no run starts because the end of an earlier
+   * one has made room for it.
    */
   function inFlight(key: ThreadKey, thread: ThreadRecord, which: CancelTarget): readonly string[] {
     const { active, queue, delayed } = thread;
@@ -134,7 +134,7 @@ export function createRunCancellation({ system, journal, find }: Deps): RunCance
   };
 }
 
-/** Ignores an unknown run or thread: the run has ended, or was rolled back, since the lookup. */
+/** Ignores that a run or thread does not exist: it has ended or was rolled back since it was looked up. */
 function ignoreMissing(cause: unknown): void {
   if (cause instanceof ServiceError && (cause.code === "run.not_found" || cause.code === "thread.not_found"))
     return;

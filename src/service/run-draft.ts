@@ -25,7 +25,10 @@ export interface RunRequest {
   readonly metadata?: JsonObject;
   readonly config?: JsonObject;
   readonly context?: JsonObject;
-  /** The checkpoint to start from instead of the latest. `checkpoint` wins over `checkpoint_id`, which wins over the one in `config`. */
+  /**
+   * The checkpoint from which the run starts; by default the latest. `checkpoint` takes precedence over `checkpoint_id`, and both over the
+   * checkpoint in `config`.
+   */
   readonly checkpoint?: {
     readonly checkpoint_id?: string | null;
     /** A subgraph's namespace. `checkpoint_map` names the checkpoints of the graphs above; without it, they are looked up. */
@@ -42,7 +45,7 @@ export interface RunRequest {
   readonly durability?: Durability;
   /** The older form of `durability`: false means `exit`. */
   readonly checkpoint_during?: boolean;
-  /** A URL, or a path on this server, to notify when the run ends. Checked by the caller. */
+  /** A URL, or a path on this server, that is notified when the run ends. The caller has checked that the webhook is allowed. */
   readonly webhook?: string;
   /** Names that clients use for feedback on the run. They are only stored with the run. */
   readonly feedback_keys?: string | readonly string[];
@@ -59,13 +62,13 @@ export interface RunRequest {
   readonly timeout_seconds?: number;
   /** True: refuses a resume when nothing waits for an answer. Graphs made by `graph()` always refuse such a resume. */
   readonly strict_resume?: boolean;
-  /** The project and session of the client's own tracing; stored with the run's config. */
+  /** The project and session in LangSmith where the client traces the run. They are only stored with the run's config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
   /** How the request arrived; not a field of its body. Default: `http`. */
   readonly origin?: RunOrigin | undefined;
 }
 
-/** Adds members to the `configurable` of a request's runs. They win over members of the request with the same names. */
+/** Adds members to the `configurable` of a request. They replace members of the request with the same names. */
 export function withConfigurable<T extends Pick<RunRequest, "config">>(
   request: T,
   members: JsonObject | undefined,
@@ -88,8 +91,8 @@ export interface RunStarter {
 }
 
 /**
- * Puts the user into a draft's `configurable`, where graphs look for it. If `user` is null, the run has no user, and a
- * user that the client has set there is removed.
+ * Puts the user into the `configurable` of a run, where graphs look for the user. If `user` is null, the run has no user, and a user that
+ * the client has put there is removed.
  */
 export function withRunUser(draft: RunDraft, user: JsonObject | null): RunDraft {
   const { config } = draft.kwargs;
@@ -108,7 +111,8 @@ export interface RunThread {
 const VALUES: readonly StreamMode[] = ["values"];
 
 /**
- * Makes the stored form of a request. The config in the thread's record is ignored: it may belong to another assistant.
+ * Converts a request to the form in which its run is stored. The config in the thread's record is not merged into it, because that config
+ * may belong to another assistant.
  */
 export function runDraftOf(
   run_id: string,
@@ -181,7 +185,10 @@ export function runDraftOf(
   };
 }
 
-/** The configuration to show in the thread's record: that of its last run. Most runs have none. */
+/**
+ * The configuration that the thread's record shows: the configuration of the run that was started last. Undefined if the run has none, as
+ * most runs.
+ */
 function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
   if (isEmpty(assistant) && isEmpty(run)) return undefined;
   const config = { ...assistant, ...run };
@@ -196,7 +203,7 @@ function isEmpty(object: JsonObject): boolean {
 
 const PLACE = ["checkpoint_id", "checkpoint_ns", "checkpoint_map"];
 
-/** The config without the checkpoint to start from, which belongs to this run alone. */
+/** Removes the checkpoint to start from, which belongs to this run alone, from the config. */
 function unplaced(config: JsonObject): JsonObject {
   const { configurable } = config;
   if (!isObject(configurable) || !PLACE.some((name) => Object.hasOwn(configurable, name))) return config;

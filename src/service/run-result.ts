@@ -10,7 +10,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import { pendingInterruptsOf } from "./api-records.ts";
 
-/** The number of checkpoints that are read at a time, if later runs have added more. */
+/** The number of checkpoints that are read at a time to find the run's last one. Later runs may have added more. */
 const CHECKPOINTS_PER_READ = 100;
 
 interface Deps {
@@ -45,14 +45,14 @@ async function read(
 ): Promise<JsonObject> {
   const checkpoint = await lastOf(journal, key, run);
   if (checkpoint === undefined) {
-    // The thread was deleted during the read. An empty state would be wrong: the run never had one.
+    // The thread was deleted during the read. The result must not be an empty state, because the run never had one.
     if (run !== undefined && (await journal.thread(key)) === undefined) throw threadDeleted();
     return {};
   }
   const state = await journal.sharedValues(key, checkpoint);
   const values = output === null ? state : pick(state, output);
   if (run?.status !== "success" || checkpoint.next.length === 0) return values;
-  // The run never started, so it has not paused: the machine processed its event during the run before it, and went on.
+  // An event run with attempt 0 has never started, so it has not paused: the run before it processed the event, and its machine continued.
   if (run.attempt === 0 && run.kwargs.event === true) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
   return { ...values, __interrupt__: pendingInterruptsOf(checkpoint, writes) };

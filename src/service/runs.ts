@@ -33,10 +33,9 @@ interface Deps {
 }
 
 /**
- * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread; 0 or less: all
- * stored events. Without `after`: the events of the current run and of later runs. If the thread has not assigned the
- * number `after` yet, the reader starts at the first event. `withEnds`: includes the end of each run. The reader MUST
- * be closed.
+ * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread; with `after` 0 or less, all stored
+ * events. Without `after`: the events of the current run and of later runs. If no event of the thread has the number `after` yet, the
+ * reader starts at the first event. `withEnds`: the reader also reports the end of each run. The reader MUST be closed.
  * @throws ServiceError `thread.not_found`
  */
 async function followThread(
@@ -87,7 +86,10 @@ export interface RunSearchPage {
   readonly next: string | undefined;
 }
 
-/** Marks a run that processes an event of a machine. `timer`: the timer that made the event; absent for a client's event. */
+/**
+ * Marks a run that processes an event of a state machine. `timer`: the timer of the machine that made the event; absent if a client sent
+ * the event.
+ */
 export interface MachineEventOrigin {
   readonly timer?: Timer;
 }
@@ -98,7 +100,7 @@ const withEvent = (draft: RunDraft, { timer }: MachineEventOrigin): RunDraft => 
 });
 
 export interface StartOptions {
-  /** If a request with this key has already started a run, that run is returned, and no further run is started. */
+  /** An idempotency key. If a request with this key has already started a run, that run is returned, and no second run is started. */
   readonly again?: IdempotencyKey | undefined;
   readonly by?: RunStarter | undefined;
   /** Set for a run that processes an event of a machine. */
@@ -113,8 +115,9 @@ export interface Runs extends RunCancellation {
    */
   start(key: ThreadKey, request: RunRequest, options?: StartOptions): Promise<RunRecord>;
   /**
-   * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to
-   * keep it. After a crash the run is resumed, unless `temporary` is `bound`. Throws as {@link start} does.
+   * Starts a run without a thread: a hidden thread is made for it. The hidden thread is deleted when the run ends, unless the request says
+   * to keep it. After a crash the run is resumed, unless `temporary` is `bound` (the run ends with its client's connection). Throws as
+   * {@link start} does.
    */
   startAlone(
     tenant: string,
@@ -131,19 +134,20 @@ export interface Runs extends RunCancellation {
     requests: readonly RunRequest[],
     by?: readonly RunStarter[],
   ): Promise<readonly RunRecord[]>;
-  /** A run without a thread is not found once it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
+  /** Finds a run. A run without a thread is no longer found when it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
   find(key: ThreadKey, run: string): Promise<RunRecord>;
   /**
-   * Like {@link find}, for reading a run's events: an ended run without a thread stays readable for a while. Throws as {@link find} does.
+   * Finds a run whose events are to be read. Unlike {@link find}, it finds a run without a thread for a while after its end. Throws as
+   * {@link find} does.
    */
   findForReading(key: ThreadKey, run: string): Promise<RunRecord>;
   /** Calls `read`, which finds a run and begins to read it. A run without a thread stays readable during that time, even if it ends. */
   keepForReading<T>(key: ThreadKey, read: () => Promise<T>): Promise<T>;
-  /** A run's record as the API shows it now. */
+  /** The run's record as the API shows it at this moment. */
   show(key: ThreadKey, run: RunRecord): JsonObject;
   /** The thread's runs, newest first. @throws ServiceError `thread.not_found` */
   list(key: ThreadKey, page: RunListQuery): Promise<RunList>;
-  /** The runs of all threads, without their arguments. Every page costs the same, whatever its position. */
+  /** The runs of all threads, without their arguments. A page costs the same however many pages precede it. */
   search(tenant: string, query: RunSearchQuery): Promise<RunSearchPage>;
   /**
    * Waits for the run's end and resolves with its result, even if the run is rolled back in the meantime.
@@ -170,7 +174,7 @@ interface Deps {
   readonly webhooks: Webhooks;
   /** The lifetime of threads that runs create; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
-  /** Whether the server sets the user in `configurable`, so that graphs may trust it. Default: false. */
+  /** True if the server sets the user in the `configurable` of runs, so that graphs can trust it. Default: false. */
   readonly hasUsers?: boolean;
 }
 
@@ -243,8 +247,8 @@ export function createRuns(deps: Deps): Runs {
     const request = webhooks.accept(requested);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
-    // Avoids `await` on values that are available already, since each costs a trip through the microtask queue and 200
-    // bytes. Returning a promise without `await` saves as much again.
+    // Avoids `await` on values that are available already: each `await` takes a turn of the microtask queue and 200 bytes. For the same
+    // reason promises are returned without `await`.
     const resolved = assistants.resolve(key.tenant, request.assistant_id, by?.mayUse);
     const assistant = resolved instanceof Promise ? await resolved : resolved;
     const id = by === undefined ? newId() : by.run_id;
@@ -341,7 +345,7 @@ export function createRuns(deps: Deps): Runs {
         const total = await journal.countRuns(key, filter);
         return { runs: pages(key, { ...filter, limit, offset }), total };
       }
-      // Unfinished runs are listed in the thread's record. A running one is stored as pending too.
+      // Finds the unfinished runs in the thread's record. Their stored status does not distinguish running from pending runs.
       const found: { readonly id: string; readonly order: number }[] = [];
       const waiting = [...queue, ...(delayed ?? []).map(({ run }) => run)];
       for (const id of active === null ? waiting : [active, ...waiting]) {
@@ -367,7 +371,7 @@ export function createRuns(deps: Deps): Runs {
       return { runs: runs.map((run) => apiRunSummary(run, isInProgress(run))), ...cursors };
     },
 
-    // Runs that had already ended are not looked up again: they may be deleted by now.
+    // A run that had already ended is not looked up again, because it may be deleted by now.
     result: async (key, run) => {
       if (isTerminal(run.status)) return runResultOf(deps, key, { run });
       const end = await system.ended(key, run.run_id);

@@ -38,16 +38,19 @@ export interface ServiceDeps {
   /** Makes long work yield to other work. */
   readonly budget: TimeBudget;
   readonly assistantDefaults?: AssistantDefaults | undefined;
-  /** The assistants, if others than the shard's own are to be used. */
+  /** Replaces the assistants of this shard. In a cluster, the process that has the home shard stores the assistants for all shards. */
   readonly assistants?: ((own: Assistants) => Assistants) | undefined;
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
-  /** Whether runs may belong to users, see {@link createRuns}. */
+  /** True if runs may belong to users, see {@link createRuns}. */
   readonly hasUsers?: boolean;
 }
 
-/** The API as functions, independent of the transport. Reads go to the journal, not through actors: a read wakes no actor. */
+/**
+ * The API as functions, independent of the transport. Reads use the journal (the stored records) directly, so that a read never loads an
+ * actor into memory.
+ */
 export interface Service {
   readonly threads: Threads;
   readonly states: ThreadStates;
@@ -65,11 +68,12 @@ export interface Service {
 /** The service of the server itself, without permission checks. */
 export interface ServerService extends Service {
   readonly inspection: ServerInspection;
-  /** The thread protocol over `runs`, which check what a user may start, instead of over the server's own runs. */
-  protocolWith(runs: Pick<Runs, "start">): ThreadProtocol;
   /**
-   * The events of machines over `parts`, which check the permissions of a user, instead of over the server's own parts.
+   * Makes a thread protocol that starts its runs with `runs`, which checks the permissions of a user. The server's own `protocol` starts
+   * runs without such checks.
    */
+  protocolWith(runs: Pick<Runs, "start">): ThreadProtocol;
+  /** Makes machine events that use `parts`, which check the permissions of a user. The server's own machine events have no such checks. */
   eventsWith(parts: Pick<Service, "threads" | "states" | "runs">): MachineEvents;
 }
 

@@ -2,14 +2,14 @@
 const MAX_ENTRIES_IN_MEMORY = 10_000;
 
 /**
- * Pages over the results of a scan, in another order than the scan's. Only a limited number of entries are in memory; for the entries after
- * them, the scan runs again.
+ * Pages over the results of a scan, sorted in another order than the scan's. Only a limited number of entries are in memory. To return the
+ * entries after them, the scan runs again.
  */
 export class SortedPages<T> {
   readonly #scan: () => AsyncIterable<T>;
   readonly #compare: (a: T, b: T) => number;
   readonly #most: number;
-  /** Number of entries of the scan; known when the first entry has been yielded, or at the end. */
+  /** The number of entries of the scan. It is known once the first entry has been yielded, or at the end if there is none. */
   total = 0;
 
   /** `compare` MUST NOT return 0 for two different entries. */
@@ -19,7 +19,10 @@ export class SortedPages<T> {
     this.#most = most;
   }
 
-  /** The entries after the first `offset`. `wanted`: how many will be read at most; only a hint. */
+  /**
+   * The entries after the first `offset` ones. `wanted`: the largest number of entries that will be read, as a hint for the size of the
+   * first scan.
+   */
   async *from(offset: number, wanted = Number.POSITIVE_INFINITY): AsyncGenerator<T> {
     let size = Math.min(this.#most, offset + wanted);
     let skip = offset;
@@ -32,7 +35,7 @@ export class SortedPages<T> {
         if (last === undefined || this.#compare(entry, last) > 0) first.add(entry);
       }
       if (scans === 0) this.total = count;
-      // No entry is requested, or the offset is past the last entry.
+      // There is nothing to return: no entry is requested, or the offset is past the last entry.
       if (offset >= this.total || wanted === 0) return;
       const { entries, isAll } = first.end();
       const from = Math.min(skip, entries.length);
@@ -50,7 +53,7 @@ class FirstEntries<T> {
   readonly #compare: (a: T, b: T) => number;
   readonly #size: number;
   readonly #entries: T[] = [];
-  /** The last of the collected entries; entries after it are dropped. */
+  /** The last of the collected entries in sort order. Entries that sort after it are dropped. */
   #last: T | undefined;
   #isAll = true;
 

@@ -42,7 +42,9 @@ async function atRoot(journal: Journal, key: ThreadKey, id: string): Promise<Sta
   return { checkpoint_id: id };
 }
 
-/** A start from a subgraph's checkpoint: the run continues from there, on a new branch of all graphs above. */
+/**
+ * Resolves a start from a subgraph's checkpoint. The run continues at that checkpoint, and all graphs above the subgraph get a new branch.
+ */
 async function within(
   journal: Journal,
   key: ThreadKey,
@@ -63,7 +65,7 @@ async function within(
   const segments = ns.split("|");
   for (const [depth, over] of parentNamespaces(ns).entries()) {
     const own = mapped(map, over) ?? mapped(isObject(known) ? known : {}, over);
-    // The namespaces above a graph that is called inside a node's function may have no checkpoint.
+    // A namespace above the subgraph may have no checkpoint: a graph that a node's function calls directly has none of its own.
     if (own === undefined && over !== "") continue;
     // oxlint-disable-next-line no-await-in-loop -- from the root down, and graphs are not nested deep
     const checkpoint = own === undefined ? undefined : await journal.checkpoint(key, over, own);

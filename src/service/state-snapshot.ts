@@ -32,8 +32,8 @@ export interface SnapshotContext {
 }
 
 /**
- * The state at a checkpoint as the API shows it. `later`: the next newer checkpoint of its namespace; undefined for the latest checkpoint,
- * where finished tasks wait for their siblings.
+ * The state at a checkpoint as the API shows it. `later`: the next newer checkpoint of the same namespace. It is undefined for the latest
+ * checkpoint, whose finished tasks may still wait for other tasks of their superstep.
  */
 export async function stateSnapshot(
   context: SnapshotContext,
@@ -73,7 +73,7 @@ function chosen(state: JsonObject, { fields }: StateProjection): JsonObject {
 /** The state of a thread or subgraph that has no checkpoint yet. */
 export const emptySnapshot = (projection: StateProjection): JsonObject => chosen(emptyApiState, projection);
 
-/** The subgraphs in the tasks that a checkpoint plans, by task id; undefined when there are none. */
+/** The subgraphs that the planned tasks of a checkpoint run, by task id; undefined when there are none. */
 async function within(
   context: SnapshotContext,
   checkpoint: Checkpoint,

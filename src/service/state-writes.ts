@@ -9,7 +9,7 @@ export interface UpdateRequest {
   readonly as_node?: string;
 }
 
-/** Updates that are made together. */
+/** Updates that are made together, as the writes of one superstep. */
 export interface SuperstepRequest {
   readonly updates: readonly UpdateRequest[];
 }

@@ -3,8 +3,8 @@ import { isObject, MAX_DEPTH, toStorable, type JsonObject } from "../model/json.
 import { isPlainData } from "../model/plain-data.ts";
 
 /**
- * Checks that `value` can be stored, and returns it. It is copied only if a part of it must change: most decoded bodies can be stored as
- * they are, and nothing else refers to them.
+ * Checks that `value` can be stored, and returns it. The value is copied only if a part of it has to be converted. Most request bodies need
+ * no conversion, and no copy is needed to protect them, because nothing else refers to a decoded body.
  * @throws ServiceError `validation.failed`, naming the part that cannot be stored
  */
 export function storable(value: unknown, at: string): unknown {

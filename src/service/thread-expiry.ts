@@ -50,7 +50,7 @@ export class ThreadExpiry {
     this.#after(Math.min(this.#deps.interval, FIRST_SWEEP_MS));
   }
 
-  /** Stops the work. Resolves when none is in progress. */
+  /** Stops the expiry. Resolves when the batch in progress is done. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();
@@ -65,12 +65,12 @@ export class ThreadExpiry {
   }
 
   /**
-   * Deletes the expired threads that are due first. `failed`: threads whose deletion failed during this search. They
-   * are still due first, so each batch reads past them.
+   * Deletes the expired threads that are due first. `failed` has the threads whose deletion has already failed during this search. These
+   * threads still come first in the index, so each batch reads that many more threads.
    */
   async #expireBatch(failed: ReadonlySet<string>): Promise<void> {
     const { journal, catalog, clock, interval, logger } = this.#deps;
-    // Ends this search for expired threads: the storage refuses every deletion.
+    // The storage refuses every write. This search ends, and the next one begins after the usual interval.
     if (journal.whenWritable() !== undefined) return this.#after(interval);
     try {
       const now = clock.now();
@@ -97,7 +97,7 @@ export class ThreadExpiry {
       await threads.expire(key);
       return true;
     } catch (cause) {
-      // The thread was deleted by a client meanwhile.
+      // A client has deleted the thread since the search found it.
       if (cause instanceof ServiceError && cause.code === "thread.not_found") return true;
       if (!this.#stopped && journal.whenWritable() === undefined) {
         logger.warn("an expired thread could not be deleted; retrying later", {

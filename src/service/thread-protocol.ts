@@ -27,15 +27,15 @@ export interface CheckpointQuery {
   readonly before?: string;
 }
 
-/** From where to read a thread, so that all of these subscribers get the events that they need. */
+/** Where a reader of a thread that several subscribers share has to begin, so that each subscriber gets the events that it needs. */
 export interface FollowStart {
-  /** Whether a subscriber is new. A new subscriber gets the last few runs from their start. */
+  /** True if one of the subscribers is new. A new subscriber gets the events of the last few runs from their start. */
   readonly isNew: boolean;
-  /** For each of the other subscribers: the number of the last thread event that it has seen. */
+  /** The number of the last thread event that each of the other subscribers has seen. */
   readonly after: readonly number[];
 }
 
-/** Operations of the thread-centric protocol (version 2) beyond those of runs and threads. */
+/** The operations of the thread-centric protocol (version 2) that the operations on runs and threads do not cover. */
 export interface ThreadProtocol {
   /**
    * Starts a run, creating the thread if needed. If the thread waits for an answer, the input is that answer. Throws as {@link Runs.start}
@@ -63,8 +63,8 @@ export interface ThreadProtocol {
   /** The number of the thread's latest event; 0 if it has none. */
   lastEventNumber(key: ThreadKey): Promise<number>;
   /**
-   * Reads the complete events of the thread's runs, including future ones. The key's permission is checked when each run begins. The thread
-   * need not exist yet. The reader MUST be closed.
+   * Reads the events of all runs of a thread, including future runs, each run from its first event. The permission to read the thread is
+   * checked when each run begins. The thread need not exist yet. The reader MUST be closed.
    * @throws ServiceError `thread.not_found` for a temporary thread
    */
   follow(key: ThreadKey, start: FollowStart): Promise<ThreadReader>;
@@ -78,7 +78,9 @@ interface Deps {
   readonly states: Pick<ThreadStates, "at">;
 }
 
-/** The number of latest runs whose events a new subscriber gets from the start: for example one that paused, and those that resumed it. */
+/**
+ * The number of runs whose events a new subscriber gets from the start. They should include a run that paused and the runs that resumed it.
+ */
 const REPLAYED_RUNS = 4;
 
 export function createThreadProtocol({ journal, hub, runs, threads, states }: Deps): ThreadProtocol {
@@ -98,7 +100,7 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
       try {
         return await runs.start(key, { ...rest, command: { resume: input } });
       } catch (cause) {
-        // Another client has answered meanwhile, so this becomes an ordinary input.
+        // Another client has answered the interrupt first. So the input is treated as an ordinary input.
         if (!isAnswered(cause)) throw cause;
         return runs.start(key, request);
       }
@@ -158,12 +160,13 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
       const thread = await permittedThread(journal, key);
       if (thread?.temporary) throw threadNotFound(key.thread);
       const from = [...after];
-      // A thread that is not permitted is followed like one that does not exist yet: the reader leaves out its runs.
+      // A thread that the client may not reach is followed in the same way as one that does not exist yet; the reader then leaves out all
+      // its runs.
       if (isNew && thread === undefined) from.push(0);
       else if (isNew) {
         const last = await journal.runs(key, { limit: REPLAYED_RUNS, offset: 0 });
         const begun = last.filter(({ started_at }) => started_at !== null).map(({ seq_base }) => seq_base);
-        // A run's first number is excluded: it may be the number of the previous run's end.
+        // The number at which a run starts is itself excluded, because it may belong to the end of the previous run.
         from.push(begun.length === 0 ? 0 : Math.min(...begun));
       }
       return hub.followWhole(key, Math.min(...from));

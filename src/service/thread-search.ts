@@ -29,15 +29,15 @@ export interface ThreadSearchPage {
   /** Each thread is read only when the iterator reaches it: all threads together, with their states, may be larger than memory. */
   readonly threads: AsyncIterable<JsonObject>;
   /**
-   * The number of matches. If there are many more matches than this page holds, the number may be too low. It is still
-   * above the offset at which the page ends.
+   * The number of matches. The search does not count all of them if there are many more than fit on this page. The number is then too low,
+   * but higher than the offset at which the page ends.
    */
   readonly total: number;
   /** The offset of the next page, if there may be one. */
   readonly next: number | undefined;
 }
 
-/** How a search reads threads. */
+/** Access to the records and states of threads, for a search. */
 export interface ThreadRecordReader {
   /** The state of a thread, or only these keys of it; null when it has none. */
   values(tenant: string, thread: ThreadRecord, keys?: readonly string[]): Promise<JsonObject | null>;
@@ -61,7 +61,7 @@ export async function searchThreads(
 ): Promise<ThreadSearchPage> {
   const selection = selected(reading, tenant, search);
   const found = await catalog.searchThreads(tenant, { ...selection, limit, offset, sort_by, sort_order });
-  // States may be large: they are read only if they are shown.
+  // States may be large, so they are read only if the response contains them.
   const isExtracted = extract !== undefined && [...extract.values()].some(([first]) => first === "values");
   const withValues = isExtracted || select === undefined || select.length === 0 || select.includes("values");
   async function* shown() {
@@ -96,7 +96,7 @@ function selected(
   if (names.length === 0) return filter;
   const keep = async (thread: ThreadRecord): Promise<boolean> => {
     if (thread.checkpoint === null) return false;
-    // A thread that is being changed at this moment counts as no match.
+    // If the state cannot be read because the thread is being changed at this moment, the thread counts as no match.
     const state = await reading.values(tenant, thread, names).catch(() => null);
     return state !== null && contains(state, values);
   };
@@ -104,8 +104,8 @@ function selected(
 }
 
 /**
- * The selection without threads that are not permitted. Known metadata conditions of the permission are added to the filter, so that the
- * index can use them.
+ * The selection without the threads that the permission excludes. Conditions of the permission on metadata are added to the filter, so that
+ * the search can use the metadata index for them.
  */
 function permitted({ keep, ...filter }: ThreadSelection, permission: Permission): ThreadSelection {
   const permits = permitsOf(permission);

@@ -69,14 +69,14 @@ export interface ThreadStates {
   /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   at(key: ThreadKey, position: StatePosition, projection: StateProjection): Promise<JsonObject>;
   /**
-   * The states of all branches, newest first; the thread's current state comes first of all. Each is read only when the iterator reaches
-   * it: all together may be larger than memory.
+   * The states of all branches of the thread's history, newest first, except that the thread's current state always comes first. Each state
+   * is read only when the iterator reaches it, because all of them together may be larger than memory.
    * @throws ServiceError `thread.not_found`, `checkpoint.not_found`
    */
   history(key: ThreadKey, request: HistoryRequest, projection: StateProjection): AsyncIterable<JsonObject>;
   /**
-   * Changes the state at a checkpoint; at an older checkpoint this makes a new branch. Resolves, when stored, with the new checkpoint as
-   * the API shows it.
+   * Changes the state at a checkpoint. If the checkpoint is not the latest, the change begins a new branch. Resolves when the change is
+   * stored, with the new checkpoint as the API shows it.
    * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
    */
   update(key: ThreadKey, position: StatePosition, update: UpdateRequest): Promise<JsonObject>;
@@ -120,7 +120,9 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     return stateSnapshot(context, checkpoint, latest ? undefined : await laterOf(context.key, checkpoint));
   }
 
-  /** The matching checkpoints, newest first, each with the next newer one. */
+  /**
+   * The matching checkpoints, newest first. Each is yielded together with the next newer checkpoint, which shows the results of its tasks.
+   */
   async function* checkpoints(key: ThreadKey, { ns, limit, before, metadata }: HistoryRequest) {
     let older = before;
     let later = before === undefined ? undefined : await journal.checkpoint(key, ns, before);
@@ -149,8 +151,8 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   /**
-   * Like {@link checkpoints}, but the thread's current state comes first. The current state may be older than others:
-   * the thread has returned to it, and has not continued since.
+   * Yields the same checkpoints as {@link checkpoints}, but the thread's current checkpoint first. It is not always the newest: after a
+   * rollback, for example, the thread has returned to an earlier checkpoint.
    */
   async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, request: HistoryRequest) {
     const { metadata } = request;
@@ -159,7 +161,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     let isFirst = own !== null && request.ns === "" && request.before === undefined;
     for await (const found of checkpoints(key, request)) {
       if (isFirst && own !== null && found.checkpoint.id !== own) {
-        // If `seq` differs, the thread has changed since its record was read.
+        // Uses the current checkpoint only if the thread has not changed since its record was read (`seq` changes with every write).
         if ((await visibleThread(journal, key)).seq === seq) moved = await requireCheckpoint(key, "", own);
         if (
           moved &&
@@ -194,7 +196,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
         return await stateSnapshot(context, checkpoint, isLatest ? undefined : later);
       } catch (cause) {
         const now = await visibleThread(journal, key);
-        // Missing data in a thread that has not changed is damage.
+        // If the thread has not changed, nothing has deleted the missing data, so the storage is damaged.
         if (now.seq === seq) throw cause;
         if ((await journal.checkpoint(key, ns, id)) === undefined) return undefined;
         ({ seq } = now);

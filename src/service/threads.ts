@@ -34,7 +34,7 @@ export interface NewThread {
   readonly metadata?: JsonObject;
   /** When the id is taken: `raise` (default) throws `thread.exists`, `do_nothing` returns the existing thread. */
   readonly if_exists?: "raise" | "do_nothing";
-  /** Writes that make the initial state, superstep by superstep; the metadata's `graph_id` names the graph. */
+  /** Writes that make the initial state of the thread, superstep by superstep. `graph_id` in the metadata names the graph. */
   readonly supersteps?: readonly SuperstepRequest[];
   /** How long the thread is kept. Default: the server's configuration. */
   readonly ttl?: ThreadLifetime;
@@ -66,8 +66,8 @@ export interface Threads {
   /** Cancels the runs of the thread and deletes it. Throws as {@link update} does. */
   remove(key: ThreadKey): Promise<void>;
   /**
-   * Removes all threads whose last run was of this assistant, according to their metadata, as far as `permission` allows. Throws as
-   * {@link update} does.
+   * Deletes all threads whose last run used this assistant, according to the threads' metadata. Threads that `permission` does not allow
+   * are left out. Throws as {@link update} does.
    */
   removeOf(tenant: string, assistant: string, permission?: Permission): Promise<void>;
   /**
@@ -81,8 +81,8 @@ export interface Threads {
    */
   prune(threads: readonly ThreadKey[], strategy: TtlStrategy): Promise<number>;
   /**
-   * The rows and bytes that the thread has stored: its checkpoints, values and pending writes, whose sum is `total_bytes`, and separately
-   * its runs, events and records.
+   * The number and bytes of the rows that the thread has stored. `total_bytes` is the sum of its checkpoints, values and pending writes.
+   * Its runs, events and records are shown separately.
    * @throws ServiceError `thread.not_found`
    */
   storage(key: ThreadKey): Promise<JsonObject>;
@@ -101,7 +101,7 @@ interface Deps {
   readonly catalog: Catalog;
   readonly newId: () => string;
   readonly engine: Engine;
-  /** Deletes the crons of a thread that is gone. */
+  /** Deletes the crons of a thread that was deleted. */
   readonly forgetCrons: (key: ThreadKey) => Promise<void>;
   /** The default lifetime of threads; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
@@ -236,7 +236,8 @@ export function createThreads(deps: Deps): Threads {
           if (!isSmallJson(state)) return state;
           const text = JSON.stringify(state);
           if (!plain || text.length > MAX_CACHED_CHARACTERS) return text;
-          // If tasks are planned, the state also depends on their pending writes and subgraphs, which may change while the record does not.
+          // If tasks are planned, the text is not cached: the state then also depends on pending writes and subgraphs, which may change
+          // while the record stays the same.
           if ((state["next"] as readonly unknown[]).length === 0) texts.set(record, text);
           return text;
         });
@@ -245,13 +246,13 @@ export function createThreads(deps: Deps): Threads {
   };
 }
 
-/** Ignores that a thread does not exist. */
+/** Ignores the error that a thread does not exist. */
 function ifThere(cause: unknown): undefined {
   if (cause instanceof ServiceError && cause.code === "thread.not_found") return undefined;
   throw cause;
 }
 
-/** A thread's record, for showing it. @throws ServiceError `thread.not_found`, also for a temporary thread */
+/** Reads the record of a thread that may be shown to the client. @throws ServiceError `thread.not_found`, also for a temporary thread */
 export function visibleThread(journal: Journal, key: ThreadKey): Eventually<ThreadRecord> {
   return andThen(journal.thread(key), (record) => {
     if (record !== undefined && record.temporary === null && isPermitted(key, record)) return record;
@@ -259,7 +260,7 @@ export function visibleThread(journal: Journal, key: ThreadKey): Eventually<Thre
   });
 }
 
-/** A thread's record, including that of a temporary thread; undefined if there is none that the request may reach. */
+/** Reads the record of a thread, which may be a temporary thread; undefined if it does not exist or the request may not reach it. */
 export function permittedThread(journal: Journal, key: ThreadKey): Eventually<ThreadRecord | undefined> {
   return andThen(journal.thread(key), (record) =>
     record !== undefined && isPermitted(key, record) ? record : undefined,
@@ -267,8 +268,8 @@ export function permittedThread(journal: Journal, key: ThreadKey): Eventually<Th
 }
 
 /**
- * Reads a thread and the data to which its record refers. If a rollback deletes that data during the read, everything is read again.
- * Missing data in a thread that has not changed is damage.
+ * Reads a thread and the data to which its record refers. If data is missing and the thread has changed, for example because of a rollback,
+ * everything is read again. If the thread has not changed, the missing data means that the storage is damaged.
  */
 export async function readConsistently<T>(
   journal: Journal,

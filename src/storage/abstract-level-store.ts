@@ -9,7 +9,7 @@ type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
 /** How many entries are fetched from the database at a time. */
 const PAGE = 512;
-/** How many keys the first fetch has: enough for a page of a list, and some more. */
+/** How many keys are fetched first. That is enough for a page of a list, and some more. */
 const FIRST = 48;
 /**
  * How many bytes of keys are fetched at a time. Only LevelDB has this option. It fetches in another thread, so a few
@@ -22,7 +22,7 @@ const FETCH_BYTES = 64 * 1024;
  * would otherwise wait behind reads of 14 MB blocks.
  */
 const POOL_READS = 2;
-/** How many large values may be in memory between being read and being decoded. */
+/** How many large values may be in memory at once while they are read and decoded. */
 const SLOW_READS = 2;
 
 const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
@@ -48,9 +48,9 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   }
 
   /**
-   * Reads a large value in another thread. LevelDB takes 10 to 40 ms for 14 MB, but only the copy of the value, some 4
-   * ms, blocks the event loop. The caller will decode the value, which takes as long again. So the value is returned
-   * only when the time budget allows long work; the budget pauses after a long turn of the event loop.
+   * Reads a large value in another thread. LevelDB takes 10 to 40 ms to read 14 MB; only the copy of the value, about 4 ms, blocks the
+   * event loop. Decoding the value then blocks the event loop for about as long as the copy. So the value is returned only when the time
+   * budget allows long work; the budget pauses after a long turn of the event loop.
    */
   async #getSlow(key: string): Promise<Buffer | undefined> {
     const tenant = tenantOf(key);
@@ -172,10 +172,7 @@ export function isDiskFull(cause: unknown): boolean {
 /** The texts of ENOSPC and EDQUOT on Linux and macOS, and of the corresponding error on Windows. */
 const DISK_FULL = /no space left on device|disk quota exceeded|not enough space on the disk/i;
 
-/**
- * Returns the error for a failed read: `journal.damaged` if a checksum was wrong, otherwise that the storage is not
- * available.
- */
+/** Converts the error of a failed read: to `journal.damaged` if a checksum was wrong, otherwise to `storage.unavailable`. */
 function readError(cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
   const { code } = cause as { code?: unknown };

@@ -5,8 +5,8 @@ import type { OnProgress } from "../ports/progress.ts";
 import { makeDirectory } from "./make-directory.ts";
 
 /**
- * The most attempts to copy a database. An attempt fails if LevelDB writes a table during it, which happens at most
- * once every few seconds.
+ * The most attempts to copy a database. An attempt fails if LevelDB writes a table file during the attempt, which happens at most once
+ * every few seconds.
  */
 const MAX_TRIES = 50;
 
@@ -14,9 +14,10 @@ const MAX_TRIES = 50;
 const TABLE = /\.(ldb|sst)$/;
 
 /**
- * Copies a LevelDB database to which another process may be writing. The manifest of the database lists its files. If the manifest is the same
- * before and after the copying, no file was added or deleted in between, and the copied log is a prefix of the real one. So the copy is like
- * the database after a crash, which LevelDB can open. Tables are hard-linked first, which takes no time, and copied afterwards.
+ * Copies a LevelDB database to which another process may be writing. The manifest lists the files of the database. If the manifest is the
+ * same before and after the copying, no file was added or deleted in between, and the copied log is a prefix of the real log. The copy then
+ * looks like a database after a crash, which LevelDB can open. To be fast, the copying begins with hard links to the table files; their
+ * content is copied afterwards.
  */
 export async function copyDatabase(
   from: string,
@@ -28,8 +29,8 @@ export async function copyDatabase(
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
   }
   await makeEmpty(to);
-  // The links are made beside the database, because hard links cannot cross file systems. If that folder is not
-  // writable, they are made in the target. The target may be on another file system; then each table is copied twice.
+  // Makes the links beside the database, because hard links cannot cross file systems. If that folder is not writable, the links are made
+  // in the target folder. If the target folder is on another file system, each table is copied twice.
   const staging = await mkdtemp(join(workspace, "backup-")).catch(() => mkdtemp(join(to, "backup-")));
   try {
     for (let tries = 1; !(await stage(from, staging)); tries++) {

@@ -45,8 +45,8 @@ import { IndexScans, type ScanQuery } from "./index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /**
- * How much a search reads after the page, to count further matches. A record costs 5 units of this, an index key 1: so
- * if keys are enough, more matches are counted.
+ * How much a search reads after its page to count further matches, in units: an index key costs 1, a record 5. So more matches are counted
+ * if the index keys are enough to decide which threads match.
  */
 const AHEAD = 25;
 
@@ -93,7 +93,7 @@ export class KeyValueCatalog implements Catalog {
       reverse: true,
     })) {
       const record = await this.assistant(tenant, lastSegment(at));
-      // An assistant that was stored again with another date is in the index twice. Only the entry with its present date counts.
+      // An assistant that was stored again with another date is in the index twice. Skips the entry with the old date.
       if (record !== undefined && orderOf(tenant, record) === at && matchesAssistant(record, filter))
         yield record;
     }

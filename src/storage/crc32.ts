@@ -6,14 +6,14 @@ import { crc32 } from "node:zlib";
  */
 const LARGE = 192;
 
-/** Four tables: the sum of each byte value, alone and followed by one, two and three zero bytes. */
+/** Four lookup tables: the CRC of each byte value alone, and of each byte value followed by one, two or three zero bytes. */
 const TABLE = tables();
 
 function tables(): Int32Array {
   const table = new Int32Array(4 * 256);
   for (let byte = 0; byte < 256; byte++) {
     let sum = byte;
-    // The polynomial of ISO-HDLC, lowest bit first.
+    // The polynomial of CRC-32/ISO-HDLC, with its lowest bit first.
     for (let bit = 0; bit < 8; bit++) sum = (sum & 1) === 0 ? sum >>> 1 : 0xedb88320 ^ (sum >>> 1);
     table[byte] = sum;
   }

@@ -87,7 +87,8 @@ export class KeyValueCrons implements CronBook {
     });
     const { before, after, mine } = submitted instanceof Promise ? await submitted : submitted;
     try {
-      // Waits even if this call changes nothing: the record may be in flight, and the caller's next read must find it.
+      // Waits even if this call changes nothing: the record that it has found may still be in flight, and the caller's next read must find
+      // the record.
       await mine?.stored;
       if (after === null && before !== undefined) {
         this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);
@@ -123,7 +124,7 @@ export class KeyValueCrons implements CronBook {
   }
 }
 
-/** The ids of one tenant's crons, by thread. It may contain crons that were deleted. */
+/** The ids of one tenant's crons, by thread. The index may contain crons that were deleted, so callers read each cron. */
 class ThreadCrons {
   filled: Promise<void> = Promise.resolve();
   readonly #ids = new Map<string, Set<string>>();

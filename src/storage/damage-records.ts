@@ -8,7 +8,7 @@ export interface DamageRecord {
   /** When the damage was found, in ISO 8601. */
   readonly found_at: string;
   readonly what: string;
-  /** What may have lost acknowledged writes: the key prefixes of threads, and keys that belong to no thread. */
+  /** What may have lost acknowledged writes: threads, given by the prefix of their keys, and keys that belong to no thread. */
   readonly touches: readonly string[];
   readonly ranges: readonly KeyRange[];
   /** True: it is unknown what was lost, so any data may be affected. */
@@ -17,7 +17,7 @@ export interface DamageRecord {
 
 /** The file of findings, outside the database. */
 export const DAMAGE_FILE = "damage.json";
-/** The file with accepted findings, for people to look up. */
+/** The file with the findings that an operator has accepted. It is only for people to look up. */
 const ACCEPTED = "damage-accepted.json";
 
 /** The stored findings, in a file outside the database. LevelDB itself does not record which data it has dropped. */
@@ -70,7 +70,7 @@ function read(path: string): readonly DamageRecord[] {
     )
       return list;
   } catch {
-    // The file cannot be read. That is reported below.
+    // The file cannot be read. The error is thrown below.
   }
   throw new ServiceError(
     "journal.damaged",

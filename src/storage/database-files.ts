@@ -68,7 +68,7 @@ export class DatabaseFiles {
     this.#deps = deps;
   }
 
-  /** A list with the name of the current manifest; empty if there is none. */
+  /** The name of the current manifest, as a list; an empty list if there is no manifest. */
   manifests(): readonly string[] {
     const name = readTextOrEmpty(join(this.#database, "CURRENT")).trim();
     return /^MANIFEST-\d+$/.test(name) && existsSync(join(this.#database, name)) ? [name] : [];
@@ -150,7 +150,7 @@ export class DatabaseFiles {
     pace: ReadPace,
   ): Promise<{ readonly found: readonly FoundDamage[]; readonly stats: Stats } | undefined> {
     const checked = await this.#check(table, pace);
-    // If LevelDB has deleted the table during the check, its damage does not matter.
+    // If LevelDB has deleted the table during the check, the damage is ignored: no data is read from the table any more.
     if (checked === undefined || checked.found.length === 0) return checked;
     return this.tables().some(({ name }) => name === table.name) ? checked : undefined;
   }
@@ -187,7 +187,7 @@ export class DatabaseFiles {
     return this.names().map((name) => ({ name, bounds: undefined, size: undefined }));
   }
 
-  /** Makes a damaged block unreadable for LevelDB. Before that, copies the table to the directory of lost files. */
+  /** Makes a damaged block unreadable for LevelDB. The table is first copied to the directory of lost files. */
   disable(table: string, kindAt: number): void {
     const path = this.#putAside(table);
     const file = openSync(path, "r+");
@@ -200,8 +200,8 @@ export class DatabaseFiles {
   }
 
   /**
-   * Rebuilds a table whose index is damaged, from the blocks that can still be read. LevelDB can read nothing of a
-   * table without its index. Before that, copies the table to the directory of lost files.
+   * Rebuilds a table whose index is damaged, from the blocks that can still be read. Without its index, LevelDB could read nothing of the
+   * table. The table is first copied to the directory of lost files.
    */
   rebuild(table: string, blocks: readonly DataBlock[]): void {
     const path = this.#putAside(table);

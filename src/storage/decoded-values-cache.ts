@@ -5,7 +5,10 @@ import { storedChecksum } from "./envelope.ts";
 /** If a stored value has this many bytes or more, readers share one decoded copy. */
 const LARGE = 64 * 1024;
 
-/** A cache of large decoded values. States that are read at the same time share them: checkpoints of a thread have most of their values in common. */
+/**
+ * A cache of large decoded values. Checkpoints of a thread have most of their values in common, so states that are read at the same time
+ * share these values.
+ */
 export class DecodedValues {
   readonly #entries = new WeakCache<{ readonly value: unknown }>();
   /** Keeps the cache entries of a state alive as long as the state. The entries are objects, because a `WeakRef` cannot refer to a string. */

@@ -15,21 +15,24 @@ import { directoryError } from "./make-directory.ts";
 import { ServiceError } from "../model/errors.ts";
 
 /**
- * The directories that this process has open. This state has to be global, because the lock of the operating system belongs to the whole process:
- * if one process opens the same LevelDB a second time, the lock is silently dropped. Worker threads have their own set, but are stopped by the
- * lock file.
+ * The directories that this process has open. The list has to be global, because the lock of the operating system belongs to the whole
+ * process: if the process opened the same LevelDB database a second time, that lock would be dropped silently. Each worker thread has a
+ * list of its own, but the lock file prevents a second opening there.
  */
 const heldPaths = new Set<string>();
 
 /** The process that holds a lock. A process id alone does not identify it, because ids are reused. */
 interface Holder {
   readonly pid: number;
-  /** When the process started, in ticks since the boot; empty if the system does not say. */
+  /** The start time of the process, in ticks since the boot of the machine; empty if the operating system does not tell. */
   readonly start: string;
   readonly boot: string;
-  /** The namespace of process ids. Each container has a namespace of its own. */
+  /** The process id namespace of the process. Each container has its own namespace, in which its process ids are valid. */
   readonly space: string;
-  /** The inode of the lock file. In a copy of the data directory it differs, so the copied lock does not count. */
+  /**
+   * The inode number of the lock file. A copy of the data directory has a lock file with another inode number, so the copied lock does not
+   * count.
+   */
   readonly ino: number;
   /** Identifies this lock. */
   readonly id: string;
@@ -40,9 +43,10 @@ export interface DirectoryLock {
 }
 
 /**
- * Locks an existing directory for this process, and for one caller in it. The lock of a dead process is taken over.
- * @throws ServiceError `storage.locked`, naming the directory and the process that has it; `storage.unavailable` when the directory cannot
- *   be written to
+ * Locks an existing directory for this process, and for one caller in this process. If the process that holds the lock is dead, its lock is
+ * replaced.
+ * @throws ServiceError `storage.locked`, naming the directory and the process that holds the lock; `storage.unavailable` when the directory
+ *   is not writable
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const path = realpathSync(directory);
@@ -70,7 +74,7 @@ export function lockDirectory(directory: string): DirectoryLock {
 
 /** Acquires the lock `file`, and returns the lock's id. */
 function acquire(directory: string, file: string): string {
-  // The lock file is first written in a unique directory, and then linked: so it is complete when it appears under its name.
+  // Writes the lock file in a unique directory, and links it to its real name afterwards. So a lock file is complete as soon as it exists.
   const temporaryFolder = mkdtempSync(join(directory, "lock-"));
   try {
     const id = basename(temporaryFolder);
@@ -96,7 +100,8 @@ function take(directory: string, file: string, draft: string): boolean {
   const holder = read(file);
   if (holder === undefined) return false;
   if (isAlive(holder, file)) throw locked(directory, holder.pid);
-  // Only one process may replace the lock of a dead process. Otherwise two processes could take it from each other.
+  // Only one process may replace the lock of a dead process. Otherwise a second process could remove the lock that the first one has just
+  // taken.
   const claim = `${file}.${holder.id}`;
   acquire(directory, claim);
   try {
@@ -131,7 +136,8 @@ function isAlive(holder: Holder, file: string): boolean {
   if (!Number.isInteger(holder.pid) || holder.pid <= 0) return false;
   const own = identity();
   if (holder.boot !== own.boot) return false;
-  // The process ids of another container mean nothing here, so its lock does not count. LevelDB's own lock still protects the database.
+  // A process id of another container means nothing here, so the lock of a process there does not count. The database is still protected by
+  // LevelDB's own lock.
   if (holder.space !== own.space) return false;
   if (statSync(file, { throwIfNoEntry: false })?.ino !== holder.ino) return false;
   try {

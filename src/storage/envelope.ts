@@ -21,7 +21,7 @@ export function seal(value: unknown): Buffer {
 /** Reads the checksum that the envelope contains. */
 export const storedChecksum = (bytes: Buffer): number => bytes.readUInt32LE(4);
 
-/** What is wrong with stored bytes; undefined if they are intact. */
+/** Describes what is wrong with stored bytes; undefined if they are intact. */
 export function envelopeFlaw(bytes: Buffer): string | undefined {
   if (bytes.length < HEAD) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
@@ -30,7 +30,7 @@ export function envelopeFlaw(bytes: Buffer): string | undefined {
   return undefined;
 }
 
-/** What is wrong with bytes that {@link unseal} has refused. */
+/** Describes what is wrong with bytes that {@link unseal} has refused. */
 export function decodingFlaw(bytes: Buffer): string {
   return envelopeFlaw(bytes) ?? NOT_DECODABLE;
 }

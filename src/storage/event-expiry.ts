@@ -13,9 +13,9 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readStoredRun } from "./records.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 
-/** The upper bound of all keys that begin with a tenant. */
+/** The upper bound of the keys of all tenants: `~` sorts after every character of a tenant's name. */
 const END = "~";
-/** The first key after the server's own keys. */
+/** The lower bound of the keys of all tenants. The server's own keys begin with `!`, and `"` is the next character. */
 const TENANTS = '"';
 
 interface Expiring {
@@ -26,8 +26,8 @@ interface Expiring {
 }
 
 /**
- * Deletes the events of runs that ended before `before`, thread by thread. It skips the other keys of each thread, so
- * that each thread costs only one lookup. Returns the last thread that was checked; null when all were checked.
+ * Deletes the events of runs that ended before the time `before`, thread by thread. It jumps from the event keys of one thread to those of
+ * the next thread, so each thread costs only one lookup. Returns the last thread that was checked; null when all threads were checked.
  */
 export async function expireEvents(
   kv: KeyValueStore,
@@ -78,7 +78,10 @@ async function expireThread(
   }
 }
 
-/** When the run ended; null if it has not ended, or if its record is damaged: then its events are kept for a repair. */
+/**
+ * The time at which the run ended. Null if the run has not ended, and also if its record is damaged, so that its events are kept for a
+ * repair.
+ */
 async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<number | null> {
   try {
     const stored = await readStoredRun((at) => kv.get(at), key, threadPrefix(key), run);
@@ -90,7 +93,8 @@ async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<nu
 }
 
 async function firstKey(kv: KeyValueStore, gte: string, lt: string): Promise<string | undefined> {
-  // Reads only the key: the value may be large, and the copy that LevelDB's iterator makes of it is freed only by garbage collection.
+  // Reads only the key. The value may be large, and LevelDB's iterator would copy the value into memory that is freed only by garbage
+  // collection.
   for await (const [key] of kv.keys({ gte, lt, limit: 1 })) return key;
   return undefined;
 }

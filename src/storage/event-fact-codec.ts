@@ -2,25 +2,28 @@ import type { Fact } from "../model/run-event.ts";
 import { stringifyJson } from "../model/stringify-json.ts";
 import { seal } from "./envelope.ts";
 
-/** Consecutive custom events of one namespace, stored as one text: one line with the JSON of each. */
+/** Consecutive custom events of one namespace, stored as one text with a line of JSON for each event. */
 interface Lines {
   readonly t: "lines";
   readonly ns: string;
   readonly text: string;
 }
 
-/** A custom event as storage format 3 has it. */
+/** A custom event in the form of storage format 3. */
 interface Older {
   readonly t: "custom";
   readonly ns: string;
   readonly data: unknown;
 }
 
-/** The most common first chunk of a run: its first attempt has started. It is encoded only once. */
+/**
+ * The first fact of a run whose first attempt has started. Most runs begin with a chunk of only this fact, so that chunk is encoded in
+ * advance.
+ */
 const START = { t: "start", attempt: 1 } as const satisfies Fact;
 const FIRST_START: Buffer = seal([START]);
 
-/** Encodes a chunk of a run's log, given by its facts, for storage. */
+/** Encodes facts (what happened in a run) as a chunk of the run's event log. */
 export function sealChunk(facts: readonly Fact[]): Buffer {
   const [first] = facts;
   const isStart =
@@ -28,10 +31,7 @@ export function sealChunk(facts: readonly Fact[]): Buffer {
   return isStart ? FIRST_START : seal(folded(facts));
 }
 
-/**
- * Joins consecutive custom events into one string. Encoding each of them alone takes a quarter of the total cost of
- * sending them.
- */
+/** Joins consecutive custom events into one string. Encoding each event alone would take a quarter of the total cost of sending it. */
 function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   const stored: (Fact | Lines)[] = [];
   for (let i = 0; i < facts.length; i++) {

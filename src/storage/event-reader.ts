@@ -21,12 +21,12 @@ import type { DecodedValues } from "./decoded-values-cache.ts";
 import { MIN_CHUNKS } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
-/** The most segments of lists that are read in one turn of the event loop. They take some milliseconds. */
+/** The most segments of stored lists that are read in one turn of the event loop. Reading that many takes some milliseconds. */
 const SEGMENTS = 256;
 
 /**
- * Reads the state at a checkpoint: in one turn of the event loop if it is small, else in pieces that yield to other
- * work. `shared`: a cache of large values that other reads have decoded.
+ * Reads the state at a checkpoint. A small state is read in one turn of the event loop, a large one in pieces that yield to other work.
+ * `shared`: a cache of large values that other reads have decoded.
  */
 export function readValues(
   source: ValueSource,
@@ -82,8 +82,8 @@ class Reading {
   }
 
   /**
-   * Reads until the time for this turn of the event loop is used up, or the read has to wait for a promise. `value`:
-   * the result of the promise that it waited for last.
+   * Reads until the time for this turn of the event loop is used up, or until the read has to wait for a promise. `value`: the result of
+   * the promise for which the read waited last.
    */
   advance(value?: unknown): PauseReason | "end" {
     this.#bytes = 0;
@@ -129,8 +129,8 @@ export class EventReader {
   readonly #thread: string;
 
   /**
-   * `share`: limits how much of a turn of the event loop the read takes. `shared`: a cache of chunks that took long to
-   * decode. `slowKeys`: the key prefixes of threads whose small chunks are slow to read.
+   * `share` limits how much of a turn of the event loop the read takes. `shared` caches chunks that took long to decode. `slowKeys`
+   * collects the key prefixes of threads whose chunks are small but slow to read.
    */
   constructor(
     kv: KeyValueStore,
@@ -194,7 +194,7 @@ export class EventReader {
   async #search(id: number, limit: number): Promise<EventRead> {
     const before = await this.#last(this.#prefix + ordinal(id));
     if (before !== undefined && chunkEnd(before) > id) return this.#chain(before.first, limit);
-    // No chunk contains the event. A later attempt may have started at a higher id, so the next chunk is searched.
+    // No chunk contains the event. A later attempt of the run may have started at a higher event id, so this looks for the next chunk.
     const range = { gte: this.#prefix + ordinal(id), lt: prefixRange(this.#prefix).lt, limit: 1 };
     for await (const [key] of this.#kv.entries(range)) return this.#chain(this.#first(key), limit);
     return { chunks: [], isShareSpent: false };

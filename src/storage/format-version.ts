@@ -7,9 +7,12 @@ import { ALL_KEYS, RUN_ENDS_COMPLETE_KEY, RUN_INDEX_COMPLETE_KEY, FORMAT_KEY } f
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK, RUN_INDEX_MARK } from "./records.ts";
 
-/** The storage format that this version writes. It is raised when older versions could not read the data. */
+/** The storage format that this version of Heddle writes. The number is raised when older versions could not read the new format. */
 const FORMAT = 4;
-/** The formats that this version reads. In format 3, all values are text or MessagePack without short forms; both can still be decoded. */
+/**
+ * The storage formats that this version of Heddle reads. Format 3 has no short forms: its values are text or plain MessagePack, which can
+ * still be decoded.
+ */
 const READ: readonly unknown[] = [3, FORMAT];
 
 /** The marker file, outside the database. */
@@ -68,8 +71,8 @@ function readJson(path: string): unknown {
 }
 
 /**
- * The error for a project's configuration file, whose name may be that of the marker. If it counted as a damaged
- * marker, a repair would overwrite it.
+ * The error if the file with the name of the marker is the configuration file of an application. If the file counted as a damaged marker, a
+ * repair would overwrite it.
  */
 function configurationFileError(path: string): ServiceError {
   return new ServiceError(
@@ -79,8 +82,8 @@ function configurationFileError(path: string): ServiceError {
 }
 
 /**
- * Refuses a store in an unsupported format. Stores the format in a new store, and raises it in a store of an older format: from then on, older
- * versions cannot read it.
+ * Refuses a store whose format is not supported. Writes the current format into a new store, and into a store of an older format. From then
+ * on, older versions of Heddle cannot read the store.
  * @throws ServiceError `storage.version`
  */
 export async function checkFormat(kv: KeyValueStore, where: string, marked: boolean): Promise<void> {
@@ -91,10 +94,11 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
     check(format, where);
     if (format === FORMAT) return;
   } else if (!marked) {
-    // LevelDB may have lost this key together with others. If so, the format in the marker file counts, and `verify` reports what is missing.
+    // LevelDB may have lost the key of the format together with others. The format in the marker file is used then, and `verify` reports
+    // the missing data.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
-    // A new store has no runs, so no run lacks its end or its index entries. With these marks, later starts do not
-    // search for such runs.
+    // A new store has no runs, so every run has its end and its index entries. These two marks record that, so that later starts do not
+    // search for runs without them.
     ops.push({ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK });
     ops.push({ key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK });
   }

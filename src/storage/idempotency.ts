@@ -18,7 +18,7 @@ export function readIdempotencyRecord(
   );
 }
 
-/** Deletes the records of requests before `before`, at most `most`. Returns true when there may be more. */
+/** Deletes the records of requests that were made before the time `before`, at most `most` of them. Returns true when there may be more. */
 export async function expireIdempotencyRecords(
   kv: KeyValueStore,
   committer: Committer,

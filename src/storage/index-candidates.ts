@@ -3,7 +3,10 @@ export interface Candidate {
   readonly thread: string;
   /** The thread's sort key in the scanned index, if it is a number. */
   readonly at: number;
-  /** Set when the thread's record has to be read, although for other candidates of the scan the key is enough ({@link IndexScan.sure}). */
+  /**
+   * Set when the thread's record has to be read to decide whether the thread matches, although the key is enough for the other candidates
+   * of the scan ({@link IndexScan.sure}).
+   */
   readonly doubtful?: true;
 }
 

@@ -30,8 +30,8 @@ import { indexKeysOf } from "./thread-index.ts";
 const BATCH = 1_000;
 
 /**
- * Rebuilds the indexes of threads and of runs, and the list of threads with work (`!active/`), from the stored records.
- * Nothing else may write during the repair. Threads with an unreadable record are skipped: a check reports them.
+ * Rebuilds the indexes of threads and of runs, and the list of threads with unfinished runs (`!active/`), from the stored records. Nothing
+ * else may write during the repair. Threads with an unreadable record are skipped; a check reports them.
  */
 export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
   let ops: WriteOperation[] = [];
@@ -58,7 +58,10 @@ export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): P
   await kv.batch(ops, { sync: true });
 }
 
-/** The operations that add a thread's missing index keys, and correct whether it is listed as a thread with work. */
+/**
+ * The operations that add the missing index keys of a thread, and that add it to or remove it from the list of threads with unfinished
+ * runs.
+ */
 async function missingIndexOps(
   kv: KeyValueStore,
   key: ThreadKey,
@@ -76,8 +79,8 @@ async function missingIndexOps(
 }
 
 /**
- * The thread that an index key names, if that thread does not exist; undefined for every other key. A thread that has only lost its record counts
- * as existing, because that is reported as damage of the thread.
+ * Returns the thread that an index key names if this thread does not exist, and undefined for every other key. A thread that has lost only
+ * its record counts as existing, because the loss is reported as damage of the thread.
  */
 export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<ThreadKey | undefined> {
   const key = listedBy(at);
@@ -96,7 +99,10 @@ function listedBy(at: string): ThreadKey | undefined {
   return at.startsWith(THREAD_EXPIRIES_RANGE.gte) ? parseThreadExpiryKey(at).key : undefined;
 }
 
-/** True if the index key is right. The key and the record may be read at different moments, so callers check twice. */
+/**
+ * True if the index key agrees with the record that it belongs to. The key and the record may be read at different moments, so callers
+ * repeat the check before they report an error.
+ */
 async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<boolean> {
   if ((await kv.get(at)) === undefined) return true;
   const thread = await recordAt(kv, key);
@@ -105,13 +111,13 @@ async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<
     const place = runKey(threadPrefix(key), run);
     const bytes = await kv.get(place);
     const stored = bytes && tryDecodeRun(bytes, key, place);
-    // If the run's record is damaged, or missing while its arguments exist, the index key counts as right here: the
-    // damage is reported with the thread.
+    // If the run's record is damaged, or missing while its arguments exist, the index key counts as correct here, because the damage is
+    // reported for the thread.
     if (stored === undefined)
       return bytes !== undefined || (await kv.get(kwargsKey(threadPrefix(key), run))) !== undefined;
     return thread.temporary === null && runIndexKeys(key, stored).includes(at);
   }
-  // A damaged record counts as right here, because it is reported with the thread.
+  // If the thread's record is damaged, the index key counts as correct here, because the damage is reported for the thread.
   return thread === "damaged" || (thread !== undefined && indexKeysOf(key, thread).includes(at));
 }
 

@@ -32,11 +32,11 @@ import { MANY_MEMBERS_KEY } from "./thread-index.ts";
 
 /** A scan of an index that finds all threads that match a search, and perhaps others. */
 export interface IndexScan {
-  /** True: it yields candidates in the requested order. False: all of it has to be read before the first result. */
+  /** True: the scan yields candidates in the requested order. False: the whole scan has to be read before the first result is known. */
   readonly ordered: boolean;
   /** True: each candidate matches. False: the record of each candidate has to be read. */
   readonly sure: boolean;
-  /** Set if, in the requested order, all later candidates come after the `at` of the current candidate. */
+  /** Set if the `at` of a candidate limits the later candidates: in the requested order, all of them come after this `at`. */
   readonly bounded?: true;
   candidates(): AsyncIterable<CandidatePage>;
 }
@@ -45,11 +45,14 @@ export interface ScanQuery {
   readonly filter: ThreadFilter;
   readonly sort_by: ThreadOrder;
   readonly reverse: boolean;
-  /** True if there are conditions besides the filter. */
+  /** True if the search has conditions that are not in the filter, and that only the record can decide. */
   readonly isPartial: boolean;
 }
 
-/** The most metadata members of a filter whose index is scanned; further ones are checked in the record. */
+/**
+ * The largest number of metadata members of a filter for which the index is used. Further members are checked in the record of each
+ * candidate.
+ */
 const MAX_SCANNED_MEMBERS = 3;
 
 const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies ThreadStatus[];
@@ -76,7 +79,10 @@ export class IndexScans {
     this.#reverse = reverse;
   }
 
-  /** All scans that can answer the search; which one is fastest depends on the data. Scans that are probably short come first. */
+  /**
+   * All scans that can answer the search. Which of them is fastest depends on the data, so they run side by side. Scans that are probably
+   * short come first.
+   */
   plan({ filter, sort_by, isPartial }: ScanQuery): readonly IndexScan[] {
     const { ids, status, metadata = {} } = filter;
     if (ids !== undefined) return [{ ordered: false, sure: false, candidates: () => candidatesById(ids) }];
@@ -115,7 +121,7 @@ export class IndexScans {
       );
       scans.push({ ordered: isByCreation, sure: isAll, candidates });
     }
-    // Not needed for a status sorted by creation: the index by status has the same order and fewer keys.
+    // This scan is not needed for a status sorted by creation, because the index by status has the same order and fewer keys.
     if (status === undefined || !isByCreation) {
       const { candidates, ...order } = this.#inOrder(sort_by);
       const isPlaced = sort_by === "created_at";
@@ -135,8 +141,8 @@ export class IndexScans {
       case "status":
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
-        // There is no index by this time, which is between the creation of the thread and its last change. So the index
-        // by creation, or by last change, is scanned: its times limit which threads can still come first.
+        // There is no index by the last change of the state. That time is between the creation of the thread and its last change. So the
+        // index by creation, or by last change, is scanned, and its times limit which threads can still come first.
         return {
           ordered: false,
           bounded: true,
@@ -171,7 +177,7 @@ export class IndexScans {
     );
   }
 
-  /** Threads with a status. Settled threads are found in the index; busy threads are few, and all of them are read. */
+  /** The threads with a status. The index has the threads without unfinished runs; busy threads are few, so all of them are read. */
   async *#inStatus(status: ThreadStatus): CandidatePages {
     const busy = await this.#busyThreads();
     if (status === "busy") yield this.#sorted(busy, "created_at");

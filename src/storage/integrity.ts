@@ -36,7 +36,10 @@ interface Mark {
 const MARK = "database.json";
 const LEDGER = "batches";
 const NO_LEDGER = `the ledger of batches (${LEDGER}/) is missing or empty, so nobody can tell whether acknowledged writes are lost at the end of the log`;
-/** The file with the list of verified tables. It is outside the database too. */
+/**
+ * The file with the list of verified tables. Like the other files here, it is outside the database, so that damage of the database does not
+ * affect it.
+ */
 const VERIFIED = "tables.json";
 /** The most names in one log line. */
 const MAX_NAMES = 20;
@@ -55,7 +58,8 @@ export class Integrity {
   readonly #read = new Set<string>();
   #verifier: TableVerifier | undefined;
   /**
-   * True if a ledger was written before. The mark that says so is stored after the ledger; backups and directories of older versions have neither.
+   * True if this directory has had a ledger before. A mark records that; it is stored after the first ledger. Backups and directories of
+   * older versions have neither a ledger nor the mark.
    */
   readonly #hadLedger: boolean;
   #mark: Mark;
@@ -175,7 +179,7 @@ export class Integrity {
     return new BatchNumbers(this.#ledger, report);
   }
 
-  /** Records the current manifest, after the database was opened. */
+  /** Records the current manifest. Called after the database was opened. */
   remember(): void {
     this.#store(this.#mark);
   }
@@ -194,7 +198,7 @@ export class Integrity {
     }
   }
 
-  /** Logs at each start how many findings there are. A finding itself is logged only at the start that found it. */
+  /** Logs how many findings there are. It is called at each start; a finding itself is logged only at the start that has found it. */
   #warnOfFindings(): void {
     const findings = this.findings.list.length;
     if (findings === 0) return;
@@ -224,7 +228,7 @@ export class Integrity {
         this.#finding(`LevelDB dropped a part of its log: ${dropped.join("; ")}`, { unknown: true }),
       );
     }
-    // A missing ledger is reported, but nothing is quarantined, because perhaps nothing was lost.
+    // Reports that the ledger is missing. No data is quarantined, because it is possible that nothing was lost.
     if (report.isLedgerEmpty && this.#hadLedger && found.length === 0)
       found.push(this.#finding(NO_LEDGER, {}));
     return found;
@@ -279,7 +283,7 @@ export function affectedBy({ touches, ranges, unknown }: DamageRecord): {
   return { names, more: all.length - names.length };
 }
 
-/** True if a key is a mark or an index entry. Those are rebuilt from the threads' records. */
+/** True if a key is a mark or an index entry, which can be rebuilt from the threads' records. */
 function isMark(touched: string): boolean {
   return touched.startsWith("!");
 }

@@ -31,7 +31,7 @@ export function threadLabel({ tenant, thread }: ThreadKey): string {
   return `thread ${thread}${ofTenant(tenant)}`;
 }
 
-/** Says in words what a range of keys may contain. */
+/** Describes what a range of keys may contain. */
 export function rangeLabel({ from, to }: KeyRange): string {
   const isFromStart = from === "";
   const isToEnd = to === "~";
@@ -41,7 +41,7 @@ export function rangeLabel({ from, to }: KeyRange): string {
   return first === last ? first : `everything from ${first} to ${last}`;
 }
 
-/** Says in words what a key of a thread contains. `rest`: the key without the thread's prefix. */
+/** Describes what a key of a thread contains. `rest`: the key without the thread's prefix. */
 export function threadPartLabel(rest: string): string {
   const [kind, first = "", second = ""] = rest.split("/").map(unescapeSegment);
   switch (kind) {

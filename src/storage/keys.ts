@@ -99,7 +99,9 @@ export const threadIdsPrefix = (tenant: string): string => `${escapeSegment(tena
 export const threadIdKey = (key: ThreadKey): string =>
   threadIdsPrefix(key.tenant) + escapeSegment(key.thread);
 
-/** Sort indexes of threads. A key consists of the name of the order, the number to sort by, and the thread's id. */
+/**
+ * The prefix of an index that sorts threads. A key of such an index consists of this prefix, the number to sort by, and the thread's id.
+ */
 const sortPrefix = (tenant: string, order: string): string => `${escapeSegment(tenant)}/${order}/`;
 export const threadsByCreationPrefix = (tenant: string): string => sortPrefix(tenant, "ic");
 export const threadsByUpdatePrefix = (tenant: string): string => sortPrefix(tenant, "iu");
@@ -167,8 +169,8 @@ export const deliveryContentKey = (tenant: string, id: string): string =>
   `${escapeSegment(tenant)}/dc/${escapeSegment(id)}`;
 
 /**
- * Items of the store. Each label ends with `#`, and the namespace with `!`. Both characters sort before all characters
- * of a label. So a namespace sorts before the namespaces below it, and those sort before its next sibling.
+ * Keys of the store's items. In a key, each label of the namespace ends with `#`, and the whole namespace with `!`. Both characters sort
+ * before all characters of a label. So a namespace sorts before the namespaces below it, and these sort before its next sibling.
  */
 export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string =>
@@ -215,16 +217,16 @@ export const cronRowKey = (tenant: string, id: string): string => cronPrefix(ten
 
 export const FORMAT_KEY = "!format";
 
-/** Present if every run that has ended is also stored as ended. Older versions could leave a run without its end. */
+/** Present if every run that has ended is also stored as ended. Older versions of Heddle could leave a run without its end. */
 export const RUN_ENDS_COMPLETE_KEY = "!ended";
 
 /**
- * Has the value {@link RUN_INDEX_MARK} if the index of runs is complete. Older versions stored runs without index keys,
- * or with fewer of them.
+ * Has the value {@link RUN_INDEX_MARK} if the index of runs is complete. Older versions of Heddle stored runs with fewer index keys or with
+ * none.
  */
 export const RUN_INDEX_COMPLETE_KEY = "!runs";
 
-/** A key that never exists. Deleting it has no effect, and tests whether writes work. */
+/** A key that never exists. Deleting it changes nothing, but shows whether the storage accepts writes. */
 export const CHECK_KEY = "!check";
 
 /** The numbers of stored batches. Each batch stores its own number. */
@@ -232,12 +234,12 @@ export const BATCHES_RANGE = prefixRange("!batch/");
 export const batchKey = (number: number): string => `!batch/${ordinal(number)}`;
 export const parseBatchKey = (key: string): number => parseOrdinal(lastSegment(key));
 
-/** A key for each thread, of all tenants, that has work. The keys are read when the server starts. */
+/** The keys of all threads with unfinished runs, of all tenants. They are read when the server starts. */
 export const ACTIVE_RANGE = prefixRange("!active/");
 export const activePrefix = (tenant: string): string => `!active/${escapeSegment(tenant)}/`;
 export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + escapeSegment(key.thread);
 
-/** Threads of all tenants by their expiry. */
+/** Threads of all tenants, sorted by the time at which they expire. */
 export const THREAD_EXPIRIES_RANGE = prefixRange("!ttl/");
 export const threadExpiryKey = (key: ThreadKey, due: number): string =>
   `!ttl/${ordinal(Math.max(0, Math.trunc(due)))}/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}`;
@@ -250,7 +252,7 @@ export function parseThreadExpiryKey(key: string): { readonly due: number; reado
   };
 }
 
-/** Delayed runs of all tenants, by the time they are due. */
+/** Delayed runs of all tenants, sorted by the time at which they are due. */
 export const DELAYED_RANGE = prefixRange("!due/");
 export const dueRunKey = ({ tenant, thread }: ThreadKey, due: number, run: string): string =>
   `!due/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(run)}`;
@@ -263,7 +265,7 @@ export function parseDelayedKey(key: string): {
   return { key: { tenant, thread }, run, due: parseOrdinal(due) };
 }
 
-/** Threads of all tenants by their next timer. */
+/** Threads of all tenants that have timers, sorted by the time of their next timer. */
 export const TIMERS_RANGE = prefixRange("!timer/");
 export const timerKey = ({ tenant, thread }: ThreadKey, { due, id }: Timer): string =>
   `!timer/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(id)}`;
@@ -285,7 +287,7 @@ export function parseCronSlotKey(key: string): {
   return { slot: parseOrdinal(slot), tenant, cron };
 }
 
-/** Records of idempotency keys, by the time of the request. */
+/** Records of requests with idempotency keys, sorted by the time of the request. */
 export const IDEMPOTENCY_EXPIRIES_RANGE = prefixRange("!once/");
 export const idempotencyExpiryKey = (at: number, tenant: string, name: string): string =>
   `!once/${ordinal(at)}/${escapeSegment(tenant)}/${escapeSegment(name)}`;
@@ -315,18 +317,21 @@ export const DEAD_LETTERS_RANGE = prefixRange("!dead/");
 export const deadLetterKey = (due: number, tenant: string, id: string): string =>
   `!dead/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
 
-/** Items of all tenants, by their expiry. */
+/** Store items of all tenants, sorted by the time at which they expire. */
 export const ITEM_EXPIRIES_RANGE = prefixRange("!expire/");
 export const itemExpiryKey = (due: number, tenant: string, { namespace, key }: ItemKey): string =>
   `!expire/${ordinal(Math.ceil(due))}/${escapeSegment(tenant)}/${labels(namespace)}!${escapeSegment(key)}`;
 
-/** The item in a key of `!expire/`. */
+/** The item in a key of `!expire/`, the index of store items by expiry. */
 export function parseItemExpiryKey(at: string): ItemKey & { readonly tenant: string; readonly due: number } {
   const [, due = "", tenant = "", item = ""] = at.split("/");
   return { due: parseOrdinal(due), tenant: unescapeSegment(tenant), ...itemKeyOf(item) };
 }
 
-/** The target, tenant and id in a key of `!outbox/`; tenant and id in a key of `!dead/`. */
+/**
+ * The target, tenant and id in a key of `!outbox/` (pending deliveries). For a key of `!dead/` (dead letters), only the tenant and the id
+ * are meaningful.
+ */
 export function parseDeliveryKey(key: string): {
   readonly target: string;
   readonly tenant: string;
@@ -336,7 +341,7 @@ export function parseDeliveryKey(key: string): {
   return { target: parts[1] ?? "", tenant: parts.at(-2) ?? "", id: parts.at(-1) ?? "" };
 }
 
-/** The thread, and the run if there is one, in a key of `!active/` or `!sweep/`. */
+/** The thread in a key of `!active/` or `!sweep/`, and the run if the key names one. */
 export function parseThreadMark(key: string): { readonly key: ThreadKey; readonly run: string | null } {
   const [, tenant = "", thread = "", run = ""] = key.split("/").map(unescapeSegment);
   return { key: { tenant, thread }, run: run === "" ? null : run };

@@ -18,7 +18,7 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { EventReader } from "./event-reader.ts";
 import { PRESENT_MARK, readRun, runRowCodec, threadRowCodec, type JournalEntry } from "./records.ts";
 
-/** The first key after the server's own keys. */
+/** The lower bound of the keys of all tenants. The server's own keys begin with `!`, and `"` is the next character. */
 const TENANTS = '"';
 
 export class KeyValueLostRunEnds implements LostRunEnds {
@@ -35,7 +35,10 @@ export class KeyValueLostRunEnds implements LostRunEnds {
     this.areNone = areNone;
   }
 
-  /** `isHidden`: returns true while any thread is quarantined. Then the search counts as incomplete. */
+  /**
+   * Opens the search. `isHidden` returns true while any thread is quarantined; then the search counts as incomplete, because quarantined
+   * threads are not searched.
+   */
   static async open(
     kv: KeyValueStore,
     budget: TimeBudget,
@@ -54,7 +57,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
       try {
         yield* this.#findIn(key);
       } catch {
-        // The thread is damaged. A check reports that, and a repair fixes it.
+        // The thread is damaged, so its runs are unknown. A check reports the damage, and a repair fixes it.
         this.#hasMissedSome = true;
       }
       if (stop?.aborted === true) {
@@ -110,7 +113,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
   }
 }
 
-/** Kinds of appends that may end runs. */
+/** The kinds of appends (names in journal entries) that may end runs. */
 const ENDS: ReadonlySet<string> = new Set(["settled", "withdrawn", "mended"]);
 
 function unknown({ run_id }: RunRecord): PlainError {

@@ -15,7 +15,7 @@ export function makeDirectory(directory: string): void {
   }
 }
 
-/** The error for a directory that cannot be used, with its cause and a hint. */
+/** The error for a directory that cannot be used. Its message contains the cause and a hint on how to fix it. */
 export function directoryError(what: string, cause: unknown): ServiceError {
   const { message, code } = cause as NodeJS.ErrnoException;
   return new ServiceError("storage.unavailable", `${what}: ${message}; ${remedyOf(code)}`, { cause });

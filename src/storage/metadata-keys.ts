@@ -13,7 +13,7 @@ export function memberKey(name: string, value: unknown): string | undefined {
 
 /** The most cached keys. The number is limited, because the members come from clients. */
 const MAX_CACHED_KEYS = 256;
-/** The most characters of a cached name or value. */
+/** The most characters of a name or value that is cached. */
 const LONGEST_KNOWN = 128;
 
 /** A cache of metadata index keys. Nearly every thread has members with the ids of its graph and its assistant, which repeat often. */

@@ -33,7 +33,7 @@ import { DeletionSweeper } from "./deletion-sweeper.ts";
 import { KeyValueLostRunEnds } from "./lost-run-ends.ts";
 import { WriteOrder } from "./write-order.ts";
 
-/** The size of the files in a folder, in bytes. Files that LevelDB deletes while they are counted count as 0. */
+/** The total size of the files in a folder, in bytes. Files that LevelDB deletes during the counting count as 0. */
 async function folderSize(folder: string): Promise<number> {
   const names = await readdir(folder);
   const sizes = await Promise.all(
@@ -51,11 +51,17 @@ export type StorageOptions =
   | {
       readonly kind: "level";
       readonly directory: string;
-      /** True: all tables are verified before the storage is open. Otherwise, tables that were verified before are verified again after the start. */
+      /**
+       * True: the checksums of all tables are verified before the storage is open. False: tables that were verified before are verified
+       * again only after the start.
+       */
       readonly isVerified?: boolean;
     }
   | {
-      /** A directory whose batches are durable elsewhere. What it has lost is restored from there, so it is not checked for losses. */
+      /**
+       * A directory whose batches are durable elsewhere, for example in the log of a cluster. What the directory has lost is restored from
+       * there, so it is not checked for losses.
+       */
       readonly kind: "replicated";
       readonly directory: string;
       /** Wraps the database of the directory in the store that makes batches durable. */
@@ -65,7 +71,7 @@ export type StorageOptions =
   | { readonly kind: "key-value"; readonly store: KeyValueStore };
 
 export interface StorageDeps extends CommitterDeps {
-  /** Makes long reads yield to other work. The caller may pass a budget that it uses for other work too. */
+  /** Makes long reads yield to other work. The budget may be shared with work of the caller. */
   readonly budget?: TimeBudget;
   /** Called with the progress of opening and repairing. */
   readonly onProgress?: OnProgress;
@@ -258,7 +264,7 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
 }
 
 /**
- * Accepts the losses: from now on all data is served again, as it is stored. Returns the accepted findings.
+ * Accepts that data was lost: from now on all data is served again, in its stored state. Returns the accepted findings.
  * @throws ServiceError `journal.damaged` when the database must be rebuilt first
  */
 export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly DamageRecord[]> {
@@ -306,8 +312,8 @@ async function withoutServer(
 }
 
 /**
- * Copies a data directory to a new or empty directory, even while a server runs on it. The copy has the data of one moment during the copying,
- * including everything that was acknowledged before the call.
+ * Copies a data directory to a new or empty directory, even while a server uses it. The copy has the state of the data at one moment during
+ * the call, and so all writes that were acknowledged before the call.
  * @throws ServiceError `storage.unavailable`
  */
 export async function backupStorage(

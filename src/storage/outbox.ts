@@ -48,8 +48,7 @@ export class KeyValueOutbox implements Outbox {
   }
 
   /**
-   * Notifies the listener of the targets of new deliveries. Called when the append that contains the deliveries is
-   * stored.
+   * Notifies the listener that there are new deliveries to these targets. Called when the append that contains the deliveries is stored.
    */
   appendStored(items: readonly OutboxItem[]): void {
     for (const { delivery } of items) this.#listener(webhookHostOf(delivery.url));
@@ -89,14 +88,14 @@ export class KeyValueOutbox implements Outbox {
     for await (const [at] of this.#kv.entries({ ...range, limit })) {
       const key = parseDeliveryKey(at);
       const delivery = await this.#readable(key);
-      // `#readable` returns a delivery with its changes in flight. One whose status is about to change is left out: when the change is stored, the
-      // caller reads the deliveries of this target again.
+      // `#readable` returns a delivery with its changes in flight. A delivery whose status is about to change is left out here. When the
+      // change is stored, the caller reads the deliveries of this target again.
       if (delivery?.status === status) found.push({ tenant: key.tenant, id: key.id, delivery });
     }
     return found;
   }
 
-  /** Reads a delivery; undefined if it is damaged, so that it does not block the other deliveries to its target. */
+  /** Reads a delivery. Undefined if the delivery is damaged, so that it does not block the other deliveries to its target. */
   async #readable(key: DeliveryKey): Promise<Delivery | undefined> {
     try {
       return await this.#now(key);

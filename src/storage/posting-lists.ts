@@ -10,8 +10,8 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 export type PostingList = readonly [own: string, wide?: string];
 
 /**
- * The most thread ids of one condition that are read into memory to exclude other threads. If more threads meet the
- * condition, no ids are read: then matches are frequent and found soon.
+ * The most thread ids of one condition that are read into memory to exclude other threads. If more threads meet the condition, no ids are
+ * read: a scan then finds enough matches soon, because they are frequent.
  */
 const MAX_IDS = 4_096;
 /** After this many key lookups, all ids of a condition are read into memory instead. */
@@ -30,8 +30,8 @@ export class PostingLists {
   }
 
   /**
-   * The candidates that meet all conditions. `isPlaced`: `at` of the candidates is their creation time, so their keys can be looked up one by one;
-   * after {@link MAX_LOOKUPS} lookups, all ids of a condition are read instead.
+   * The candidates that meet all conditions. `isPlaced`: the `at` of a candidate is its creation time, which is a part of the index keys,
+   * so the keys can be looked up one by one. After {@link MAX_LOOKUPS} lookups, all ids of a condition are read instead.
    */
   async *intersect(pages: CandidatePages, lists: readonly PostingList[], isPlaced: boolean): CandidatePages {
     let asked = 0;
@@ -39,7 +39,7 @@ export class PostingLists {
     for await (const { found, seen } of pages) {
       let left = found;
       let looked = 0;
-      // The first page is not filtered: if many threads match, it fills the result by itself.
+      // The first page is not filtered: if many threads match, its candidates are enough for the result.
       for (const list of first ? [] : lists) {
         const ids = isPlaced && asked < MAX_LOOKUPS ? null : await this.#members(list);
         if (ids !== null) left = left.filter(({ thread }) => ids.has(thread));
@@ -65,7 +65,10 @@ export class PostingLists {
     return andThen(this.#kv.get(sortKey(prefix, at, thread)), (found) => found !== undefined);
   }
 
-  /** True if there is a key under this prefix. Saves lookups: the list of threads with too many members is nearly always empty. */
+  /**
+   * True if there is a key under this prefix. The check saves lookups, because the list of threads with too many members is nearly always
+   * empty.
+   */
   #isInhabited(prefix: string): Promise<boolean> {
     const known = this.#inhabited.get(prefix) ?? this.#hasKey(prefix);
     this.#inhabited.set(prefix, known);

@@ -22,9 +22,9 @@ import type { KeyRange } from "./leveldb/table-check.ts";
 const WHY =
   'something that was stored has been lost, and this may be an older state of it; restore a backup, or accept the loss with "heddle repair --accept"';
 
-/** Decides for each key whether it is quarantined: its value may be older than the last acknowledged write, because part of the database was lost. */
+/** The quarantined data: the keys whose values may be older than the last acknowledged write, because a part of the database was lost. */
 export class QuarantinedData {
-  /** Prefixes of threads, and keys that belong to no thread. */
+  /** The prefixes of the quarantined threads, and quarantined keys that belong to no thread. */
   readonly #touched = new Set<string>();
   readonly #ranges: KeyRange[] = [];
   #isEverything = false;
@@ -112,8 +112,8 @@ export function threadOf(key: string): ThreadKey | undefined {
 }
 
 /**
- * Hides quarantined data from readers: reading it throws `journal.damaged`, and lists omit it. An empty quarantine costs only the check of
- * a flag.
+ * Hides quarantined data from readers: reading a quarantined key throws `journal.damaged`, and lists omit it. If nothing is quarantined,
+ * the only cost is the check of a flag.
  */
 export class QuarantiningKeyValueStore implements KeyValueStore {
   readonly unguarded: KeyValueStore;
@@ -174,8 +174,8 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
   }
 
   /**
-   * Refuses to read a range of keys within a quarantined thread. Lists omit quarantined data, but such a range is read
-   * only for a request that names the thread, and that request is refused.
+   * Refuses to read a range of keys within a quarantined thread. Such a range is read only for a request that names the thread, so the
+   * request gets an error. Other lists only omit quarantined data.
    */
   #refuseThread({ gte, lt }: ScanRange): void {
     const thread = splitThread(gte)?.key;

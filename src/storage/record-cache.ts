@@ -1,6 +1,9 @@
 import type { ThreadRecord } from "../model/thread.ts";
 
-/** The most bytes of stored records in each of the two generations: some 16,000 small ones. In memory, a record takes about six times its stored size. */
+/**
+ * The most bytes of stored records in each of the two generations of the cache. That is enough for about 16,000 small records. In memory, a
+ * record takes about six times its stored size.
+ */
 const MAX_GENERATION_BYTES = 2 * 1024 * 1024;
 
 interface CacheEntry {
@@ -9,9 +12,9 @@ interface CacheEntry {
 }
 
 /**
- * A cache of thread records as they are stored. Most runs are on a thread that was just created, or had another run
- * just before. The cache has two generations: when the younger one is full, it replaces the older one. Evicting single
- * entries would be slow, because a `Map` has to skip its deleted entries to find the oldest one.
+ * A cache of thread records as they are stored. It is useful because most runs use a thread that was just created or had another run just
+ * before. The cache has two generations: when the younger one is full, it replaces the older one. Evicting single entries would be slow,
+ * because a `Map` has to skip its deleted entries to find the oldest one.
  */
 export class RecordCache {
   #younger = new Map<string, CacheEntry>();
@@ -46,7 +49,7 @@ export class RecordCache {
     this.#older.delete(name);
   }
 
-  /** Empties the cache. Called when it is unknown what is stored. */
+  /** Empties the cache. Called after a failed write, when it is unknown what is stored. */
   clear(): void {
     this.#younger = new Map();
     this.#older = new Map();

@@ -8,7 +8,10 @@ import { kwargsKey, runKey } from "./keys.ts";
 import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./channel-refs.ts";
 import { createRowCodec } from "./row-codec.ts";
 
-/** A journal entry: lists what an append wrote, so that it can be rolled back. Entries are numbered, so that gaps are noticed. */
+/**
+ * A journal entry: the list of what an append wrote, so that the append can be rolled back. Entries are numbered without gaps, so that a
+ * missing entry is noticed.
+ */
 export interface JournalEntry {
   /** The kind of change, for people who look at a database. No code reads this member. */
   readonly kind: string;
@@ -24,7 +27,10 @@ export interface JournalEntry {
 /** A run without its kwargs, which never change and are stored once, under a separate key. */
 export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };
 
-/** A checkpoint with the resulting channel references instead of its changes. `at`: part of the keys of the values that it wrote; see `channel-values.ts`. */
+/**
+ * A checkpoint as it is stored: with references to the values of its channels instead of its changes. `at` is a part of the keys of the
+ * values that the checkpoint wrote; see `channel-values.ts`.
+ */
 export type StoredCheckpoint = CheckpointHead & {
   readonly changes: { readonly at: number; readonly channels: StoredRefs };
 };
@@ -174,14 +180,17 @@ export const checkpointRowCodec = createRowCodec<StoredCheckpoint>()(
   ],
 );
 
-/** The value of keys that only have to be present. */
+/** The value of keys whose presence alone has a meaning. */
 export const PRESENT_MARK: Buffer = seal(true);
-/** The value of a mark for a thread that is hidden from clients. */
+/** The value of the mark of a thread that is hidden from clients. */
 export const HIDDEN_MARK: Buffer = seal(false);
-/** The mark of a complete index of runs. Its number is raised when runs get more index keys, so that these are added to older data. */
+/**
+ * The value of the mark that the index of runs is complete. The number is raised when a new version adds index keys to runs, so that the
+ * keys are added to older data too.
+ */
 export const RUN_INDEX_MARK: Buffer = seal(3);
 
-/** Small numbers, encoded only once. They are the sequence numbers of a thread's first runs. */
+/** The numbers below 256, encoded in advance. They are the sequence numbers of a thread's first runs, and so the most frequent ones. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));
 
 export function sealNumber(n: number): Buffer {

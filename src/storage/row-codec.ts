@@ -1,17 +1,16 @@
 /** Converts records to their stored form, a row: the values in a fixed order, without names. */
 export interface RowCodec<T> {
-  /** The row of a record. `value` is stored instead of the record's own member `name`. */
+  /** Converts a record to a row. If `name` is given, `value` is stored instead of this member of the record. */
   row<K extends keyof T & string>(record: Omit<T, K>, name?: K, value?: T[K]): unknown[];
   record(row: unknown): T;
 }
 
 /**
- * Defines the columns of a record. Without columns, names took a third of a run's stored size, and more than that of
+ * Defines the columns of a record. The names of members are not stored: they took a third of a run's stored size, and more than a third of
  * its encoding time.
- * `names` MUST list every member of `T`, which the compiler checks. The order MUST NOT change: new names are added at
- * the end.
- * `spelled` is for records that are stored often. It MUST return the values of all members in the order of `names`. It
- * reads each member directly (`record.id`), because looking all of them up by name costs a microsecond.
+ * `names` MUST list every member of `T`, which the compiler checks. The order MUST NOT change: new names are added at the end.
+ * `spelled` is for records that are stored often. It MUST return the values of all members in the order of `names`. It reads each member
+ * directly (`record.id`), because looking up all members by name takes a microsecond.
  */
 export function createRowCodec<T extends object>() {
   return <const N extends readonly (keyof T & string)[]>(
@@ -31,7 +30,7 @@ export function createRowCodec<T extends object>() {
       record(row) {
         const record: { [name: string]: unknown } = { ...blank };
         for (let i = 0; i < own.length; i++) {
-          // A row that is older than a column has no value for it; then the member is null.
+          // A row that was stored before a column was added has no value for the column. The member is null then.
           record[own[i] as string] = (row as readonly unknown[])[i] ?? null;
         }
         return record as T;

@@ -10,12 +10,12 @@ import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 /** How many changes are written at a time. */
 const BATCH = 1_000;
 
-/** Completes the index of runs for data of an older version. Nothing else may write during that. */
+/** Completes the index of runs for data that an older version of Heddle has written. Nothing else may write at the same time. */
 export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
   if ((await (kv.unguarded ?? kv).get(RUN_INDEX_COMPLETE_KEY))?.equals(RUN_INDEX_MARK)) return;
   let ops: WriteOperation[] = [];
   let done = 0;
-  // Reads the threads of all tenants. The server's own keys begin with `!`; `"` is the next character.
+  // Begins with the first key of the first tenant. The server's own keys begin with `!`, and `"` is the next character.
   for (let at = '"'; ;) {
     const key = await nextThread(kv, at);
     if (key === null) break;
@@ -31,7 +31,10 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
   await kv.batch([...ops, { key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK }], { sync: true });
 }
 
-/** The operations that write the index keys of each run of a thread, whether they exist already or not. Skips unreadable records; a check reports them. */
+/**
+ * The operations that write the index keys of each run of a thread, even if the keys exist already. Unreadable records are skipped; a check
+ * reports them.
+ */
 export async function* runIndexOps(
   kv: KeyValueStore,
   key: ThreadKey,

@@ -12,20 +12,21 @@ import {
 import { runRowCodec, type StoredRun } from "./records.ts";
 
 /**
- * The index of runs: keys without a value, which follow from the run's record alone. Every run gets one key when it is
- * admitted, and a run of a cron gets another one. A run that fails or is interrupted gets one more key at its end, so
- * that the few such runs are found among many. There is no key for any other state, because it would have to be moved
- * at the end of each run; such states are read from the record. Runs of temporary threads are in no index.
+ * The index of runs. It consists of keys without a value, which can be computed from the run's record alone. Every run gets one key when it
+ * is admitted, and a run of a cron gets a second one. A run that fails or is interrupted gets one more key at its end, so that such runs,
+ * which are few, are found quickly. Other states have no key, because the key would have to be replaced at the end of each run; these
+ * states are read from the record. Runs of temporary threads are in no index.
  */
 
 type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata">;
 
 /**
- * The most characters of an indexed cron id. There is a limit, because clients may give their own runs any `cron_id`.
+ * The most characters of an indexed cron id. There is a limit, because clients can set the `cron_id` in the metadata of their own runs to
+ * any text.
  */
 const MAX_CRON_ID = 64;
 
-/** The id of the cron that a run's metadata name; undefined if they name none. */
+/** The id of the cron that the metadata of a run contains; undefined if they contain none. */
 export function cronIdFromMetadata(metadata: JsonObject | undefined): string | undefined {
   const cron = metadata?.["cron_id"];
   return typeof cron === "string" && cron !== "" && cron.length <= MAX_CRON_ID ? cron : undefined;

@@ -24,16 +24,17 @@ import { createdRunKey, cronIdFromMetadata, endedRunsPrefix } from "./run-index.
 import { ordinal } from "./sortable-numbers.ts";
 
 /**
- * What a search of runs costs. It reads the index keys from the cursor to the end of the page, the record of each of
- * these runs and, if the run matches, that of its thread; earlier pages cost nothing. Runs that failed or were
- * interrupted, those of one thread or one cron, and unended ones are found without reading the others. Any other filter
- * reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
+ * The cost of a search of runs. The search reads the index keys from the cursor to the end of the page, the record of each of these runs
+ * and, if the run matches, the record of its thread. Earlier pages cost nothing.
+ *
+ * Some runs are found without reading other runs: failed and interrupted runs, unfinished runs, the runs of one thread, and the runs of one
+ * cron. Any other filter reads each run until the page is full. That takes 5 to 20 us a run, in pieces that yield to other work.
  */
 
-/** A page ends when the stored records that were read for it have this many bytes. */
+/** A page also ends when the stored records that were read for it have this many bytes in total. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** The index keys of the runs of a search, in its order. The part of a key after `prefix` can be used as a cursor. */
+/** The index keys that a search of runs reads, in the order of the search. The part of a key after `prefix` can be used as a cursor. */
 interface RunKeys {
   readonly prefix: string;
   readonly pages: AsyncIterable<readonly string[]>;
@@ -60,7 +61,7 @@ export async function searchRuns(
       if (bytes === undefined) continue;
       const stored = runRowCodec.record(unseal(bytes, key, `run ${run}`));
       if (!matchesRun(stored, search)) continue;
-      // The thread may have been deleted: the index keys of its runs are deleted later than its record.
+      // The thread may have been deleted: the index keys of its runs are deleted only after its record.
       const record = await readThread(kv, key);
       if (record === undefined || record.temporary !== null || !keep(stored, record)) continue;
       runs.push(stored);
@@ -111,8 +112,7 @@ function rangeOf(
 }
 
 /**
- * The index keys of unended runs. All of them are read: there are few, and their threads are listed as threads with
- * work.
+ * The index keys of unfinished runs. All of them are read: they are few, and their threads are in the list of threads with unfinished runs.
  */
 async function* unendedKeys(
   kv: KeyValueStore,

@@ -34,12 +34,12 @@ import type { WriteOrder } from "./write-order.ts";
 type Stored = Omit<ItemHead, "namespace" | "key">;
 const rows = createRowCodec<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
 
-/** Changes by item key; null: the item is deleted. */
+/** Changes of items that are in flight, by item key; null: the item is being deleted. */
 type Changes = Map<string, { readonly head: Stored | null }>;
 
 /**
- * The items over a key-value store. Records, values and vectors have separate keys: a search reads the records, and
- * then only the values that it shows or needs for a filter.
+ * The items of the store, in a key-value store. The record, the value and the vectors of an item have separate keys. So a search reads only
+ * the records at first, and then only the values that it returns or needs for a filter.
  */
 export class KeyValueItems implements StoreItems {
   readonly #kv: KeyValueStore;
@@ -66,8 +66,8 @@ export class KeyValueItems implements StoreItems {
       if (head === undefined) return undefined;
       const reading = this.#kv.get(itemRowKey(tenant, "sv", place));
       const bytes = yield* awaitValue(reading);
-      // If the value was not read in the same turn of the event loop, it may belong to another version of the item.
-      // Then both are read again.
+      // If the value was read asynchronously, it may belong to another version of the item. If the record has changed in between, both are
+      // read again.
       if (reading instanceof Promise && (yield* awaitValue(readHead()))?.equals(head) !== true) continue;
       if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
       const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
@@ -114,7 +114,8 @@ export class KeyValueItems implements StoreItems {
 
   /** The namespace of the first unexpired item in a range. */
   async #firstAlive(tenant: string, range: ScanRange, now: number): Promise<Namespace | undefined> {
-    // First reads one item, because usually the first has not expired. If it has, many others may have expired too, and the whole range is read.
+    // Reads only one item at first, because usually it has not expired. If it has expired, many others may have expired too, and the whole
+    // range is read.
     for (const limit of [1, undefined]) {
       let seen = 0;
       for await (const [at, bytes] of this.#kv.entries({ ...range, ...(limit && { limit }) })) {
@@ -141,8 +142,8 @@ export class KeyValueItems implements StoreItems {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
     const records = changes.map((change) => itemRowKey(tenant, "s", change));
-    // Nothing else writes to these records until this write is submitted, so no append of the thread comes between the check of the fence and the
-    // write.
+    // Until this write is submitted, nothing else writes to these records. So no append of the thread can change its epoch between the
+    // check of the fence and the write.
     if (write.fence !== undefined) records.push(threadMapKey(write.fence.thread));
     const submitted = this.#order.run(records, () => runSteps(this.#submit(tenant, changes, write)));
     const { mine, stored } = submitted instanceof Promise ? await submitted : submitted;
@@ -165,8 +166,8 @@ export class KeyValueItems implements StoreItems {
   }
 
   /**
-   * Refuses the write if the thread has a newer epoch than the fence: then another writer has replaced this one. The
-   * thread is read without making a {@link ThreadHead} for it, because this writer may no longer write to it.
+   * Refuses the write if the thread has a newer epoch than the fence: then a newer attempt has replaced the writer. The thread is only
+   * read: it gets no {@link ThreadHead}, which would be needed only for writing to it.
    */
   *#judge({ thread, epoch }: ThreadFence): Steps<void> {
     const { epoch: now, seq } =
@@ -174,14 +175,14 @@ export class KeyValueItems implements StoreItems {
     if (seq === 0 || now !== epoch) throw fencedError({ key: thread, epoch: now }, epoch);
   }
 
-  /** Reads the stored rows (without values) of the items that have no change in flight. */
+  /** Reads the stored rows (records without values) of the items that have no change in flight. */
   *#readHeads(
     tenant: string,
     changes: readonly ItemChange[],
   ): Steps<ReadonlyMap<string, Stored | undefined>> {
     const found = new Map<string, Stored | undefined>();
     for (;;) {
-      // This is repeated after each wait: in the meantime, a change in flight may have been stored or may have failed.
+      // Repeats after each wait: during the wait, a change in flight may have been stored or may have failed.
       const missing = new Map(changes.map((change) => [itemRowKey(tenant, "s", change), change] as const));
       for (const at of missing.keys()) if (found.has(at) || this.#changing.has(at)) missing.delete(at);
       if (missing.size === 0) return found;
@@ -231,7 +232,7 @@ export class KeyValueItems implements StoreItems {
 
 const NOTHING = { epoch: 0, seq: 0 };
 
-/** The item after a change; null: it is deleted; undefined: nothing changes. */
+/** The record of an item after a change. Null: the item is deleted. Undefined: nothing changes. */
 function after(change: ItemChange, before: Stored | undefined, now: number): Stored | null | undefined {
   switch (change.kind) {
     case "put": {

@@ -10,7 +10,8 @@ const WORK = 2;
 /** Milliseconds of each pause. The work takes about 2 % of a core, and reads 10 MB per second. */
 const REST_MS = 100;
 /**
- * The pause between two searches for new tables is at least `SCAN_INTERVAL_MS`, and at least `SHARE` times as long as the last search took.
+ * The two limits of the pause between two searches for new tables: at least `SCAN_INTERVAL_MS` milliseconds, and at least `SHARE` times as
+ * long as the last search took.
  */
 const SCAN_INTERVAL_MS = 10_000;
 const SHARE = 100;
@@ -28,8 +29,8 @@ export interface VerificationProgress {
 }
 
 /**
- * Verifies the checksums of tables while the server runs. First come the tables that were skipped at the start because they had been verified
- * before. Then come new tables, so that the next start can skip them.
+ * Verifies the checksums of table files while the server runs. The tables that the start has skipped, because they had been verified
+ * before, come first. New tables follow, so that the next start can skip them.
  */
 export class TableVerifier {
   readonly #files: DatabaseFiles;
@@ -58,7 +59,7 @@ export class TableVerifier {
     this.#found = found;
   }
 
-  /** What is left to verify of the tables that existed at the start; undefined: nothing. */
+  /** The tables that existed at the start and are still to be verified; undefined if there are none. */
   get left(): VerificationProgress | undefined {
     return this.#left;
   }

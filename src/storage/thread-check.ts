@@ -30,10 +30,7 @@ import { runIndexKeys } from "./run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/**
- * Returns whether the thread, or the log of one of its runs, is being deleted by the sweeper. Readers no longer see the
- * deleted data.
- */
+/** Returns true if the thread, or the event log of one of its runs, is being deleted. Readers no longer see the deleted data. */
 export type IsDeleted = (key: ThreadKey, run: string | null) => Eventually<boolean>;
 
 interface Chunk {
@@ -42,7 +39,7 @@ interface Chunk {
   readonly starts: boolean;
 }
 
-/** Checks one thread. It is given the thread's keys in order, and reports inconsistencies at the end. */
+/** Checks one thread. The caller passes all keys of the thread in order; the inconsistencies are reported after the last key. */
 export class ThreadCheck {
   readonly key: ThreadKey;
   readonly #kv: KeyValueStore;
@@ -142,7 +139,7 @@ export class ThreadCheck {
     for (const what of this.#found) yield { key: this.key, what };
   }
 
-  /** True if the key was deleted after the scan started: the scan reads the snapshot of that time. */
+  /** True if the key was deleted after the scan started. The scan still sees such a key, because it reads a snapshot. */
   async #isGone(key: string | undefined): Promise<boolean> {
     return key === undefined || (await this.#kv.get(key)) === undefined;
   }
@@ -171,8 +168,8 @@ export class ThreadCheck {
   }
 
   /**
-   * Checks the marks and index entries of the thread. They are not among the thread's own keys, so they are read later
-   * than the thread's record. The result counts only if the thread did not change in the meantime.
+   * Checks the marks and index entries of the thread. They are read later than the thread's record, because their keys are elsewhere. The
+   * result counts only if the thread did not change in the meantime.
    */
   async #checkMarks(): Promise<void> {
     for (;;) {
@@ -222,7 +219,7 @@ export class ThreadCheck {
   async #checkRunIndex(): Promise<void> {
     for (const [id, run] of this.#runs) {
       const places = await allOf(runIndexKeys(this.key, run).map((at) => this.#kv.get(at)));
-      // Missing index keys are no error if the run was deleted in the meantime.
+      // A run that was deleted in the meantime has no index keys, which is not an error.
       if (places.includes(undefined) && !(await this.#isGone(runKey(this.#prefix, id))))
         this.#found.push(`run ${id} is not in the index of runs`);
     }
@@ -272,7 +269,8 @@ export class ThreadCheck {
     }
     let next = 0;
     for (const { first, end, starts } of chunks) {
-      // Ids may jump at the start of a later attempt: after a power cut, an attempt starts above the ids of events that may have been sent and lost.
+      // Event ids may have a gap where a later attempt starts. After a power cut, the new attempt starts above all ids of events that may
+      // have been sent but are lost.
       const jumps = starts && record.attempt > 1;
       if (first < next) this.#found.push(`events ${first} to ${next - 1} of run ${run} are there twice`);
       else if (first > next && !jumps)

@@ -27,9 +27,9 @@ const PIECE = 256;
 const BYTES = 256 * 1024;
 
 /**
- * Copies a thread as it was at one moment. It may be too large for one batch, so it is written in pieces. Until the copy is complete, it has the
- * mark of a thread that is being deleted: readers do not see it, and after a crash the sweeper deletes it. The last piece removes the mark and
- * adds the thread's record.
+ * Copies a thread in the state of one moment. The copy may be too large for one batch, so it is written in pieces. Until it is complete, it
+ * has the mark of a thread that is being deleted: readers do not see it, and after a crash the sweeper deletes it. The last piece removes
+ * the mark and adds the thread's record.
  */
 export async function copyThread(
   deps: Deps,
@@ -55,7 +55,7 @@ export async function copyThread(
     await sweeper.publish(to, ops);
     return thread;
   } catch (cause) {
-    // Deletes the pieces. If that fails too, the next start deletes them.
+    // Deletes the pieces that were written. If that fails too, the next start of the server deletes them.
     await sweeper.sweep(to, null).catch(() => undefined);
     throw cause;
   }
@@ -78,7 +78,7 @@ function reserve(
   );
 }
 
-/** Copies from one snapshot of the thread, so that its record fits the copied data. */
+/** Copies the rows from one snapshot of the thread, so that the copied record matches the copied data. */
 async function copyRows(
   kv: KeyValueStore,
   sweeper: DeletionSweeper,

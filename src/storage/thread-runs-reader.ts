@@ -9,7 +9,7 @@ import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { type Get, readRun, readStoredRun, type StoredRun } from "./records.ts";
 
-/** Reads the runs of one thread in the order of their admission. They also start in this order, except delayed runs. */
+/** Reads the runs of one thread in the order in which they were admitted. Runs also start in this order, except delayed runs. */
 export class ThreadRunsReader {
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
@@ -75,15 +75,16 @@ export class ThreadRunsReader {
   }
 
   /**
-   * The runs that have started, in the order of their start. Begins with the last run whose first event number (`seq_base`) is at or below `seq`.
-   * `last`: the thread's newest order number. Delayed runs are read from a separate list.
+   * The runs that have started, in the order of their start. The first one is the last run whose first event number (`seq_base`) is at or
+   * below `seq`. `last`: the highest order number in the thread. Delayed runs start later than their order number suggests, so they are
+   * read from a separate list.
    */
   async begun(seq: number, last: number, limit: number): Promise<readonly RunRecord[]> {
     const inOrder = await this.#inOrder(await this.#floor(seq, last), limit);
     const late = await this.#late(seq, limit);
     if (late.length === 0) return inOrder.slice(0, limit);
     const both = [...inOrder, ...late].sort((one, other) => one.seq_base - other.seq_base);
-    // Both lists begin with their last run at or below `seq`. Only the later of the two is needed.
+    // Both lists begin with the last run at or below `seq` in that list. Only the later one of these two runs is needed.
     const from = both.findLastIndex(({ seq_base }) => seq_base <= seq);
     return both.slice(Math.max(0, from)).slice(0, limit);
   }
@@ -104,7 +105,7 @@ export class ThreadRunsReader {
   async #inOrder(order: number, limit: number): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     for await (const id of this.#ids(order)) {
-      // One more than requested, because a delayed run may replace the first.
+      // Reads one run more than requested, because a delayed run may replace the first one.
       if (found.length > limit) break;
       const run = await readRun(this.#get, this.#key, this.#prefix, id, this.#shared);
       // Skips runs that were deleted after the list was started, or were withdrawn before they started.
@@ -147,7 +148,7 @@ export class ThreadRunsReader {
   }
 }
 
-/** True if the run has started in the order of admission. Delayed runs start out of this order. */
+/** True if the run has started and is not a delayed run. Delayed runs start later than runs that were admitted after them. */
 function hasBegunInOrder({ seq_base, due }: StoredRun | RunRecord): boolean {
   return seq_base > 0 && due === null;
 }

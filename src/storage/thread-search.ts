@@ -5,13 +5,18 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { IndexScan, ScanQuery } from "./index-scans.ts";
 
 /**
- * What a search of threads costs. If one index has the order and the filter, the search reads the index keys up to the end of the page and the
- * records on the page; the number of threads does not matter. There are indexes for the orders by id, creation and last change, and, ordered by
- * creation, for a status and for a metadata member. Otherwise all possible scans run side by side, and the first that completes the page wins:
- * frequent matches are found soon by a scan in the requested order, and rare ones by an index with few keys. With two indexed filters, candidates
- * of one are checked by the keys of the other without reading records: one or two keys for each candidate of the smaller set, 2 to 10 us each.
- * Counting reads each key of the shortest scan, if keys are enough. The worst case is a filter without an index, such as a nested metadata
- * member, that no thread matches: then each thread is read, 5 to 20 us each, in pieces that yield to other work.
+ * The cost of a search of threads.
+ *
+ * If one index has both the order and the filter of the search, the search reads the index keys up to the end of the page, and the records
+ * of the page. The number of threads does not matter. There are indexes in the order of id, of creation and of last change. There are also
+ * indexes in the order of creation for each status and for each metadata member.
+ *
+ * Otherwise all possible scans run side by side, and the first one that completes the page wins. A scan in the requested order soon finds
+ * frequent matches; an index with few keys soon finds rare ones. With two indexed filters, the candidates of one index are checked by the
+ * keys of the other, without reading records. That costs one or two keys for each candidate of the smaller set, 2 to 10 us each.
+ *
+ * Counting reads each key of the shortest scan, if keys are enough. The worst case is a filter without an index that no thread matches,
+ * such as a nested metadata member. Then each thread is read, 5 to 20 us each, in pieces that yield to other work.
  */
 
 export interface PageRange {
@@ -31,11 +36,11 @@ export interface ThreadMatches {
   readonly isAll: boolean;
 }
 
-/** The cost of a candidate whose record is read, about 5 us. A candidate whose key is enough, about 1 us, costs 1. */
+/** The cost of a candidate whose record is read, which takes about 5 us. A candidate whose key is enough takes about 1 us and costs 1. */
 const RECORD = 5;
 /**
- * The cost that each scan may spend in one turn of the event loop: half a millisecond. The first turns are shorter,
- * because one of the scans may finish early.
+ * The cost that each scan may spend in one turn of the event loop; it takes about half a millisecond. The first turns are shorter, because
+ * one of the scans may finish early.
  */
 const TURN_COST = 500;
 const FIRST_TURN = 100;
@@ -52,7 +57,7 @@ export async function raceScans(
   share: BudgetShare,
 ): Promise<ThreadMatches> {
   const counts = page.limit === 0 && page.ahead === Number.POSITIVE_INFINITY;
-  // If everything has to be counted, uses only scans that need no records, if there are any.
+  // If all matches have to be counted, uses only scans whose keys are enough, if there are such scans.
   const sure = counts ? scans.filter((scan) => scan.sure) : [];
   const searches = (sure.length > 0 ? sure : scans).map((scan) =>
     scan.ordered || counts ? seek(scan, page, find, share) : collect(scan, wanted, page, find, share),
@@ -72,7 +77,7 @@ export async function raceScans(
 
 type Search = AsyncGenerator<void, ThreadMatches>;
 
-/** Reads a scan that is in the requested order: to the end of the page, and then as far as `ahead` allows, to count more matches. */
+/** Reads a scan that has the requested order: first to the end of the page, then as far as `ahead` allows, to count more matches. */
 async function* seek(
   scan: IndexScan,
   { offset, limit, ahead }: PageRange,
@@ -122,7 +127,10 @@ interface Place {
   readonly by: string | number;
 }
 
-/** Follows a scan in any order to its end, and sorts. Only ids and sort keys are kept in memory; the records of the page are read at the end. */
+/**
+ * Reads a scan in any order to its end, and sorts the matches. Only ids and sort keys are kept in memory; the records of the page are read
+ * at the end.
+ */
 async function* collect(
   scan: IndexScan,
   { sort_by, reverse }: ScanQuery,

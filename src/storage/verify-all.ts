@@ -22,8 +22,8 @@ import { strayThreadOf } from "./index-repair.ts";
 import { itemLabel, readItemHead } from "./store-items.ts";
 
 /**
- * Checks the key of a store item: yields an error if its value or its index entry is missing. Yields nothing for other keys. The value of the key
- * has already been checked.
+ * Checks the key of a store item, and yields an error if the item's value or index entry is missing. Yields nothing for other keys. The
+ * bytes under the key itself have already been checked.
  */
 async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGenerator<string> {
   if (at.startsWith("!expire/")) {
@@ -54,8 +54,8 @@ async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGe
 const PROGRESS_KEYS = 1_000;
 
 /**
- * Reads every value once, in key order, and checks each thread after its last key. Only the state of one thread's check is in memory, and never
- * its data.
+ * Reads every value once, in the order of the keys, and checks each thread after its last key. Only what the check of one thread has
+ * collected is in memory, never all data of the thread.
  */
 export async function* verifyAll(
   kv: KeyValueStore,
@@ -91,7 +91,7 @@ export async function* verifyAll(
   if (check !== undefined) yield* check.end();
 }
 
-/** Checks a value that belongs to no thread: one of the catalog, or of the server itself. */
+/** Checks a value that belongs to no thread, but to the catalog or to the server itself. */
 async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGenerator<Damage> {
   const tenant = at.startsWith("!") ? "" : unescapeSegment(at.slice(0, at.indexOf("/")));
   const key = { tenant, thread: "" };
@@ -109,8 +109,8 @@ async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncG
 }
 
 /**
- * Checks an index key: its thread must exist, and the key must follow from the thread's record. A thread whose record
- * is lost counts as existing: the check of its other keys reports the loss.
+ * Checks an index key: its thread must exist, and the key must agree with the thread's record. A thread that has lost only its record
+ * counts as existing, because the check of its other keys reports the loss.
  */
 async function* checkListed(kv: KeyValueStore, at: string, reported: Set<string>): AsyncGenerator<Damage> {
   const key = await strayThreadOf(kv, at);

@@ -11,8 +11,8 @@ import { TailChunk, type LiveState, type TailLimits } from "./log-tail.ts";
 import { factSize } from "./fact-size.ts";
 
 /**
- * When readers see a fact. `os`: when the fact would survive the end of the process. `memory`: when the write of its chunk starts; if the process
- * then crashes, readers may have seen facts that the log does not contain.
+ * When readers see a fact, which is an entry of a run's event log. `os`: when the fact would survive the end of the process. `memory`: when
+ * the write of its chunk starts. If the process then crashes, readers may have seen facts that the log does not contain.
  */
 export type StreamSync = "os" | "memory";
 
@@ -39,7 +39,7 @@ export interface LogDeps {
   readonly limits: LogLimits;
 }
 
-/** The writer of one attempt's facts: collects them into chunks, and stores the chunks. */
+/** The writer of the facts of one attempt of a run. It collects facts into chunks, and stores the chunks. */
 export class AttemptEventWriter implements Sink {
   readonly #log: RunLog;
   readonly #deps: LogDeps;
@@ -49,7 +49,7 @@ export class AttemptEventWriter implements Sink {
   /** False after `close`. Chunks in flight are still tracked until they are stored. */
   #open = true;
   #next: number;
-  /** The chunk that is being filled. */
+  /** The id of the first event in the chunk that is being filled. */
   #first: number;
   #facts: Fact[] = [];
   #states: Map<number, LiveState> | undefined;
@@ -57,13 +57,13 @@ export class AttemptEventWriter implements Sink {
   #scheduled = false;
   #inFlight = 0;
   /**
-   * Chunks that the run's actor has taken to store them itself, oldest first. `waiting`: the callbacks of full chunks
-   * that become visible together with the taken one.
+   * Chunks that the run's actor has taken to store them in its own append, oldest first. `waiting`: callbacks of chunks that were full
+   * before. They are called when the taken chunk is stored, and make these chunks visible to readers.
    */
   #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
   /**
-   * Set while `take` adds facts. Collects a callback for each chunk that becomes full in the meantime: readers see such
-   * a chunk only after its callback was called; see {@link Sink.take}.
+   * Set while `take` adds facts. If chunks become full in the meantime, it collects a callback for each. Readers do not see such a chunk
+   * before its callback was called; see {@link Sink.take}.
    */
   #waiting: (() => void)[] | undefined;
 
@@ -88,7 +88,8 @@ export class AttemptEventWriter implements Sink {
     const id = this.#next;
     const weight = factSize(fact, values);
     const { chunkFacts, chunkWeight } = this.#deps.limits;
-    // A full chunk is written at once, even while another is in flight: the journal keeps the order of the calls.
+    // A full chunk is written immediately, even if the write of an earlier chunk is in flight, because the journal keeps the order of the
+    // writes.
     const full = this.#facts.length >= chunkFacts || this.#weight + weight > chunkWeight;
     if (full && this.#facts.length > 0) this.#publish();
     if (values !== undefined) (this.#states ??= new Map()).set(this.#facts.length, { values, head });
@@ -125,7 +126,8 @@ export class AttemptEventWriter implements Sink {
 
   close(): void {
     if (!this.#open) return;
-    // Drops facts that are not in a chunk yet: the run's record already says how many events the run has.
+    // Drops facts that are not in a chunk yet. Nobody needs them, because the run's record, which is stored already, has the final number
+    // of events.
     this.#drop();
     this.#open = false;
     this.#log.close();
@@ -135,7 +137,7 @@ export class AttemptEventWriter implements Sink {
     if (this.#alive) this.#log.break();
   }
 
-  /** Stops the writer: a newer attempt has started, or the log has ended. */
+  /** Stops the writer, because a newer attempt has started or the log has ended. */
   kill(): void {
     this.#alive = false;
     this.#open = false;
@@ -167,7 +169,7 @@ export class AttemptEventWriter implements Sink {
     const waiting = entry.states && this.#waiting;
     const statesStored = waiting && new Promise<void>((resolve) => waiting.push(resolve));
     this.#inFlight++;
-    // The journal is called first: with `sync: "memory"`, `expect` shows the chunk to readers at once.
+    // Starts the write before `expect`, because with `sync: "memory"` readers see the chunk as soon as `expect` is called.
     const stored = this.#deps.journal.publish(this.#log.key, this.#epoch, entry.chunk);
     this.#log.expect(entry);
     stored.then(
@@ -181,7 +183,7 @@ export class AttemptEventWriter implements Sink {
       (cause: unknown) => {
         this.#inFlight--;
         if (!this.#alive) return;
-        // A failed storage is logged once, not for each run.
+        // A failure of the storage affects many runs and is logged elsewhere, so it is logged here only at the level `debug`.
         const isOutage = this.#deps.journal.whenWritable() !== undefined;
         this.#deps.logger[isOutage ? "debug" : "warn"]("a run's events could not be stored", {
           run: this.#log.run,

@@ -36,7 +36,9 @@ const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | 
   checkpoint_map: checkpointMapOf(ns, id, head?.metadata ?? {}),
 });
 
-/** The configuration with which a run would resume from this checkpoint. It does not name the user: another user may resume the thread. */
+/**
+ * The configuration with which a run would resume from this checkpoint. The user is left out, because another user may resume the thread.
+ */
 function configAt(run: RunRecord, ns: string, id: string): JsonObject {
   const { config } = run.kwargs;
   const place = { thread_id: run.thread_id, checkpoint_ns: ns, checkpoint_id: id };
@@ -74,13 +76,13 @@ function plannedOf(
   };
 }
 
-/** A child machine, in the form of a task that runs a subgraph. `own`: its name, with its id. */
+/** A child machine, shown as a task that runs a subgraph. `own`: the name of the child, with its id. */
 function childTaskOf(run: RunRecord, ns: string, own: string): JsonObject {
   const [name = "", id = ""] = own.split(":");
   return plannedOf(run, ns, { id, name, path: ["__pregel_push", name], triggers: [] }, { subgraph: true });
 }
 
-/** Calls `put` with the whole checkpoint; does nothing if its state is not stored any more. */
+/** Calls `put` with the checkpoint and its state. Does nothing if the state is no longer stored. */
 function withCheckpoint(
   fact: CheckpointFact,
   context: RenderContext,
@@ -171,7 +173,7 @@ export function taskMeta(
   });
 }
 
-/** The input of a task: the input that a `send` gave it, or else the state at its checkpoint. */
+/** The input of a task: the input with which `send` created the task, or else the state at the task's checkpoint. */
 export function resolveTaskInput(
   context: RenderContext,
   { ns, checkpoint }: TaskFact | ResultFact,
@@ -195,7 +197,9 @@ function withStart(
   );
 }
 
-/** The error as JSON text, in the same form as in the tasks of a thread's state. Clients parse it into an error with that name. */
+/**
+ * An error as JSON text, in the same form as in the tasks of a thread's state. Clients parse the text, and show the error under its `name`.
+ */
 const errorText = ({ error, message }: PlainError) => JSON.stringify({ name: error, message });
 
 function resultOf({ id, name, update, written, error, interrupts }: ResultFact): JsonObject {

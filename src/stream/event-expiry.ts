@@ -13,7 +13,7 @@ export interface ExpiryDeps {
   readonly logger: Logger;
   /** Milliseconds after which the events of an ended run are deleted. */
   readonly ttl: number;
-  /** Milliseconds after which idempotency keys are deleted. */
+  /** Milliseconds after which the records of idempotency keys are deleted. */
   readonly repeats: number;
 }
 
@@ -25,8 +25,8 @@ const PIECE = 100;
 /** Milliseconds between batches, so that a search through many threads does not delay other work for long. */
 const PAUSE_MS = 100;
 /**
- * The limits of the milliseconds between two searches for expired events. Within them, the interval is a tenth of the
- * events' lifetime.
+ * The shortest and the longest time between two searches for expired events, in milliseconds. Within these limits, the time is a tenth of
+ * the events' lifetime.
  */
 const SHORTEST = 1_000;
 const MAX_INTERVAL_MS = 3_600_000;
@@ -49,7 +49,7 @@ export class EventExpiry {
     this.#after(Math.min(this.#between, 60_000), null);
   }
 
-  /** Stops, and resolves when the current batch is done. */
+  /** Stops the expiry. Resolves when the batch in progress is done. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();

@@ -8,9 +8,9 @@ const SAMPLE = 16;
 const DEPTH = 4;
 
 /**
- * Estimates the bytes that a fact takes in memory. The estimate has to be cheap, so of long lists only a sample is
- * measured. The state that a fact refers to counts in full, although the states of several facts share most of their
- * values. So chunks are removed from memory too early rather than too late.
+ * Estimates the bytes that a fact takes in memory. The estimate has to be fast, so only a sample of a long list is measured. The state to
+ * which a fact refers counts in full, although the states of several facts share most of their values. So the estimate is rather too high,
+ * and chunks are removed from memory too early rather than too late.
  */
 export function factSize(fact: Fact, values: JsonObject | undefined): number {
   const state = values === undefined ? 0 : size(values, DEPTH);

@@ -5,7 +5,10 @@ import type { Journal } from "../ports/journal.ts";
 /** How many chunks are read at a time. */
 const CHUNKS_PER_READ = 64;
 
-/** Finds the id of the last event of a checkpoint of the root graph, in a run's log; -1 if there is none. */
+/**
+ * Finds the checkpoint of the root graph in the event log of a run, and returns the id of the last event that shows it; -1 if it is not in
+ * the log.
+ */
 export async function checkpointEventId(
   journal: Journal,
   key: ThreadKey,

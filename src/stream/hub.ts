@@ -29,13 +29,13 @@ export interface HubDeps {
 
 export interface FollowOptions {
   /**
-   * The id of the last event that the reader already has; -1: it has none. An id that the run has not reached counts as -1,
-   * because reading from the start is better than a stream that ends without events.
+   * The id of the last event that the reader already has; -1 if it has none. An id that the run has not reached is treated as -1: reading
+   * all events again is better than a stream that ends without events.
    */
   readonly after: number;
 }
 
-/** The logs of all runs. It gives writers to the runs' actors, and readers to all others. */
+/** The event logs of all runs. The actors of runs get writers of these logs; everybody else gets readers. */
 export interface Hub extends Sinks {
   /** Makes a reader of the events of a run that waits, runs or has ended. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
@@ -46,13 +46,13 @@ export interface Hub extends Sinks {
    */
   followThread(key: ThreadKey, after: number, withEnds?: boolean): ThreadReader;
   /**
-   * Like {@link followThread} with the ends of runs, but reads each run from its first event on. For clients that need all earlier events of a
+   * Like {@link followThread} with `withEnds`, but reads each run from its first event. It is for clients that need all earlier events of a
    * run to understand the next one.
    */
   followWhole(key: ThreadKey, after: number): ThreadReader;
-  /** Cuts all readers and breaks all live logs. Called when the server stops. */
+  /** Disconnects all readers and ends all logs in memory. Called when the server stops. */
   close(): void;
-  /** `watches`: the number of threads of which a reader follows all runs. */
+  /** `logs`: the logs in memory. `readers`: the readers of single runs. `watches`: the threads of which all runs are read. */
   readonly counts: { readonly logs: number; readonly readers: number; readonly watches: number };
 }
 
@@ -107,7 +107,7 @@ class StreamHub implements Hub, LogOwner {
     }
     const sink = log.open(epoch, first);
     log.record = run;
-    // The common case costs only this check: no reader follows all runs of a thread.
+    // Usually no reader follows all runs of a thread. Then only the size is checked.
     if (this.#watches.size > 0) this.#watches.get(threadOf(key))?.began(run);
     return sink;
   }
@@ -134,7 +134,7 @@ class StreamHub implements Hub, LogOwner {
   removed(key: ThreadKey): void {
     const name = threadOf(key);
     this.#watches.get(name)?.end();
-    // A thread that is created later with the same id must not use this watch.
+    // Removes the watch, because it has ended. A new thread with the same id gets a new one.
     this.#watches.delete(name);
   }
 
@@ -157,8 +157,8 @@ class StreamHub implements Hub, LogOwner {
       else this.#confirm(log);
     }
     const isId = Number.isSafeInteger(after) && after >= 0;
-    // `run` may be outdated: meanwhile, the run may have started or even ended. `#confirm` finds that out for a log
-    // that was created here.
+    // `run` may be outdated: the run may have started or ended since it was read. If the log was made here, `#confirm` checks whether the
+    // run has ended.
     const start = isId && after < (log?.next ?? boundOf(run)) ? after : -1;
     const later = isId && start < 0 && log !== undefined && log.next === undefined ? after : undefined;
     const data = log === undefined ? this.#newData(key, run) : (log.data ??= this.#newData(key, run, log));
@@ -223,7 +223,7 @@ class StreamHub implements Hub, LogOwner {
     return watch;
   }
 
-  /** The thread's run that an actor executes now. */
+  /** The run of a thread that is being executed by an actor now. */
   #running({ tenant, thread }: ThreadKey): RunRecord | undefined {
     for (const { key, record } of this.#logs.values()) {
       if (record !== undefined && key.thread === thread && key.tenant === tenant) return record;
@@ -235,7 +235,7 @@ class StreamHub implements Hub, LogOwner {
     this.#closed = true;
     for (const watch of this.#watches.values()) watch.break();
     this.#watches.clear();
-    // Some logs call `changed` when they break, which removes them from the map; `#drop` removes the other logs.
+    // Some logs call `changed` in `break`, which removes them from the map. `#drop` removes the others.
     for (const log of this.#logs.values()) {
       log.break();
       this.#drop(log);
@@ -267,13 +267,13 @@ class StreamHub implements Hub, LogOwner {
   }
 
   /**
-   * Checks that the run of a new log has not ended. The caller may have read the run's record before the run ended, and
-   * the run's old log may have been removed since. Then no attempt would ever open the new log.
+   * Checks that the run of a new log has not ended. The caller may have read the run's record before the run ended, and the old log of the
+   * run may have been removed since. Then no attempt would ever open the new log, and its readers would wait forever.
    */
   #confirm(log: RunLog): void {
     const confirm = async () => {
-      // Because of the `await`, the rest runs after the caller even if the journal answers synchronously. Otherwise
-      // `dismiss` would remove the log before its first reader has joined.
+      // Because of the `await`, the following lines run after the caller, even if the journal answers synchronously. Otherwise `dismiss`
+      // could remove the log before its first reader has joined.
       const run = await this.#deps.journal.sharedRun(log.key, log.run);
       const thread = run === undefined ? await this.#deps.journal.thread(log.key) : null;
       if (thread === undefined && log.state === "waiting") log.threadDeletion = "deleted";
@@ -301,7 +301,7 @@ function addToDeletion(logs: Set<RunLog>, log: RunLog): void {
   log.threadDeletion = "pending";
 }
 
-/** An id above all event ids that a run may have used, if the run has no live log. */
+/** A number above all event ids that the run may have used. It is needed for runs without a log in memory. */
 function boundOf(run: RunRecord): number {
   return isTerminal(run.status) ? run.next_event : Math.max(run.next_event, run.event_mark);
 }

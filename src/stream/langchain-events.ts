@@ -52,9 +52,8 @@ const derived = <T extends FactKind>(render: EventRenderer<T>["put"]): EventRend
 });
 
 /**
- * The renderer of an event that is not shown any more. Older versions showed the output of a chain in pieces, which
- * LangChain does not do for graphs and their nodes. The event still takes an id, because the ids of stored events must
- * not change.
+ * The renderer of an event that is no longer shown. Older versions of Heddle showed the output of a chain in pieces, which LangChain does
+ * not do for graphs and their nodes. The event still takes an id, because the ids of stored events must not change.
  */
 const nothing = { put: () => undefined };
 
@@ -90,8 +89,8 @@ export const interruptEvents = [nothing, nothing, runPaused] as const;
 // --- nodes ---
 
 /**
- * The ids of the chains that contain a namespace: the chain of the graph, and the chains of the tasks whose subgraphs
- * lead to the namespace.
+ * The ids of the chains that contain a namespace: first the chain of the graph, then the chain of each task on the path to the subgraph
+ * with this namespace.
  */
 function parentsOf(run: RunRecord, ns: string): readonly string[] {
   const tasks = ns === "" ? [] : ns.split("|").map((part) => part.slice(part.lastIndexOf(":") + 1));
@@ -126,7 +125,10 @@ export const taskStarted = derived<"task">((fact, id, context) =>
   ),
 );
 
-/** True when the node has returned. A node that failed or waits at an interrupt has not. */
+/**
+ * True when the node has returned in this run. It has not if it failed or waits at an interrupt, or if it returned in an earlier run
+ * (`again`).
+ */
 const returned = ({ error, update, interrupts, again }: FactOf<"result">): boolean =>
   error === undefined && again === undefined && (update !== undefined || interrupts.length === 0);
 

@@ -3,15 +3,15 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 
-/** A state in memory to which a fact refers, and the checkpoint itself if it is new. */
+/** A state in memory to which a fact refers, and the checkpoint of the state if the fact reports a new checkpoint. */
 export interface LiveState {
   readonly values: JsonObject;
   readonly head: CheckpointHead | undefined;
 }
 
-/** Output that was rendered for one reader and is shared with the others. */
+/** Output that was rendered for one reader and is reused for other readers. */
 export interface SharedOutput<Rendered extends { readonly size: number }> {
-  /** The output contains the events with higher ids than this. */
+  /** The output contains only events with ids above this one. */
   readonly after: number;
   output: Eventually<Rendered>;
 }
@@ -25,7 +25,10 @@ export class TailChunk {
   /** The states to which the facts refer, by the index of the fact in the chunk. */
   readonly states: ReadonlyMap<number, LiveState> | undefined;
   stored = false;
-  /** Rendered output, by the view's key: the output of the whole chunk, or, if it is large, the part that was rendered last. */
+  /**
+   * Rendered output of the chunk, by the key of the view that rendered it. It is the output of the whole chunk or, if that is large, of the
+   * part that was rendered last.
+   */
   rendered: Map<string, SharedOutput<{ readonly size: number }>> | undefined;
 
   constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
@@ -48,27 +51,24 @@ export function statesInChunk({ facts }: EventChunk): ReadonlyMap<number, LiveSt
 }
 
 export interface TailLimits {
-  /** The most bytes in memory, by estimate. */
+  /** The most bytes that the chunks in memory may take. The bytes are estimated. */
   readonly weight: number;
   readonly facts: number;
 }
 
-/**
- * The number of the newest chunks for which rendered output is cached. Readers that are not behind need no older
- * chunks.
- */
+/** The number of the newest chunks for which rendered output is cached. Readers that keep up with the writer do not need older chunks. */
 const RENDERED = 8;
-/** Output with more characters than this counts for the memory budget, and is cached only for the newest chunk. */
+/** Output with more characters than this is counted in the memory budget. It is cached only for the newest chunk. */
 export const LARGE_OUTPUT = 256 * 1024;
 
 /**
- * The newest chunks of one run, without gaps. Its size is limited, but it always contains the newest chunk and all chunks that are not stored
- * yet, because these are only in memory.
+ * The newest chunks of one run's log, without gaps. Its size is limited, but it always contains the newest chunk and all chunks that are
+ * not stored yet, because these exist only in memory.
  */
 export class LogTail {
   readonly #limits: TailLimits;
   #entries: TailChunk[] = [];
-  /** Entries before this index are removed. The array itself is shortened only from time to time. */
+  /** The index of the first entry that is not removed. The array itself is shortened only occasionally, because that copies it. */
   #head = 0;
   #weight = 0;
   #facts = 0;
@@ -97,7 +97,7 @@ export class LogTail {
     this.trim();
   }
 
-  /** Removes the oldest stored entries until the limits are met. Called again when further entries are stored. */
+  /** Removes the oldest stored entries until the limits are met. It is called again when further entries have been stored. */
   trim(): void {
     while (this.length > 1) {
       if (this.#weight <= this.#limits.weight && this.#facts <= this.#limits.facts) break;
@@ -120,10 +120,10 @@ export class LogTail {
     this.#facts = 0;
   }
 
-  /** The first entry whose last event id is at or above `id`: the entry that contains `id`, if there is one. */
+  /** The entry that contains event `id`; if no entry contains it, the first entry after it. */
   find(id: number): TailChunk | undefined {
     const entries = this.#entries;
-    // Checks the newest entry first, because readers that are not behind need it.
+    // Checks the newest entry first, because readers that keep up with the writer need it.
     const newest = entries[entries.length - 1];
     if (newest === undefined || newest.end <= id) return undefined;
     let low = this.#head;

@@ -11,8 +11,8 @@ import {
 import { blankMessage, type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
- * The modes `messages-tuple` and `messages`. The first shows each new piece of a message, in events named `messages`; the
- * second shows each message as received so far.
+ * The stream modes `messages-tuple` and `messages`. `messages-tuple` shows each new piece of a message, in events with the name `messages`.
+ * `messages` shows each message as received so far.
  */
 
 // --- messages-tuple ---
@@ -37,13 +37,13 @@ function putToken(
 export const tokenTuple: EventRenderer<"token"> = {
   put({ m, text }, id, context) {
     const head = context.head(m);
-    // Does not use `andThen`, which needs a closure: tokens are the most frequent fact.
+    // Avoids `andThen`, which needs a closure, because tokens are the most frequent facts.
     if (head instanceof Promise) return head.then((found) => putToken(found, text, id, context));
     putToken(head, text, id, context);
   },
 };
 
-/** A piece of a message, in the form of a whole message. */
+/** A piece of a message, shown with all members of a message. */
 export function pieceOf({ fact }: MessageHead, chunk: JsonObject): JsonObject {
   const own = { id: fact.id, type: "ai", example: false, name: fact.name };
   return { content: "", ...blankMessage, ...chunk, ...own };
@@ -84,13 +84,13 @@ export const piecePartial: EventRenderer<"piece"> = { put: partial };
 
 export const renderMessageComplete: EventRenderer<"complete"> = {
   put(fact, id, context) {
-    // A message of a subgraph that is not shown here is shown when the subgraph has returned it to the root graph.
+    // A message of a subgraph that is not shown here is shown when the subgraph returns it to the root graph.
     if (!isShown(fact.ns, context) || fact.message["type"] === "remove") return;
     context.put(id, "messages/complete", json([fact.message]));
   },
 };
 
-/** Shows the messages of the run's input as complete: no task emits them. */
+/** Shows the messages of the run's input as complete messages. No task emits these messages, so no other event shows them. */
 export const renderInputComplete: EventRenderer<"checkpoint"> = {
   put(fact, id, context) {
     if (fact.input || fact.shows !== undefined || fact.ns !== "") return;
@@ -105,7 +105,10 @@ export const renderInputComplete: EventRenderer<"checkpoint"> = {
   },
 };
 
-/** The state before the input from which this checkpoint was made; undefined if the checkpoint was not made from an input of this run. */
+/**
+ * The state before the input from which this checkpoint was made; undefined if the checkpoint was made from something else, or from the
+ * input of another run.
+ */
 function beforeInput(
   context: RenderContext,
   { id }: FactOf<"checkpoint">,
@@ -113,7 +116,7 @@ function beforeInput(
   const stateAt = (at: string | null): Eventually<JsonObject | undefined> =>
     at === null ? {} : andThen(context.state("", at), (state) => state ?? undefined);
   return andThen(context.checkpoint("", id), (head) => {
-    // If another run made the checkpoint, this run only starts from it, and the input is not this run's.
+    // Another run made the checkpoint, so the input before it is not the input of this run.
     if (head === null || head.run_id !== context.data.run.run_id) return undefined;
     const { parent, source } = head;
     if (source === "input") return stateAt(parent);

@@ -6,8 +6,8 @@ type MessageFact = Extract<Fact, { t: "message" }>;
 export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
 
 /**
- * The messages that are being streamed at one position of a run's log, by the id of their fact, each as received so far.
- * Immutable. V8 appends text as a rope, so it is in memory only once, no matter for how many positions it is kept.
+ * The messages that are being streamed at one position of a run's event log, each as received so far, by the id of the fact that began it.
+ * A map is never changed after it was made. V8 keeps a text that grows only once in memory, however many positions refer to it.
  */
 export type Partials = ReadonlyMap<number, JsonObject>;
 
@@ -16,7 +16,7 @@ export function startMessage({ id, name }: MessageFact): JsonObject {
   return { content: "", ...blankMessage, id, type: "ai", example: false, name };
 }
 
-/** The message with one more piece, joined as clients join pieces. */
+/** Adds one piece to a message, in the same way as clients do. */
 export function extendMessage(message: JsonObject, fact: PieceFact): JsonObject {
   if (fact.t === "token") return { ...message, content: joinContent(message["content"], fact.text) };
   const {
@@ -52,7 +52,7 @@ export function extendMessage(message: JsonObject, fact: PieceFact): JsonObject 
 const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
 
-/** Joins text to text; if one of the two is a list of blocks, the result is a list of blocks. */
+/** Joins two contents. Two texts give a text; if one of the two is a list of blocks, the result is a list of blocks. */
 function joinContent(before: unknown, more: unknown): unknown {
   if (typeof before === "string" && typeof more === "string") return before + more;
   return joinByIndex(blocksOf(before), blocksOf(more));
@@ -63,7 +63,7 @@ function blocksOf(content: unknown): readonly unknown[] {
   return asList(content);
 }
 
-/** Joins complete tool calls: a call with a known id replaces the earlier one. */
+/** Joins two lists of complete tool calls. A call replaces an earlier call with the same id. */
 function joinCalls(before: unknown, more: unknown): readonly unknown[] {
   const calls = [...asList(before)];
   for (const call of asList(more)) {
@@ -75,7 +75,7 @@ function joinCalls(before: unknown, more: unknown): readonly unknown[] {
   return calls;
 }
 
-/** Joins parts: a part with a known `index` is appended to the earlier one. */
+/** Joins two lists of parts. A part is appended to an earlier part with the same `index`. */
 function joinByIndex(before: unknown, more: unknown): readonly unknown[] {
   const parts = [...asList(before)];
   for (const part of asList(more)) {
@@ -88,8 +88,8 @@ function joinByIndex(before: unknown, more: unknown): readonly unknown[] {
 }
 
 /**
- * Members whose values arrive in pieces, which are appended. The values of other members, such as a name or a type, arrive
- * whole, once or several times.
+ * Members whose values arrive in pieces that have to be appended. The values of all other members, such as a name or a type, arrive
+ * complete.
  */
 const BIT_BY_BIT: ReadonlySet<string> = new Set(["args", "text", "thinking", "reasoning", "input"]);
 

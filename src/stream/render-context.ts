@@ -12,25 +12,30 @@ export type FactKind = Fact["t"];
 export type FactOf<T extends FactKind> = Extract<Fact, { t: T }>;
 type Slot<T extends FactKind> = (typeof eventModes)[T][number];
 
-/** The context of a renderer: gives access to the data to which the current fact refers, and takes the rendered events. */
+/**
+ * The context that a renderer gets. It gives access to the data to which the current fact (an entry of a run's event log) refers, and takes
+ * the rendered events.
+ */
 export interface RenderContext {
   readonly data: RenderDataLoader;
   readonly subgraphs: boolean;
-  /** The streamed message whose fact has this id. */
+  /** The beginning of a streamed message. `m`: the id of the fact that began the message. */
   head(m: number): Eventually<MessageHead>;
-  /** The streamed message `m` as received so far, including the fact that is being rendered. Only for the mode `messages`. */
+  /**
+   * The streamed message `m` as received so far, including the fact that is being rendered. It is available only in the mode `messages`.
+   */
   partial(m: number): JsonObject;
-  /** The state at a checkpoint; null if it is not stored, or not any more. */
+  /** The state at a checkpoint; null if it was never stored or was deleted. */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null>;
-  /** A checkpoint without its state; null if it is not stored, or not any more. */
+  /** A checkpoint without its state; null if it was never stored or was deleted. */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null>;
   /** Adds an event to the output. `data`: JSON text on one line. */
   put(id: number, event: string, data: JsonText): void;
 }
 
 /**
- * Renders a kind of fact as one of its events, or as nothing. A slot is the place of an event in the list of {@link
- * eventModes}.
+ * Renders one of the events of a kind of fact; it may also render nothing. {@link eventModes} lists the events of each kind, and the name
+ * of an entry there is its slot.
  */
 export interface EventRenderer<T extends FactKind> {
   /** Renders the fact. The next renderer is called when this call has returned or resolved. */
@@ -38,15 +43,15 @@ export interface EventRenderer<T extends FactKind> {
 }
 
 /**
- * The renderers of a mode by kind of fact and slot (see `Slot`). If several events of a kind share a slot, there is a list with one
- * renderer for each.
+ * The renderers of the stream modes, by kind of fact and by slot (the mode in {@link eventModes}). If a kind of fact has several events in
+ * one mode, there is a list with a renderer for each.
  */
 export type ModeTable = {
   readonly [T in FactKind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };
 };
 
 /**
- * True if facts of this namespace are shown. Facts of the root graph always are; facts of subgraphs only if the reader
+ * True if facts of this namespace are shown. Facts of the root graph are always shown. Facts of subgraphs are shown only if the reader has
  * requested subgraphs.
  */
 export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;
@@ -54,7 +59,7 @@ export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns
 export const eventName = (event: string, ns: string): string =>
   ns === "" ? event : sseEventName(`${event}|${ns}`);
 
-/** The part of a state that its graph outputs. */
+/** The part of a state that the graph returns as its output: the channels `output`. */
 export function outputOf(state: JsonObject | null, output: readonly string[] | undefined): JsonObject | null {
   return state === null || output === undefined ? state : pick(state, output);
 }

@@ -12,14 +12,14 @@ import type { ResponseMemoryBudget } from "./response-memory-budget.ts";
 
 type MessageFact = Extract<Fact, { t: "message" }>;
 
-/** The parts that are the same in all token events of a streamed message: the JSON before and after the text of the token. */
+/** What all token events of a streamed message have in common: the JSON before and after the text of the token. */
 export interface MessageHead {
   readonly fact: MessageFact;
   readonly before: string;
   readonly after: string;
 }
 
-/** Caches that the readers of all runs share. Checkpoints never change. */
+/** Caches that the readers of all runs share. Their entries never become outdated, because checkpoints never change. */
 export class SharedReads {
   /** Checkpoints by thread, namespace and id. */
   readonly checkpoints = new WeakCache<Checkpoint>();
@@ -39,25 +39,24 @@ export interface RenderDataDeps {
   readonly shared: SharedReads;
 }
 
-/** The most {@link MessageHead}s that are cached for one run. An older one is made again from its fact. */
+/** The most {@link MessageHead}s that are cached for one run. A head that was removed is made again from its fact. */
 const HEADS = 1024;
 /**
- * The most checkpoints that are cached for one run, because the facts of tasks refer to them. The newest ones are kept. The number is enough for as
- * many subgraphs as usually run at the same time.
+ * The most checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. The newest ones are kept, and
+ * there are enough of them for the subgraphs that usually run at the same time.
  */
 const SNAPSHOTS = 8;
 /** How many chunks are read at a time. */
 const CHUNKS_PER_READ = 64;
 
-/** A cached checkpoint. Each part is undefined until it is needed. */
+/** The cached parts of a checkpoint. Each part is undefined until it is needed. */
 interface Snapshot {
   state?: JsonObject | undefined;
   head?: CheckpointHead | undefined;
 }
 
 /**
- * The data that rendering needs in addition to the current chunk: the run's record, and the states and messages to which
- * facts refer.
+ * Loads the data that rendering needs in addition to the current chunk: the run's record, and the states and messages to which facts refer.
  */
 export class RenderDataLoader {
   readonly key: ThreadKey;
@@ -70,7 +69,7 @@ export class RenderDataLoader {
   readonly #snapshots = new Map<string, Snapshot>();
   #hasOwnEvents: boolean | undefined;
 
-  /** `recent` returns the chunk with an event, if it is still in memory. */
+  /** `recent` returns the chunk that contains an event, if the chunk is in memory. */
   constructor(
     { journal, memory, shared }: RenderDataDeps,
     key: ThreadKey,
@@ -86,9 +85,9 @@ export class RenderDataLoader {
   }
 
   /**
-   * The state at a checkpoint; null if it is not stored, or not any more.
-   * @throws ServiceError `thread.not_found` if the thread was deleted: otherwise its stream would go on without the
-   * events that show states
+   * The state at a checkpoint; null if it was never stored or was deleted.
+   * @throws ServiceError `thread.not_found` if the thread was deleted. Otherwise the stream would continue without the events that show
+   *   states
    */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
     return andThen(
@@ -110,8 +109,7 @@ export class RenderDataLoader {
       if (found === undefined)
         return andThen(this.#inline(ns, checkpoint), (inline) => inline?.values ?? null);
       const known = this.#shared.states.get(found);
-      // Rendering a large state takes long, so it waits for a turn of the event loop of its own, even if the state need
-      // not be read.
+      // Rendering a large state takes long. So it waits for a turn of the event loop of its own, even if the state need not be read.
       if (known !== undefined) return this.#shared.turn(this.key.tenant).then(() => known);
       const values = this.#values(found);
       if (!(values instanceof Promise)) return values;
@@ -138,7 +136,7 @@ export class RenderDataLoader {
   }
 
   /**
-   * A checkpoint without its state; null if it is not stored, or not any more.
+   * A checkpoint without its state; null if it was never stored or was deleted.
    * @throws ServiceError `thread.not_found` if the thread was deleted
    */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
@@ -161,8 +159,8 @@ export class RenderDataLoader {
   }
 
   /**
-   * Finds the copy of a checkpoint in an earlier fact. With durability `exit` the checkpoint itself is not stored, and the
-   * reader may have started after that fact.
+   * Finds the copy of a checkpoint in an earlier fact. In a run with durability `exit`, only the last checkpoint is stored, so facts
+   * contain copies of the others. The reader may have started after the fact with the copy.
    */
   #inline(ns: string, id: string): Eventually<InlineState | undefined> {
     return this.run.kwargs.durability === "exit" ? this.#seekInline(ns, id) : undefined;
@@ -175,7 +173,7 @@ export class RenderDataLoader {
     return undefined;
   }
 
-  /** The cached parts of a checkpoint. It is cached because every task that runs from the checkpoint refers to it. */
+  /** The cached parts of a checkpoint. All tasks that run from the checkpoint refer to it. */
   snapshot(id: string): Snapshot | undefined {
     return this.#snapshots.get(id);
   }
@@ -195,7 +193,7 @@ export class RenderDataLoader {
     this.#snapshots.set(id, { state, head });
   }
 
-  /** The message whose fact has this id, if it is cached; if undefined, call {@link seek}. */
+  /** The beginning of the message whose first fact has this id. Undefined if it is not cached; then {@link seek} has to be called. */
   head(id: number): MessageHead | undefined {
     return this.#heads.get(id);
   }
@@ -209,18 +207,21 @@ export class RenderDataLoader {
     this.#heads.set(id, headOf(fact, this.run));
   }
 
-  /** Reads the message whose fact has this id into the cache. Needed because a reader may start in the middle of a message. */
+  /**
+   * Reads the beginning of the message whose first fact has this id into the cache. It is missing there if the reader has started in the
+   * middle of the message.
+   */
   seek(id: number): Eventually<void> {
     const recent = this.#recent?.(id);
     if (recent !== undefined && this.#learnFrom(recent, id)) return;
     return andThen(this.#journal.events(this.key, this.run.run_id, id - 1, 1), ([chunk]) => {
       if (chunk !== undefined && this.#learnFrom(chunk, id)) return;
-      // The fact is not found. The tokens are shown without metadata, which is better than not at all.
+      // The beginning of the message is not found. Its tokens are shown without metadata, which is better than not showing them.
       this.learn(id, { t: "message", id: `${this.run.run_id}:${id}`, name: null, ns: "", meta: {} });
     });
   }
 
-  /** True when the run's graph emits the events of the mode `events` itself. The first fact of the run says so. */
+  /** True when the run's graph emits the events of the stream mode `events` itself. The first fact of the run records it. */
   hasOwnEvents(): Eventually<boolean> {
     if (!this.run.kwargs.stream_mode.includes("events")) return false;
     if (this.#hasOwnEvents !== undefined) return this.#hasOwnEvents;
@@ -232,12 +233,12 @@ export class RenderDataLoader {
     });
   }
 
-  /** Reads the facts of the run from event `from` up to, but without, event `until`, from memory or storage. */
+  /** Reads the facts of the run, from event `from` to the event before `until`. They are in memory or in storage. */
   async *facts(from: number, until: number): AsyncGenerator<Fact> {
     for (let at = from; at < until;) {
       const recent = this.#recent?.(at);
       const chunks =
-        // For an id below the ids in memory, `recent` returns the oldest chunk in memory. Then the storage is read.
+        // If `at` is below the events in memory, `recent` returns the oldest chunk in memory. The storage is read in this case.
         recent === undefined || recent.first > at
           ? await this.#journal.events(this.key, this.run.run_id, at - 1, CHUNKS_PER_READ)
           : [recent];
@@ -278,7 +279,7 @@ function headOf(fact: MessageFact, run: RunRecord): MessageHead {
   };
 }
 
-/** The members that every piece of a streamed message has. They are empty unless the piece sets them. */
+/** The members that every piece of a streamed message has, with empty values. A piece may replace them. */
 export const blankMessage: JsonObject = {
   tool_calls: [],
   additional_kwargs: {},
@@ -287,7 +288,7 @@ export const blankMessage: JsonObject = {
   response_metadata: {},
 };
 
-/** The metadata of a message: members of its run, and then those of `meta`, from the message's fact. */
+/** The metadata of a message: members that come from its run, and the members of `meta`, which come from the message's first fact. */
 export function messageMeta(run: RunRecord, meta: JsonObject): JsonObject {
   return {
     tags: [],

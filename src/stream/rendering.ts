@@ -11,14 +11,17 @@ import { startMessage, extendMessage, type Partials, type PieceFact } from "./pa
 import type { MessageHead, RenderDataLoader } from "./render-data.ts";
 import type { TailChunk, LiveState, SharedOutput } from "./log-tail.ts";
 
-/** What a reader keeps between two chunks, such as the messages that are being streamed at its position. */
+/** The state that a reader keeps from one chunk to the next, such as the messages that are being streamed at its position. */
 export interface ReaderState {
   partials: Partials | undefined;
   /** One more than the id of the last event that `partials` includes. */
   at: number;
   /** The characters of the output that was rendered last. */
   size: number;
-  /** Set if the output became large before the end of the slice: the id of the last event that was rendered. Reading has to continue after it. */
+  /**
+   * Set if the output became too large before the end of the slice: the id of the last event that was rendered. Reading has to continue
+   * after this event.
+   */
   stoppedAt: number | undefined;
 }
 
@@ -31,12 +34,12 @@ export const newReaderState = (): ReaderState => ({
 });
 
 /**
- * After this many characters of output, rendering stops within a slice. A chunk may refer to many states, each much larger than the facts of the
- * chunk.
+ * Rendering stops within a slice when its output has this many characters. A chunk may refer to many states, each of which is much larger
+ * than the facts of the chunk.
  */
 export const MAX_OUTPUT = 512 * 1024;
 
-/** The events of one chunk with an id above `after`. */
+/** A part of a chunk: its events with ids above `after`. */
 export interface ChunkSlice {
   readonly entry: TailChunk;
   readonly after: number;
@@ -45,26 +48,23 @@ export interface ChunkSlice {
   readonly shared: boolean;
   /** The state of the reader for whom the slice is rendered. */
   readonly memo: ReaderState;
-  /**
-   * Set if the slice has no events and marks the run's end. `record`: the run's record; undefined if the run was rolled
-   * back.
-   */
+  /** Set if the slice has no events, but marks the end of the run. `record`: the run's record; undefined if the run was rolled back. */
   readonly ended?: { readonly record: RunRecord | undefined };
 }
 
-/** Which events a reader wants, and in which format. Two views with the same key give the same output. */
+/** What a reader wants: which events, in which format. Two views with the same key give the same output. */
 export interface StreamView<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
   readonly renderers: Readonly<Record<Fact["t"], KindRenderers | undefined>>;
   /** The namespaces to show; null: all. */
   readonly only: ReadonlySet<string> | null;
-  /** True if the view shows messages as received so far. Then all earlier pieces of a message are needed to render one. */
+  /** True if the view shows messages as received so far, so that all earlier pieces of a message are needed to render the next piece. */
   readonly accumulates: boolean;
-  /** True if the view has modes whose facts refer to checkpoints repeatedly ({@link REMEMBERS}). Then checkpoints are cached. */
+  /** True if the view has modes in which many facts refer to the same checkpoints ({@link REMEMBERS}). Then checkpoints are cached. */
   readonly remembers: boolean;
   readonly format: OutputFormat<Out>;
-  /** After this many characters of output, rendering stops within a slice. */
+  /** Rendering stops within a slice when its output has this many characters. */
   readonly maxOutput: number;
 }
 
@@ -90,8 +90,8 @@ export const sseFormat: OutputFormat<SseOutput> = {
 };
 
 /**
- * Creates a view. `namespaces`: only facts in these namespaces are shown; `""` is the root graph's. Modes without a renderer
- * show nothing. Control events are in every view.
+ * Creates a view. `namespaces`: the namespaces whose facts are shown; `""` is the namespace of the root graph. A mode without a renderer
+ * shows nothing. Control events, such as `metadata` and `error`, are in every view.
  */
 export function createView<Out>(
   modes: readonly StreamMode[],
@@ -124,7 +124,7 @@ interface Rendered<Out> {
   readonly stoppedAt: number | undefined;
 }
 
-/** Renders a slice for a view; synchronously if all data to which its facts refer is in memory. */
+/** Renders a slice for a view. It is synchronous if all data to which the facts of the slice refer is in memory. */
 export function render<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Out> {
   const { entry, memo } = slice;
   return andThen(rendered(slice, view), ({ out, partials, size, stoppedAt }) => {
@@ -141,11 +141,12 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
   if (!slice.shared) return new Rendering(slice, view).run();
   const after = Math.max(slice.after, entry.chunk.first - 1);
   entry.rendered ??= new Map();
-  // The cast is right, because the view's key includes the format.
+  // The cast is safe: the key of a view includes its format, so the cached output has the type `Out`.
   const found = entry.rendered.get(view.key) as SharedOutput<Rendered<Out>> | undefined;
   if (found?.after === after) return found.output;
   const output = new Rendering(slice, view).run();
-  // The output of a reader that begins within the chunk, or is behind others, is not cached: others cannot use it.
+  // Does not cache the output of a reader that starts within the chunk, or that is behind other readers, because no other reader can use
+  // it.
   if (found === undefined ? after >= entry.chunk.first : after < found.after) return output;
   const shared: SharedOutput<Rendered<Out>> = { after, output };
   const { rendered: kept } = entry;
@@ -160,7 +161,7 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
   return output;
 }
 
-/** Renders the facts of a slice in one pass, which pauses when data has to be read. */
+/** Renders the facts of a slice one after the other. It pauses when data has to be read. */
 class Rendering<Out> implements RenderContext {
   readonly data: RenderDataLoader;
   readonly subgraphs: boolean;
@@ -193,7 +194,7 @@ class Rendering<Out> implements RenderContext {
     for (; this.#index < facts.length; this.#index++) {
       const fact = facts[this.#index] as Fact;
       if (this.#slot === 0) {
-        // The namespace of a message is only in its first fact, which may have to be read.
+        // Only the first fact of a message has its namespace, and that fact may have to be read.
         if (only !== null && namesMessage(fact) && this.data.head(fact.m) === undefined) {
           const wait = this.data.seek(fact.m);
           if (wait instanceof Promise) return wait.then(() => this.run());
@@ -223,7 +224,7 @@ class Rendering<Out> implements RenderContext {
     return { out: this.#out.done(), partials, size: this.#size, stoppedAt };
   }
 
-  /** True when the fact is in one of these namespaces. A fact without a namespace counts as in all of them. */
+  /** True if the fact belongs to one of the namespaces in `only`. A fact without a namespace belongs to all of them. */
   #isIn(fact: Fact, only: ReadonlySet<string>): boolean {
     if (namesMessage(fact)) return only.has(this.data.head(fact.m)?.fact.ns ?? "");
     return !("ns" in fact) || only.has(fact.ns);
@@ -237,7 +238,7 @@ class Rendering<Out> implements RenderContext {
   head(m: number): Eventually<MessageHead> {
     const head = this.data.head(m);
     if (head !== undefined) return head;
-    // Looks into the cache again after the read: another reader may have evicted the message in the meantime.
+    // Looks into the cache again after the read, because another reader may have removed the message from the cache in the meantime.
     return andThen(this.data.seek(m), () => this.head(m));
   }
 
@@ -263,7 +264,7 @@ class Rendering<Out> implements RenderContext {
     });
   }
 
-  /** The live state of the current fact, if the fact refers to this checkpoint. */
+  /** The state of the current fact that is in memory, if the fact refers to this checkpoint. */
   #live(checkpoint: string): LiveState | undefined {
     const { entry } = this.#slice;
     const live = entry.states?.get(this.#index);
@@ -274,8 +275,8 @@ class Rendering<Out> implements RenderContext {
   }
 
   /**
-   * Caches the parts of a fact that later facts may refer to, even if the fact itself is not shown. If it returns a
-   * promise, it MUST be called again for the same fact when the promise has resolved.
+   * Caches what later facts may refer to, even if the current fact itself is not shown. If it returns a promise, it MUST be called again
+   * for the same fact when the promise has resolved.
    */
   #meet(fact: Fact): Promise<unknown> | undefined {
     if (fact.t === "message") {
@@ -304,7 +305,10 @@ class Rendering<Out> implements RenderContext {
     });
   }
 
-  /** Reads a message whose beginning this reader has not seen. Returns it as received before the current fact. */
+  /**
+   * Reads a message from its beginning, because this reader has started in the middle of it. Returns the message as it was before the
+   * current fact.
+   */
   async #rebuild(m: number): Promise<JsonObject> {
     let message = startMessage((await this.head(m)).fact);
     for await (const fact of this.data.facts(m, this.#id)) {
@@ -314,7 +318,10 @@ class Rendering<Out> implements RenderContext {
   }
 }
 
-/** The most messages that are tracked as being streamed at the same time. With more, the oldest is dropped, and read again when it continues. */
+/**
+ * The most messages whose streaming is tracked at the same time. If there are more, the oldest one is dropped, and read again when its next
+ * piece arrives.
+ */
 const MAX_STREAMING_MESSAGES = 256;
 
 function forget(partials: Map<number, JsonObject>, id: unknown): void {

@@ -12,17 +12,17 @@ export interface MemoryLimits {
 
 const LIMITS: MemoryLimits = { tenant: 32 * 1024 * 1024, all: 128 * 1024 * 1024, reads: 2 };
 /**
- * A tenant may always use its limit divided by this number (2 MiB), no matter how much the others use. Otherwise all
- * responses in progress would wait for each other, until stalled clients of other tenants are cut off.
+ * A tenant may always use its limit divided by this number (2 MiB), however much memory other tenants use. Otherwise all responses in
+ * progress could wait for each other until clients of other tenants that read nothing are disconnected.
  */
 const FAIR_PART = 16;
-/** Milliseconds after which a client that reads nothing is cut off, if others wait for the memory. */
+/** Milliseconds after which a client that reads nothing is disconnected if other responses wait for its memory. */
 const STALL_MS = 10_000;
 /** Milliseconds between two searches for stalled clients. */
 const CHECK_INTERVAL_MS = 1_000;
 /**
- * Up to this number of tenants, the record of a tenant without responses is kept. If it were dropped at once, a busy
- * tenant would create a new one for each request.
+ * Up to this number of tenants, the usage record of a tenant without responses is kept. If it were removed immediately, each request of a
+ * tenant would create a new record.
  */
 const MIN_RECORDS = 64;
 
@@ -30,7 +30,7 @@ const MIN_RECORDS = 64;
 interface TenantUsage {
   bytes: number;
   reading: number;
-  /** The bytes of the last value that made a response larger: the estimate for values whose read is in progress. */
+  /** The bytes of the last value that was read for a response of this tenant. They are the estimate for values that are being read. */
   expected: number;
   /** The number of the tenant's responses and reads in progress. When it is 0, this record may be dropped. */
   shares: number;
@@ -41,8 +41,8 @@ interface TenantUsage {
 }
 
 /**
- * A budget for the memory of responses that are being written: lists, large values and events. Clients of a tenant that request large data and
- * read it slowly wait for each other. Usually they do not wait for clients of other tenants.
+ * A budget for the memory of responses that are being sent: lists, large values and events. If clients of one tenant request large data and
+ * read it slowly, the tenant's responses wait for each other. Responses of other tenants usually do not have to wait for them.
  */
 export class ResponseMemoryBudget {
   readonly #scheduler: Scheduler;
@@ -51,7 +51,7 @@ export class ResponseMemoryBudget {
   readonly #shares = new Set<MemoryShare>();
   #bytes = 0;
   #cancel: Cancel | undefined;
-  /** Counts the searches for stalled clients: a coarse clock. */
+  /** The number of searches for stalled clients so far. It is used as a coarse clock. */
   #checks = 0;
 
   constructor(scheduler: Scheduler, limits: Partial<MemoryLimits> = {}) {
@@ -67,8 +67,8 @@ export class ResponseMemoryBudget {
   }
 
   /**
-   * Reads a value of unknown size, as soon as not too many reads of the tenant are in progress. The memory of the value is counted by the
-   * {@link MemoryShare} of the response.
+   * Reads a value of unknown size. It waits if too many reads of the tenant are in progress. The memory of the value itself is counted by
+   * the {@link MemoryShare} of the response.
    */
   read<T>(tenant: string, read: () => Eventually<T>): Eventually<T> {
     const use = this.#open(tenant);
@@ -99,7 +99,10 @@ export class ResponseMemoryBudget {
     return this.#checks;
   }
 
-  /** True if there is memory for one more value of a response. A response must not wait for memory that only it uses: it would wait forever. */
+  /**
+   * True if there is memory for one more value of a response. A response must not wait for memory that only itself uses, because it would
+   * wait forever.
+   */
   hasMemory({ use, bytes }: MemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;
     if (use.reading >= reads) return false;
@@ -123,7 +126,7 @@ export class ResponseMemoryBudget {
   }
 
   #admit(use: TenantUsage): void {
-    // Reads come first, because responses may wait for their results.
+    // Reads are admitted before responses, because responses may wait for the results of reads.
     while (use.reads.length > 0 && use.reading < this.#limits.reads) {
       use.reading++;
       use.reads.shift()?.();
@@ -187,8 +190,8 @@ export class MemoryShare {
   }
 
   /**
-   * Called before a value is read. Returns a promise if the response must wait. The promise never resolves if the share is closed while it waits.
-   * {@link afterRead} MUST be called next.
+   * Called before a value is read. Returns a promise if the response has to wait for memory; the promise never resolves if the share is
+   * closed during the wait. After the read, {@link afterRead} MUST be called.
    */
   beforeRead(): Promise<void> | undefined {
     if (!this.#budget.hasMemory(this)) {
@@ -201,7 +204,7 @@ export class MemoryShare {
     return undefined;
   }
 
-  /** Lets the response that waits continue. Called by the budget when there is memory. */
+  /** Lets a response that waits for memory continue. The budget calls it when there is memory. */
   admit(): void {
     this.#isReading = true;
     this.use.reading++;
@@ -236,7 +239,7 @@ export class MemoryShare {
   };
 
   isStalled(checks: number): boolean {
-    // The client of a response that waits for memory is not slow.
+    // A response that waits for memory does not count as stalled, because its client is not the cause.
     return this.#bytes > 0 && this.#admitted === undefined && this.#budget.checks - this.#moved >= checks;
   }
 

@@ -18,23 +18,23 @@ export interface LogOwner {
 }
 
 /**
- * `waiting`: no attempt was opened yet. `live`: an attempt is open. `ended`: no more facts will follow. `broken`: the attempt failed, and readers
- * have to connect again.
+ * The states of a log. `waiting`: no attempt of the run has started to write yet. `live`: an attempt is writing. `ended`: the log is
+ * complete. `broken`: the attempt failed or the server stops, and readers have to connect again.
  */
 export type LogState = "waiting" | "live" | "ended" | "broken";
 
-/** `pending`: the run's thread is being deleted, which may still fail. */
+/** Whether the run's thread is being deleted. `pending`: the deletion has started, and may still fail. */
 type ThreadDeletion = "none" | "pending" | "deleted";
 
-/** The part of a run's log that is in memory: the chunks that are being stored, and the newest stored chunks. */
+/** The part of a run's event log that is in memory: the chunks that are being stored, and the newest stored chunks. */
 export class RunLog {
   readonly key: ThreadKey;
   readonly run: string;
-  /** The data for rendering the run's facts. The first reader creates it, because it has the run's record. */
+  /** Loads the data for rendering the run's facts. The first reader creates it, because it has the run's record. */
   data: RenderDataLoader | undefined;
   /** The run's record while an attempt is live. It may not be stored yet. */
   record: RunRecord | undefined;
-  /** Cancels the timer that removes the log after its end. */
+  /** Cancels the timer that removes the log some time after its end. */
   lingering: Cancel | undefined;
   readonly #deps: LogDeps;
   readonly #owner: LogOwner;
@@ -68,8 +68,8 @@ export class RunLog {
   }
 
   /**
-   * The state of a deletion of the run's thread. While it is `pending`, readers that have reached the end wait. If the
-   * deletion succeeds, they learn that the thread was deleted.
+   * The state of a deletion of the run's thread. While it is `pending`, readers that have reached the end wait for its result. If the
+   * deletion succeeds, they report that the thread was deleted.
    */
   get threadDeletion(): ThreadDeletion {
     return this.#threadDeletion;
@@ -85,24 +85,24 @@ export class RunLog {
   }
 
   /**
-   * The first event id that can be read from memory. Infinity: no event of this log is visible yet; then the last events of an older attempt may
-   * still be about to be stored.
+   * The id of the first event that can be read from memory. Infinity means that no event of this log is visible yet; then the last events
+   * of an older attempt may not be stored yet.
    */
   get from(): number {
     return this.#shown ? (this.#tail.first ?? this.#visible) : Number.POSITIVE_INFINITY;
   }
 
-  /** One more than the id of the last visible event. */
+  /** One more than the id of the last event that readers may see. */
   get visible(): number {
     return this.#visible;
   }
 
-  /** The id of the next event. Undefined until an attempt was opened, or it is known that there will be none. */
+  /** The id of the next event. Undefined until an attempt has started to write, or until it is known that no attempt will. */
   get next(): number | undefined {
     return this.#sink?.next ?? this.#dismissed;
   }
 
-  /** Increases with every change that matters to a reader. */
+  /** A number that increases with every change of the log that readers have to notice. */
   get version(): number {
     return this.#version;
   }
@@ -113,9 +113,9 @@ export class RunLog {
 
   open(epoch: number, first: number): Sink {
     this.#sink?.kill();
-    // An older attempt has chunks in flight, which are not tracked any more. Writes take effect in order: once the
-    // first chunk of this attempt is stored, the journal shows whether the older chunks were stored. So the first chunk
-    // of this attempt becomes visible only when it is stored.
+    // The older attempt has chunks in flight, which are no longer tracked. Writes take effect in order. So once the first chunk of the new
+    // attempt is stored, the journal shows which of the older chunks were stored. Until then, the first chunk of the new attempt must not
+    // be visible.
     if (this.#pending.length > 0) {
       for (const entry of this.#pending) entry.stored = true;
       this.#pending = [];
@@ -127,19 +127,20 @@ export class RunLog {
       this.#shown = first === 0;
     }
     this.#state = "live";
-    // An id that readers may have seen must not be used again. With `sync: "memory"`, they may have seen ids that were not stored.
+    // An event id that readers may have seen must not be used again. With `sync: "memory"`, readers may have seen ids of events that were
+    // not stored.
     this.#sink = new AttemptEventWriter(this, this.#deps, epoch, Math.max(first, this.#visible));
     return this.#sink;
   }
 
-  /** Ends a log for which no attempt will be opened. `next`: one more than the id of the run's last event. */
+  /** Ends a log that no attempt will write to. `next`: one more than the id of the run's last event. */
   dismiss(next: number): void {
     if (this.#state !== "waiting") return;
     this.#dismissed = next;
     this.#end();
   }
 
-  /** Adds a complete chunk. Usually readers see it when it and all chunks before it are stored. */
+  /** Adds a complete chunk that is being stored. Usually readers see the chunk only when it and all chunks before it are stored. */
   expect(entry: TailChunk): void {
     this.#pending.push(entry);
     if (this.#early) {
@@ -169,13 +170,13 @@ export class RunLog {
     else this.#wake();
   }
 
-  /** Ends the log, as soon as its chunks are stored: no more facts will follow. */
+  /** Ends the log when all its chunks are stored. No more facts may be added. */
   close(): void {
     this.#closing = true;
     if (this.#pending.length === 0) this.#end();
   }
 
-  /** Breaks the log, because the attempt has failed. */
+  /** Ends the log before the end of the run, because the attempt has failed or the server stops. Readers are disconnected. */
   break(): void {
     if (this.#state === "broken" || this.#state === "ended") return;
     this.#sink?.kill();
@@ -209,7 +210,7 @@ export class RunLog {
 
   #show(entry: TailChunk): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
-    // The tail must not have gaps: if this chunk does not follow directly, the earlier chunks are dropped.
+    // The chunks in memory must not have gaps. If this chunk does not follow the last one directly, the earlier chunks are removed.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();
     this.#shown = true;
     this.#visible = entry.end;
@@ -220,8 +221,8 @@ export class RunLog {
     this.#state = "ended";
     this.record = undefined;
     this.#sink?.kill();
-    // Wakes the readers before the hub checks the log: readers that have read everything end now, and most logs then
-    // have no readers.
+    // Wakes the readers before the hub checks whether the log is still needed. Readers that have read everything then leave, so most logs
+    // have no readers at the check.
     this.#wake();
     this.#owner.changed(this);
   }

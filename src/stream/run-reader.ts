@@ -6,12 +6,13 @@ import type { RenderDataLoader } from "./render-data.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
 import { TailChunk, statesInChunk } from "./log-tail.ts";
 
-/** The thread, or the run that is read, was deleted during the read. */
+/** What was deleted during a read: the thread, or the run. */
 export type DeletedDuringRead = "thread_deleted" | "run_deleted";
 
 /**
- * Why a read returned no events. `wait`: there are no more yet; the `onReady` listener will be called. `end`: the run has ended and all of its
- * events have been read. `cut`: the log was broken; read again from the last id.
+ * The reason why a read returned no events. `wait`: there are no further events yet; the `onReady` listener will be called. `end`: the run
+ * has ended, and all its events have been read. `cut`: the log has ended early, for example because the server stops; the client has to
+ * connect again with its last event id.
  */
 export type NoEventsReason = "wait" | "end" | "cut" | DeletedDuringRead;
 
@@ -23,13 +24,13 @@ export interface Reader {
    * @throws ServiceError `journal.damaged` if events are missing; it never skips them
    */
   next(): Eventually<ChunkSlice | NoEventsReason>;
-  /** Registers the one listener. It is called after a `wait`, when `next` should be called again. */
+  /** Registers the one listener. After `next` has returned `wait`, the listener is called when `next` should be called again. */
   onReady(listener: () => void): void;
-  /** True when the log was broken, for example by a shutdown. Then a failed read is no error. */
+  /** True when the log has ended early, for example because the server stops. A read that fails then is not an error. */
   readonly isCut: boolean;
   /** The id of the last event that was read; -1 before the first. */
   readonly cursor: number;
-  /** Drops events that were read ahead, so that a paused reader keeps only its cursor in memory. */
+  /** Drops events that were read in advance, so that a paused reader keeps only its position in memory. */
   rest(): void;
   /** Moves the cursor back to event `id` of the run that was read last. Called when the events after it were not sent. */
   rewind(id: number): void;
@@ -39,14 +40,14 @@ export interface Reader {
 
 const MIN_CHUNKS_PER_READ = 4;
 const MAX_CHUNKS_PER_READ = 256;
-/** About how many facts are read ahead. */
+/** The approximate number of facts that are read in advance. */
 const AHEAD = 1024;
 
 /** Where a reader starts. */
 export interface ReaderStart {
   /** The id of the last event that the client has; -1: start at the first. */
   readonly start: number;
-  /** An id that replaces `start` if the run has reached it. Reading waits until the log knows whether it has. */
+  /** An event id that replaces `start` if the run has reached it. The reader waits until the log knows the answer. */
   readonly later: number | undefined;
 }
 
@@ -60,9 +61,12 @@ export class RunReader implements Reader {
   #later: number | undefined;
   #ahead: readonly EventChunk[] = [];
   #index = 0;
-  /** How many chunks are read at a time. At first {@link MIN_CHUNKS}, so that a short run is read at once: it may be deleted before the next read. */
+  /**
+   * The number of chunks that are read at a time. It begins with {@link MIN_CHUNKS}, so that the first read returns a short run completely:
+   * the run may be deleted before a second read.
+   */
   #limit = MIN_CHUNKS;
-  /** True when the storage was read to its end after the last change of the log. */
+  /** True when the log has not changed since the storage was read to its end. */
   #dry = false;
   #closed = false;
   readonly #memo = newReaderState();
@@ -73,7 +77,7 @@ export class RunReader implements Reader {
   readonly #closes: () => void;
   readonly #isStopping: () => boolean;
 
-  /** `isStopping`: returns true when the server is stopping; then all readers are cut. */
+  /** `isStopping` returns true when the server is stopping. Then all reads return `cut`. */
   constructor(
     journal: Journal,
     data: RenderDataLoader,
@@ -116,7 +120,7 @@ export class RunReader implements Reader {
   }
 
   rewind(id: number): void {
-    // If the event is in the last chunk that was returned, nothing has to be read again.
+    // If the event is in the chunk that was returned last, that chunk is still in memory and is returned again.
     const last = this.#ahead[this.#index - 1];
     if (last !== undefined && id >= last.first - 1) this.#index--;
     else this.rest();
@@ -166,14 +170,17 @@ export class RunReader implements Reader {
     }
   }
 
-  /** The result at the end of the run: `end`, unless the run was cancelled because its thread is being deleted. */
+  /**
+   * The result at the end of the run. It is `end`, unless the thread is being deleted: then the reader first waits for the result of the
+   * deletion.
+   */
   #end(log: RunLog | undefined): NoEventsReason {
     if (log === undefined || log.threadDeletion === "none") return "end";
     return log.threadDeletion === "deleted" ? "thread_deleted" : this.#wait(log);
   }
 
   /**
-   * Finds out why no events are stored where some are expected: the thread or the run was deleted; undefined: the
+   * Finds out why expected events are not stored. Returns what was deleted: the thread or the run. Undefined: nothing was deleted, so the
    * events have expired.
    */
   #findDeletion(): Eventually<DeletedDuringRead | undefined> {
@@ -182,27 +189,31 @@ export class RunReader implements Reader {
       if (record !== undefined) return undefined;
       return andThen(this.#journal.thread(key), (thread) => {
         if (thread === undefined) return "thread_deleted";
-        // A run with a log in memory has just ended here: its record is gone because it was rolled back, which is an ordinary end.
+        // The record of the run is missing. If the run has a log in memory, the run has just ended with a rollback, which is an ordinary
+        // end.
         return this.#log === undefined ? "run_deleted" : undefined;
       });
     });
   }
 
   #wait(log: RunLog): "wait" {
-    // Registers only once, even if `next` is called again before the log changes.
+    // Registers the reader only once, even if `next` is called several times before the log changes.
     if (!this.#armed) log.wait(this);
     this.#armed = true;
     return "wait";
   }
 
-  /** Takes the chunks that were read from storage. `from`: the first id that was in memory when the read began; `version`: the log's version then. */
+  /**
+   * Takes the chunks that were read from storage. `from` and `version` describe the log when the read began: the first event id in memory,
+   * and the log's version.
+   */
   #took(chunks: readonly EventChunk[], from: number, version: number | undefined): void {
-    // The storage may return chunks in flight, which are not visible yet.
+    // Removes chunks that readers may not see yet: the storage may already return chunks whose write is in flight.
     const visible = this.#log?.visible ?? Number.POSITIVE_INFINITY;
     const seen = chunks.length > 0 && (chunks.at(-1) as EventChunk).first >= visible;
     const shown = seen ? chunks.filter((chunk) => chunk.first < visible) : chunks;
     if (shown.length === 0) {
-      // An empty result means that there are no events between the cursor and the events in memory.
+      // The storage has no events between the cursor and the events in memory, so the reader continues with those in memory.
       if (from < Number.POSITIVE_INFINITY) this.#cursor = Math.max(this.#cursor, from - 1);
       else this.#dry = this.#log?.version === version;
       return;

@@ -44,12 +44,12 @@ import {
   tasksModeTask,
 } from "./checkpoint-modes.ts";
 
-/** The end of the JSON of an `updates` event whose update came from the cache: its node did not run. */
+/** The end of the JSON of an `updates` event for a node whose result came from the cache, so that the node did not run. */
 const CACHED = ',"__metadata__":{"cached":true}}';
 
 /**
- * The renderers of all events of all stream modes, by the kind of fact and its slot. The events of the mode
- * `messages-tuple` are named `messages`.
+ * The renderers of the events of all stream modes, by the kind of fact (entry of a run's event log) and by its slot (the mode in {@link
+ * eventModes}). The events of the mode `messages-tuple` have the name `messages`.
  */
 const table: ModeTable = {
   start: {
@@ -82,7 +82,7 @@ const table: ModeTable = {
     updates: {
       put(fact, id, context) {
         if (!isShown(fact.ns, context) || fact.error !== undefined) return;
-        // A node that waits at an interrupt has not returned an update.
+        // A node that waits at an interrupt has not returned an update, so no event is shown.
         if (fact.update === undefined && fact.interrupts.length > 0) return;
         context.put(
           id,
@@ -120,8 +120,8 @@ const table: ModeTable = {
   custom: {
     custom: {
       put(fact, id, context) {
-        // Like tokens, custom events are shown to every reader of the run, even those of subgraphs that the reader did
-        // not request.
+        // Custom events are shown to every reader of the run, as tokens are: even custom events of subgraphs to readers that did not
+        // request subgraphs.
         context.put(id, eventName("custom", context.subgraphs ? fact.ns : ""), fact.json);
       },
     },
@@ -148,10 +148,10 @@ const table: ModeTable = {
   },
 };
 
-/** The events that every reader gets, no matter which modes it has. */
+/** The events that every reader gets, whatever modes it has requested. */
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
-/** The renderers for one kind of fact: one for each entry in the list of {@link eventModes}; undefined: no event is rendered. */
+/** The renderers for one kind of fact, in the order of its list in {@link eventModes}. Undefined: the event is not rendered. */
 export type KindRenderers = readonly (EventRenderer<FactKind> | undefined)[];
 
 /** The renderers for these modes, by kind of fact. A kind without renderers is undefined. */

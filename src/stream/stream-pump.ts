@@ -7,34 +7,35 @@ import type { DeletedDuringRead, NoEventsReason, Reader } from "./run-reader.ts"
 import { LARGE_OUTPUT } from "./log-tail.ts";
 import type { ChunkSlice } from "./rendering.ts";
 
-/** The output of a pump. It buffers no more than the last piece. */
+/** The output to which a pump sends pieces. It buffers at most the last piece. */
 export interface PumpOutput<Out> {
   /** Sends a piece. Returns false if the peer is slow; the pump then waits until {@link StreamPump.drained} is called. */
   put(piece: Out): boolean;
   /** Sends buffered data. Returns false if the peer is slow. */
   flush(): boolean;
   /**
-   * Called when the peer is slow. If much is buffered for the peer, drops the buffer, and returns the id of the last event that was sent; the pump
-   * then reads the later events again.
+   * Called when the peer is slow. If much data is buffered for the peer, drops the buffer and returns the id of the last event that was
+   * sent. The pump reads the later events again when the peer has caught up.
    */
   shed?(): number | undefined;
   /**
-   * Ends the output. The peer sees a normal end or a deletion; or, for `cut`, `stalled` and `failed`, that it has to connect again with its last
-   * event id.
+   * Ends the output, and shows the outcome to the peer: a normal end, or a deletion. For `cut`, `stalled` and `failed`, the peer has to
+   * connect again with its last event id.
    */
   finish(outcome: Exclude<PumpOutcome, "left">): void;
 }
 
 /**
- * `ended`: all events were sent. `cut`: the log was broken. `stalled`: the peer read nothing for too long. `failed`: the events could not
- * be read. `left`: the peer closed the connection. `thread_deleted`, `run_deleted`: there are no more events to read.
+ * How a pump ended. `ended`: all events were sent. `cut`: the log ended early, for example because the server stops. `stalled`: the peer
+ * read nothing for too long. `failed`: the events could not be read. `left`: the peer closed the connection. `thread_deleted`,
+ * `run_deleted`: there are no more events to read.
  */
 export type PumpOutcome = "ended" | "cut" | "stalled" | "failed" | "left" | DeletedDuringRead;
 
 export interface PumpOptions {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Milliseconds that a peer may read nothing while data waits for it. */
+  /** Milliseconds for which a peer may read nothing while data is buffered for it. */
   readonly stall?: number;
   /** The memory budget for output that peers have not read yet. All pumps of the tenant share it. */
   readonly memory?: OutputMemory;
@@ -46,17 +47,17 @@ export interface OutputMemory {
   readonly budget: ResponseMemoryBudget;
   readonly tenant: string;
   /**
-   * Set if slices cannot be rendered again. Returns true if the slice's output may be large; then the pump waits for memory before it renders the
-   * slice. If it is absent, output that has to wait for memory is dropped, and rendered again later.
+   * Set if a slice can be rendered only once. It returns true if the output of a slice may be large; then the pump waits for memory before
+   * it renders the slice. If this function is absent, output that has to wait for memory is dropped and rendered again later.
    */
   readonly mayBeLarge?: (slice: ChunkSlice) => boolean;
 }
 
-/** The result of a step. `on`: the pump goes on with the next step. `stop`: there is nothing more to do now. */
+/** The result of a step. `on`: the pump continues with the next step. `stop`: the pump has to wait, or has ended. */
 type Step = "on" | "stop";
 
 const STALL = 10_000;
-/** How many slices are pumped before other work gets a turn. */
+/** The number of slices that are pumped before other work of the event loop gets a turn. */
 const BURST = 32;
 
 /** Moves events from a reader to one peer, at the speed of the peer. Events that the peer has not read stay in the log. */
@@ -68,11 +69,11 @@ export class StreamPump<Out> {
   #done = false;
   /** True while the peer is slow. */
   #blocked = false;
-  /** True while the pump runs or waits for a pending operation. Then it continues by itself. */
+  /** True while the pump runs or waits for a promise. It continues by itself then, and must not be started again. */
   #busy = false;
-  /** True while a read is pending. The outlet is not in use then. */
+  /** True while a read waits for a promise. Nothing is written to the output during that time. */
   #isReading = false;
-  /** True when the pump was told to continue or to flush while it was busy. */
+  /** True when the pump was asked to continue or to flush while it was busy. */
   #missed = false;
   #cancelStall: Cancel = () => undefined;
   /** The pump's entry in the memory budget. Set when the output was large for the first time. */
@@ -80,7 +81,7 @@ export class StreamPump<Out> {
   /** True when memory is reserved for the next slice. */
   #isAdmitted = false;
 
-  /** `render` is called for one slice after the other, in order: not again before the last call has resolved. */
+  /** `render` is called for one slice after the other, in order. It is not called again before its last call has resolved. */
   constructor(
     reader: Reader,
     render: (slice: ChunkSlice) => Eventually<Out>,
@@ -99,9 +100,8 @@ export class StreamPump<Out> {
   }
 
   /**
-   * Flushes the outlet at once; if the pump is busy or the peer is slow, the flush follows afterwards. A pending read
-   * does not delay the flush: otherwise the answer to a command would be sent only when the node that the command has
-   * started emits something.
+   * Flushes the output now. If the pump is busy or the peer is slow, the flush follows later. A pending read does not delay it: otherwise
+   * the answer to a command would be sent only when the run that the command has started emits an event.
    */
   nudge(): void {
     if (this.#blocked || this.#done) return;
@@ -109,17 +109,18 @@ export class StreamPump<Out> {
       if (!this.#outlet.flush()) this.#block();
       return;
     }
-    // The pump may have flushed already, and be about to become idle, so it has to flush again. A slow peer is noticed when the read has resolved.
+    // The pump may have flushed already and be about to become idle, so it has to flush again. If the peer is slow, the pump notices it
+    // after the pending read.
     this.#missed = true;
     if (this.#isReading) this.#outlet.flush();
   }
 
-  /** Called when the peer has closed the connection. Ends the pump; nothing is written any more. */
+  /** Ends the pump, because the peer has closed the connection. Nothing is written any more. */
   left(): void {
     this.#close("left");
   }
 
-  /** Called when the peer has drained. The pump continues. */
+  /** Continues the pump, because the peer has caught up with the buffered data. */
   readonly drained = (): void => {
     if (this.#done || !this.#blocked) return;
     this.#unblock();
@@ -130,7 +131,7 @@ export class StreamPump<Out> {
     }
   };
 
-  /** Pauses the pump until the peer has drained. */
+  /** Pauses the pump until the peer has caught up with the buffered data. */
   #block(): void {
     if (this.#done) return;
     const sent = this.#outlet.shed?.();
@@ -160,7 +161,7 @@ export class StreamPump<Out> {
     }
   };
 
-  /** Runs until the pump has to wait. It stays busy if it waits for a pending operation. */
+  /** Runs steps until the pump has to wait. If it waits for a promise, it stays busy. */
   #run(): void {
     for (let burst = 0; !this.#done && !this.#blocked; burst++) {
       if (burst === BURST) return this.#options.scheduler.soon(this.#again);
@@ -196,7 +197,7 @@ export class StreamPump<Out> {
     if (this.#done) return "stop";
     if (typeof got === "string") {
       this.#release();
-      // Flushes the last events before the end. If the peer is slow, the end has to wait.
+      // Flushes the last events before the end. If the peer is slow, the end is reported after the flush.
       if (!this.#outlet.flush()) this.#block();
       else if (got !== "wait") this.#finish(got === "end" ? "ended" : got);
       return "stop";
@@ -206,7 +207,7 @@ export class StreamPump<Out> {
     return andThen(this.#render(got), (piece) => this.#put(piece, got));
   }
 
-  /** Reserves memory for a slice that cannot be rendered again, before it is rendered. For the result see {@link #reserve}. */
+  /** Reserves memory before a slice is rendered that can be rendered only once. Returns the result of {@link #reserve}. */
   #beforeRender(slice: ChunkSlice): Eventually<Step> | undefined {
     const { memory } = this.#options;
     if (memory?.mayBeLarge === undefined || this.#isAdmitted || slice.ended !== undefined) return undefined;
@@ -220,7 +221,8 @@ export class StreamPump<Out> {
     const { memory } = this.#options;
     const isLarge = size > LARGE_OUTPUT;
     if (isLarge && memory !== undefined && memory.mayBeLarge === undefined && !this.#isAdmitted) {
-      // If the pump has to wait, the output is dropped, and rendered again later: thousands of pumps may wait.
+      // If the pump has to wait for memory, drops the output and renders the slice again later. Thousands of pumps may wait, so each must
+      // not keep its output.
       const waiting = this.#reserve(slice, memory);
       if (waiting !== undefined) return waiting;
     }
@@ -234,9 +236,12 @@ export class StreamPump<Out> {
     return new Promise((resolve) => this.#options.scheduler.soon(() => resolve("on")));
   }
 
-  /** Reserves memory for a slice's output. Returns undefined if it is reserved. Otherwise the pump has to wait; then the slice is read again. */
+  /**
+   * Reserves memory for the output of a slice. Returns undefined if the memory is reserved. Otherwise the pump has to wait, and reads the
+   * slice again afterwards.
+   */
   #reserve(slice: ChunkSlice, { budget, tenant }: OutputMemory): Eventually<Step> | undefined {
-    // First sends the output that is already rendered. It must not wait for memory together with this slice.
+    // Sends the output that is already rendered first, so that it does not wait for memory together with this slice.
     if (!this.#outlet.flush()) {
       this.#reader.rewind(slice.after);
       this.#block();
@@ -254,7 +259,7 @@ export class StreamPump<Out> {
     });
   }
 
-  /** Ends the reservation: the output takes `bytes`. */
+  /** Ends the reservation of memory. `bytes`: the memory that the output takes now. */
   #release(bytes = 0): void {
     if (!this.#isAdmitted) return;
     this.#isAdmitted = false;

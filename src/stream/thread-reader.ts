@@ -23,19 +23,19 @@ interface Deps {
   readonly withEnds: boolean;
 }
 
-/** How many runs are looked up at a time. Few, because their inputs, which may be large, are read with them. */
+/** The number of runs that are looked up at a time. It is small, because each run is read together with its input, which may be large. */
 const RUNS_PER_READ = 8;
 
 /**
- * Reads the runs of one thread one after the other, in the order in which they began: first the stored runs, then each new one. It waits for new
- * runs, and returns `end` only when it is closed.
+ * Reads the runs of one thread one after the other, in the order in which they began. After the stored runs it waits for new ones. It
+ * returns `end` only when it was closed.
  */
 export class ThreadReader implements Reader, RunListener {
   readonly #deps: Deps;
   readonly #watch: ThreadWatch;
   #run: RunRecord | undefined;
   #reader: Reader | undefined;
-  /** True when it was checked that the events of the current run may be read. */
+  /** True when the permission to read the events of the current run has been checked. */
   #isPermitted = false;
   /** The thread's event number of the last event that was read. */
   #cursor: number;
@@ -43,7 +43,7 @@ export class ThreadReader implements Reader, RunListener {
   #base = 0;
   #page: readonly RunRecord[] = [];
   #index = 0;
-  /** The version of the {@link ThreadWatch} up to which all runs have been read or opened. */
+  /** The version of the {@link ThreadWatch} up to which all new runs have been found. */
   #upTo = -2;
   #waits = false;
   #closed = false;
@@ -87,7 +87,7 @@ export class ThreadReader implements Reader, RunListener {
         if (this.#watch.over) return "thread_deleted";
         const found = this.#seek();
         if (found instanceof Promise) {
-          // Another run may have begun during the search: then the search is repeated.
+          // If another run has begun during the search, the search is repeated.
           return found.then((is) => (is || this.#upTo !== this.#watch.version ? this.next() : this.#wait()));
         }
         if (!found) return this.#wait();
@@ -124,7 +124,7 @@ export class ThreadReader implements Reader, RunListener {
     try {
       this.#listener();
     } catch (cause) {
-      // An error of one reader must not reach the run that begins.
+      // An error of this reader must not fail the run whose start it was notified of.
       this.#deps.logger.error("a thread's reader failed", { error: String(cause) });
     }
   }
@@ -137,14 +137,16 @@ export class ThreadReader implements Reader, RunListener {
     return "wait";
   }
 
-  /** Checks the permission at the first events of each run, because the thread may have got another owner since the reader was made. */
+  /**
+   * Checks the permission when the first events of a run arrive, because the thread may have got another owner since the reader was made.
+   */
   #got(got: ChunkSlice | NoEventsReason): Eventually<ChunkSlice | NoEventsReason> {
     if (this.#isPermitted || typeof got === "string") return this.#took(got);
     const { key, journal } = this.#deps;
-    // Reads the thread only now: since the run has events, its thread is stored.
+    // Reads the thread only now, because a thread is stored when one of its runs has events.
     return andThen(journal.thread(key), (thread) => {
       if (this.#closed) return "end";
-      // Skips the run. Uses a promise, because a chain of thousands of such runs would overflow the stack.
+      // The run is skipped. A promise is used, because a chain of thousands of synchronous calls would overflow the stack.
       if (thread === undefined || !isPermitted(key, thread))
         return Promise.resolve().then(() => this.#over());
       this.#isPermitted = true;
@@ -178,8 +180,8 @@ export class ThreadReader implements Reader, RunListener {
     const watch = this.#watch;
     const { version } = watch;
     if (this.#upTo === version) return false;
-    // Only one run has begun since the last search. It is known, and need not be looked up in the storage, which
-    // thousands of readers would do at once.
+    // Exactly one run has begun since the last search, and the watch knows it. So it is not looked up in the storage: thousands of readers
+    // would do that at the same time.
     if (this.#upTo === version - 1) return this.#takeLast();
     const { journal, key } = this.#deps;
     const from = Math.max(this.#cursor, this.#base);
@@ -188,7 +190,7 @@ export class ThreadReader implements Reader, RunListener {
       this.#page = found.filter(({ seq_base }) => seq_base > this.#base);
       this.#index = 0;
       if (this.#page.length > 0) return this.#seek();
-      // The run that began last may not be stored yet, but all runs before it are.
+      // All runs but the last one are stored now. The last one may not be stored yet, but the watch knows it.
       return watch.version === version ? this.#takeLast() : this.#seek();
     });
   }
@@ -216,6 +218,8 @@ export class ThreadReader implements Reader, RunListener {
   }
 }
 
-/** True if the current run has no more events. (Whether the thread itself was deleted is known from the watch.) */
+/**
+ * True if the current run has no more events. `thread_deleted` counts too: whether the thread itself was deleted is known from the watch.
+ */
 const isOver = (got: ChunkSlice | NoEventsReason): got is Exclude<NoEventsReason, "wait" | "cut"> =>
   got === "end" || got === "run_deleted" || got === "thread_deleted";

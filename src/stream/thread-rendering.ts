@@ -7,17 +7,17 @@ import { type OutputFormat, render, type ChunkSlice, type StreamView, createView
 /** The event for the end of a run in a thread's stream. Its data is `{"run_id","status"}`; `status` is null if the run was rolled back. */
 const RUN_END = "run_done";
 
-/** True when the events of the runs themselves are shown. */
+/** True if the client wants the events of the runs themselves. */
 const showsRuns = ({ modes, runModes }: RequestedThreadModes): boolean =>
   modes.has("run_modes") || runModes.length > 0;
 
-/** True when the ends of runs are shown. Then the reader has to report them. */
+/** True if the client wants the ends of runs. Then the reader has to report them. */
 export const showsRunEnds = (wanted: RequestedThreadModes): boolean =>
   showsRuns(wanted) || wanted.modes.has("lifecycle");
 
 /**
- * Makes the function that renders the slices of `reader`. The reader has to report the ends of runs if {@link showsRunEnds}
- * is true. `formatOf`: the format of one run's events, with the thread's event numbers as ids.
+ * Makes the function that renders what `reader` returns. The reader has to report the ends of runs if {@link showsRunEnds} returns true.
+ * `formatOf` returns the output format for the events of one run; the ids of the events are the thread's event numbers.
  */
 export function threadRenderer<Out>(
   reader: ThreadReader,
@@ -36,7 +36,7 @@ export function threadRenderer<Out>(
   };
 }
 
-/** Server-sent events of a run of a thread. */
+/** The format of server-sent events for a run in the stream of its thread. */
 export function threadSseFormat({ seq_base }: RunRecord): OutputFormat<SseOutput> {
   return {
     name: "sse of the thread",
@@ -67,13 +67,13 @@ function viewOf<Out>(
   const subgraphs = wanted.subgraphs === true || run.kwargs.subgraphs;
   const shown = modes.has("run_modes") ? [...stream_mode, ...runModes] : runModes;
   const hasStates = modes.has("state_update");
-  // In the common case, `format` itself is used, so that readers share rendered output.
+  // Usually `format` itself is used. Views with the same format share rendered output.
   if (showsRuns(wanted) && !hasStates) return createView(shown, subgraphs, format);
   const all: readonly StreamMode[] = hasStates ? [...shown, "checkpoints"] : shown;
   return createView(all, subgraphs, selecting(format, wanted, shown));
 }
 
-/** Filters out the events that were not requested, and shows each checkpoint of the root graph as a state update. */
+/** Makes a format that leaves out events that were not requested, and that shows each checkpoint of the root graph as a state update. */
 function selecting<Out>(
   format: OutputFormat<Out>,
   wanted: RequestedThreadModes,

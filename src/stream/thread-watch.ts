@@ -2,13 +2,13 @@ import type { RunRecord } from "../model/run.ts";
 
 /** A listener for new runs of a thread. */
 export interface RunListener {
-  /** Called when a run has begun, and when the watch has ended or was broken. */
+  /** Called when a run has begun, and when the watch has ended. */
   runsChanged(): void;
 }
 
 /**
- * Notifies the readers of a thread of each run that begins. It needs no actor, and loads no thread. It is created for the
- * first reader, and removed with the last.
+ * Notifies the readers of a thread of each run that begins. It loads no thread and no actor into memory. It is created for the first reader
+ * of the thread, and removed with the last one.
  */
 export class ThreadWatch {
   readonly #onEmpty: () => void;
@@ -24,7 +24,7 @@ export class ThreadWatch {
     this.#onEmpty = onEmpty;
   }
 
-  /** The last run that began, if it is known here. */
+  /** The run that began last. Undefined if no run was in progress when the watch was created and none has begun since. */
   get last(): RunRecord | undefined {
     return this.#last;
   }
@@ -53,7 +53,7 @@ export class ThreadWatch {
   }
 
   began(run: RunRecord): void {
-    // Another attempt of the same run is no new run.
+    // A further attempt of the run that began last does not count as a new run.
     if (run.run_id === this.#last?.run_id) return;
     this.#last = run;
     this.#version++;
@@ -66,7 +66,7 @@ export class ThreadWatch {
     this.#notify();
   }
 
-  /** Breaks the watch. Called when the server stops. */
+  /** Ends the watch early, because the server stops. */
   break(): void {
     this.#broken = true;
     this.#notify();

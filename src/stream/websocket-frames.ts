@@ -11,8 +11,8 @@ export interface Frames {
 }
 
 /**
- * The format `{"id","event","data"}`, as JSON text, or with `packed` as MessagePack. With `run`, for a stream of a whole
- * thread, messages also have `run_id`, and their ids are the thread's event numbers.
+ * The format of events in WebSocket messages: `{"id","event","data"}`, as JSON text or, with `packed`, as MessagePack. With `run`, for the
+ * stream of a whole thread, messages also have `run_id`, and their ids are the thread's event numbers.
  */
 export function frameFormat(packed: boolean, run?: RunRecord): OutputFormat<Frames> {
   const base = run?.seq_base ?? 0;

@@ -51,7 +51,7 @@ export abstract class Exchange implements HttpRequest, Reply {
     return !this.aborted;
   }
 
-  /** Handles the end of the connection. `over`: this side has closed the connection, so no listener is called. */
+  /** Handles the end of the connection. `over` is true if this side has closed the connection; then no listener is called. */
   protected gone(over: boolean): void {
     this.aborted = true;
     this.incoming.cut();

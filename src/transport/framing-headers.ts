@@ -1,8 +1,9 @@
 import { MAX_HEAD_BYTES, MAX_HEADERS } from "./limits.ts";
 
 /**
- * Reads the headers that determine where a request ends and which host it is for. A proxy that reads them differently could take for one
- * request what this server takes for two (request smuggling), so everything ambiguous is refused.
+ * Collects the headers that determine where a request ends and for which host it is. A proxy in front of the server may interpret an
+ * ambiguous combination in another way, and take for one request what the server takes for two (request smuggling). So every ambiguous
+ * combination is refused.
  */
 export class RequestFraming {
   /** The announced length; -1 if there is none, as with chunked encoding. */
@@ -16,7 +17,7 @@ export class RequestFraming {
   #headers = 0;
   #bytes = 0;
 
-  /** Adds one header; its name in lower case. */
+  /** Adds one header. `name`: the name in lower case. */
   note(name: string, value: string): void {
     this.#headers++;
     this.#bytes += name.length + value.length + 4;

@@ -61,7 +61,7 @@ export class NodeExchange extends Exchange {
   readonly #isDraining: () => boolean;
   #stream: NodeStream | undefined;
 
-  /** `onBody` is called for a body that has not arrived yet. */
+  /** Makes an exchange. `onBody` is called if the request has a body that has not arrived yet. */
   constructor(
     head: NodeHead,
     raw: IncomingMessage,
@@ -79,7 +79,7 @@ export class NodeExchange extends Exchange {
     this.#response = response;
     this.#isDraining = isDraining;
     response.on("close", () => this.#closed());
-    // Ignores write errors: they mean that the client has disconnected, and an abort event follows.
+    // Ignores write errors, because they only mean that the client has disconnected; an abort event follows.
     response.on("error", () => undefined);
     if (!framing.hasBody) return;
     if (isRead) {
@@ -92,7 +92,7 @@ export class NodeExchange extends Exchange {
       return;
     }
     raw.on("error", () => undefined);
-    // A refused body is read and discarded. If the connection were closed instead, the client would not see the response.
+    // Reads and discards the rest of a body that was refused. If the connection were closed instead, the client would not see the response.
     raw.on("data", (piece: Buffer) => body.push(piece));
     raw.on("end", () => body.finish());
     onBody(body, raw);
@@ -106,7 +106,7 @@ export class NodeExchange extends Exchange {
     if (this.method === "HEAD" && body !== undefined) {
       response.setHeader("content-length", Buffer.byteLength(body));
     }
-    // The connection is closed only if the body is complete: closing it while a body arrives could lose the response.
+    // Closes the connection only if the body is complete. If it were closed while the body arrives, the response could be lost.
     if (this.#isDraining() && this.incoming.complete) response.setHeader("connection", "close");
     response.end(body);
   }
@@ -135,7 +135,7 @@ export class NodeExchange extends Exchange {
   }
 }
 
-/** A body that was already read, as bytes; undefined if it is not available any more. */
+/** Converts a body that an earlier middleware has read to bytes; undefined if the body is no longer available. */
 function bytesOf(read: unknown): Uint8Array | undefined {
   if (read === undefined) return undefined;
   if (read instanceof Uint8Array) return read;

@@ -12,13 +12,13 @@ import { SlowUploadGuard } from "./slow-uploads.ts";
 
 /** Serves the requests of one or several of Node's HTTP servers. */
 export interface NodeHandler {
-  /** Serves a request. Returns false if it was refused; then its connection closes. */
+  /** Serves a request. Returns false if the request was refused and its connection will be closed. */
   request(raw: IncomingMessage, response: ServerResponse): boolean;
   /** Serves or refuses an upgrade. */
   upgrade(raw: IncomingMessage, duplex: Duplex, rest: Buffer): void;
   /** Answers an upgrade with a refusal, and closes its connection. */
   refuse(duplex: Duplex, status: number, headers: Headers, body: string): void;
-  /** Announces the stop: from now on, each complete response is the last of its connection. */
+  /** Called when the server is about to stop. From then on, each complete response is the last one of its connection. */
   startDraining(): void;
   /** Closes the connections whose responses have not ended, and all WebSockets. */
   close(): void;
@@ -85,7 +85,8 @@ function serveSockets(handlers: Handlers, scheduler: Scheduler) {
   const open = new Set<NodeSocket>();
   let wss: WebSocketServer | undefined;
   let isStopped = false;
-  // Loaded with the first WebSocket: loading takes 40 ms (2026-11-25), even in a server that listens with uWebSockets.js.
+  // The library `ws` is loaded when the first WebSocket is opened. Loading takes 40 ms (2026-11-25), which a server that uses
+  // uWebSockets.js would otherwise waste.
   const load = async (): Promise<WebSocketServer> => {
     const library = await import("ws");
     return (wss ??= new library.WebSocketServer({
@@ -144,7 +145,7 @@ const upgradeRefusal = (request: HttpRequest): Refusal | undefined =>
     ? undefined
     : malformedRequest("only a WebSocket can be upgraded to");
 
-/** Answers on a connection that has no response object, and closes it. */
+/** Sends a response on a connection that has no response object, and closes the connection. */
 export function refuseRaw(duplex: Duplex, status: number, headers: Headers, body: string): void {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;
   for (const name in headers) head += `${name}: ${headers[name] as string}\r\n`;

@@ -15,9 +15,9 @@ export interface PeerServer {
 }
 
 /**
- * Serves the other processes of this server. Who may reach a Unix socket is up to the directory of its path; connections in a network need the
- * key.
- * @param secured the key, and the shard that this process has
+ * Opens a server for requests from the other processes of this server. For a Unix socket, the permissions of its directory decide who may
+ * connect. For a network address, a client must have the key.
+ * @param secured the key, and the shard that this process has; required for a network address
  */
 export async function openPeerServer(
   handlers: Handlers,
@@ -26,7 +26,7 @@ export async function openPeerServer(
   secured?: { readonly shard: number; readonly key: Uint8Array },
 ): Promise<PeerServer> {
   const settings = {
-    // Connections are kept for good: their owners are processes of this server.
+    // Connections never time out, because their clients are the other processes of this server.
     keepAliveTimeout: 0,
     requestTimeout: 0,
     headersTimeout: 0,
@@ -52,7 +52,7 @@ export async function openPeerServer(
     decodeHeaders(raw);
     handler.upgrade(raw, ...rest);
   });
-  // A process that was killed has left its socket.
+  // Removes the socket file of an earlier process that was killed before it could remove the file itself.
   if ("path" in address) rmSync(address.path, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -13,10 +13,13 @@ import {
 } from "../ports/peers.ts";
 import type { ReplyHeaders } from "../ports/transport.ts";
 
-/** Bytes that wait in a socket before it counts as lost. */
+/** The most bytes that may wait to be sent to a socket. If there are more, the connection counts as lost. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 
-/** TLS whose two ends prove to each other that they have the same key, without certificates. TLS 1.3 of Node has no such keys. */
+/**
+ * The TLS options for connections in which both sides prove that they have the same pre-shared key, without certificates. TLS 1.2 is used
+ * because Node does not support such keys in TLS 1.3.
+ */
 export const SHARED_KEY_TLS = {
   ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
   minVersion: "TLSv1.2",
@@ -33,7 +36,8 @@ interface PeerConnections {
 }
 
 /**
- * Connects with the processes of a server. `addressOf` tells where the process of a shard listens; `key`: the key of connections in a network.
+ * Connects to the other processes of a server. `addressOf` returns the address of the process that has a shard. `key`: the pre-shared key,
+ * which connections over a network need.
  */
 export function createNodePeers(
   addressOf: (shard: number) => PeerAddress | undefined,
@@ -75,13 +79,16 @@ export function createNodePeers(
   };
 }
 
-/** The shard is told in the handshake, so that a process that has another one by now refuses the connection. */
+/**
+ * The TLS options for a connection to the process of a shard. The handshake contains the number of the shard, so that a process that no
+ * longer has this shard refuses the connection.
+ */
 function securedBy(key: Uint8Array | undefined, shard: number): object {
   if (key === undefined) throw new TypeError("processes connect in a network only with a key");
   return {
     ...SHARED_KEY_TLS,
     pskCallback: () => ({ psk: key, identity: String(shard) }),
-    // There are no certificates to check: without the key, the handshake fails.
+    // There is no certificate to check. The pre-shared key replaces it: without the key, the handshake fails.
     checkServerIdentity: () => undefined,
   };
 }
@@ -114,7 +121,7 @@ function openSocket(
 const hostOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** Header values are sent as UTF-8, which {@link decodeHeaders} undoes: Node itself sends the characters of ISO 8859-1 only. */
+/** Encodes header values as UTF-8, because Node can send only characters of ISO 8859-1. {@link decodeHeaders} decodes them. */
 const headersOf = (headers: ReplyHeaders): { [name: string]: string | string[] } =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
@@ -193,7 +200,7 @@ class NodePeerSocket implements PeerSocket {
   readonly #early: readonly Message[];
   readonly #keep: (...message: Message) => void;
 
-  /** `early`: the messages that came before anybody listened; `keep`: the listener that collects them. */
+  /** `early`: the messages that arrived before a listener was registered. `keep`: the temporary listener that has collected them. */
   constructor(raw: WebSocket, early: readonly Message[], keep: (...message: Message) => void) {
     this.#raw = raw;
     this.#early = early;

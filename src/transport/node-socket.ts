@@ -24,7 +24,7 @@ export class NodeSocket implements Socket {
       this.#onMessage(isBinary ? data : data.toString());
     });
     raw.on("pong", () => (this.alive = true));
-    // A `close` event always follows.
+    // The error needs no handling here, because a `close` event always follows.
     raw.on("error", nothing);
     raw.on("close", () => this.#onClose());
   }

@@ -14,15 +14,15 @@ import {
   requestTooLarge,
 } from "./framing-headers.ts";
 
-/** Milliseconds in which a connection must transfer at least a byte, in either direction. Heartbeats of streams are far more frequent. */
+/** Milliseconds in which a connection must transfer at least one byte in either direction. Open streams send heartbeats much more often. */
 const SILENCE = 60_000;
 
 /**
- * A request that is an upgrade only if it asks for a WebSocket. Otherwise Node would treat every request with an
- * `Upgrade` header as an upgrade, and would not read its body. Clients that offer HTTP/2 (`h2c`) send such requests.
+ * A request that counts as an upgrade only if it asks for a WebSocket. Node would treat every request with an `Upgrade` header as an
+ * upgrade, and would not read its body. Clients that offer to switch to HTTP/2 (`h2c`) send such requests.
  */
 class RequestOrWebSocket extends IncomingMessage {
-  /** Not private: Node sets `upgrade` before the fields of this class exist. */
+  /** Declared without a value and not private, because Node sets `upgrade` before the fields of this class exist. */
   declare isUpgrade: boolean;
 
   get upgrade(): boolean {
@@ -43,20 +43,21 @@ export const openNode: TransportOpener = async (handlers, options) => {
     headersTimeout: HEAD_TIMEOUT_MS,
     connectionsCheckingInterval: 2_000,
     keepAliveTimeout: HEAD_TIMEOUT_MS,
-    // There is no limit for the whole request, because a large body on a slow line is legitimate. Slow bodies are cut off by their rate.
+    // There is no time limit for a whole request, because a large body on a slow connection is legitimate. Bodies below a minimum speed are
+    // refused instead.
     requestTimeout: 0,
-    // The size includes the request line. It is larger than our own limit, so that normally our own limit applies
-    // first.
+    // The size includes the request line. It is larger than Heddle's own limit, so that normally Heddle refuses a larger request itself.
     maxHeaderSize: 2 * MAX_HEAD_BYTES,
-    // A missing Host header is answered below, like a repeated one.
+    // A request without a Host header is refused below, in the same way as one with two.
     requireHostHeader: false,
     noDelay: true,
   });
   server.timeout = SILENCE;
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
-  // Node silently drops further headers. With one more than allowed, an excess is noticed and refused.
+  // Node silently drops headers above this number. One more than allowed is accepted, so that Heddle notices the excess and refuses the
+  // request.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  // Connections with a response pending, or whose last response was a refusal.
+  // Connections that must not get another response: a response is in progress, or the last response was a refusal.
   const busy = new WeakSet<Duplex>();
   server.on("clientError", (cause: NodeJS.ErrnoException, duplex) => {
     if (busy.has(duplex)) duplex.destroy();
@@ -100,7 +101,7 @@ function listen(server: Server, { host, port, sharesPort = false }: TransportOpt
     server.once("error", (cause: NodeJS.ErrnoException) => {
       reject(listenErrorOf(host, port, cause));
     });
-    // A variable instead of a literal, because older types of Node do not know `reusePort`.
+    // The options are in a variable, because a literal with `reusePort` would be a type error with older type definitions of Node.
     const options = { host, port, ...(sharesPort && { reusePort: true }) };
     server.listen(options, resolve);
   });

@@ -4,7 +4,7 @@ import { loadUws } from "./uws.ts";
 
 export interface ChosenTransport {
   readonly kind: Transport["kind"];
-  /** The name of the build, or why the other transport was not chosen: for the log. */
+  /** For the log: the name of the build of uWebSockets.js, or the reason why it was not chosen. */
   readonly why: string;
 }
 
@@ -35,7 +35,7 @@ export async function openTransport(kind?: Transport["kind"]): Promise<Transport
   }
 }
 
-/** The cause in one sentence: a system library that is too old, or no binary. */
+/** Explains in one sentence why uWebSockets.js cannot be loaded: a system library is too old, or there is no binary. */
 export function whyUwsDoesNotLoad(cause: unknown): string {
   const causes: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
   const build = `uWebSockets for Node ${process.version} on ${process.platform} ${process.arch}`;

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { listenErrorOf } from "./listen-error.ts";
 
 /**
- * Listens for a moment, to find out whether a port is free. Resolves with the port, or for 0, with any free one.
+ * Finds out whether a port is free by listening on it for a moment. Resolves with the port; for port 0, with any free port.
  * @throws ServiceError `server.address`
  */
 export function probePort(host: string, port: number): Promise<number> {

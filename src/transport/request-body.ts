@@ -2,13 +2,13 @@ import { ServiceError } from "../model/errors.ts";
 import type { BodyLimits, BodyMemory } from "../ports/body-memory.ts";
 import type { IncomingBody } from "../ports/transport.ts";
 
-/** The size, in bytes, up to which bodies are not counted: small requests are served even while large ones fill the memory for bodies. */
+/**
+ * The largest size of a body, in bytes, that is not counted in the memory for bodies. So small requests are served even while large bodies
+ * use up that memory.
+ */
 const SMALL = 64 * 1024;
 
-/**
- * The divisor for allocating a body in one piece: its whole announced length is allocated once one eighth of it has
- * arrived.
- */
+/** A large body is moved to one buffer of its announced length when this fraction of it (one eighth) has arrived. */
 const ALLOCATION_FRACTION = 8;
 
 const EMPTY = new Uint8Array(0);
@@ -22,7 +22,7 @@ export class RequestBody implements IncomingBody {
   readonly #announced: number;
   /** The received part of a large body of known length, in a buffer of that length. */
   #whole: Uint8Array | undefined;
-  /** Whether the body has been handed over for parsing. */
+  /** True from the time when the body is returned for parsing until {@link done} is called. */
   #isHandedOver = false;
   #size = 0;
   #complete: boolean;
@@ -57,7 +57,7 @@ export class RequestBody implements IncomingBody {
     return this.#size;
   }
 
-  /** Adds a piece. `isLent`: the piece is only valid during this call. */
+  /** Adds a piece. `isLent`: true if the piece is only valid during this call, so that it has to be copied. */
   push(piece: Uint8Array, isLent = false): void {
     this.#size += piece.length;
     if (this.#isDropped || piece.length === 0) return;
@@ -67,7 +67,7 @@ export class RequestBody implements IncomingBody {
 
   #keep(piece: Uint8Array, isLent: boolean): void {
     const announced = this.#announced;
-    // The buffer is allocated only once a part has arrived, because announcing a length costs the sender nothing.
+    // Allocates the buffer only after a part of the body has arrived, because a sender could announce a large length at no cost.
     if (this.#whole === undefined && announced > SMALL && this.#size * ALLOCATION_FRACTION >= announced) {
       this.#whole = Buffer.allocUnsafeSlow(announced);
       let at = 0;
@@ -81,7 +81,7 @@ export class RequestBody implements IncomingBody {
     else this.#parts.push(isLent ? Buffer.from(piece) : piece);
   }
 
-  /** Counts bytes of a piece that is discarded. */
+  /** Counts the bytes of a piece that the caller discards. */
   skip(bytes: number): void {
     this.#size += bytes;
   }
@@ -101,21 +101,21 @@ export class RequestBody implements IncomingBody {
     }
   }
 
-  /** Lets the next body be parsed. Called when this body has been parsed, or is not needed. */
+  /** Allows the next large body to be parsed. Called when this body has been parsed or is not needed. */
   done(): void {
     if (!this.#isHandedOver) return;
     this.#isHandedOver = false;
     this.#memory.done();
   }
 
-  /** Fails the body: the client has disconnected, or the body is invalid. */
+  /** Ends the body with an error, because the client has disconnected or the body is invalid. */
   cut(cause = brokenOff()): void {
     if (!this.#complete && this.#error === undefined) {
       this.#fail(cause);
     }
   }
 
-  /** Discards the body: its request has been answered, so it will not be read. */
+  /** Discards the body. Called when the request has been answered, so that nobody will read the body. */
   drop(): void {
     this.#isDropped = true;
     this.#parts = [];
@@ -148,10 +148,11 @@ export class RequestBody implements IncomingBody {
     return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
   }
 
-  /** Counts the body's memory. Returns false when there is not enough, and the body is refused. */
+  /** Counts the memory of the body. Returns false, and refuses the body, if there is not enough memory. */
   #count(): boolean {
     if (this.#size <= SMALL) return true;
-    // Counts the whole announced length at once. If bodies were counted as they arrive, a tenant could start many, and few could finish.
+    // Counts the announced length from the start. If only the received bytes were counted, a tenant could start so many uploads that none
+    // of them can be completed.
     const size = this.#tenant === undefined ? this.#size : Math.max(this.#size, this.#announced);
     if (size === this.#counted) return true;
     if (!this.#memory.take(size - this.#counted, this.#tenant)) {
@@ -184,7 +185,10 @@ export class RequestBody implements IncomingBody {
 
 const brokenOff = () => new ServiceError("body.malformed", "The body was broken off");
 
-/** Opens bodies that no transport receives, such as those of web requests. Their announced length is not trusted. */
+/**
+ * Returns a function that makes bodies for requests without a transport, such as web requests. The announced length of these bodies is
+ * ignored, because it cannot be trusted.
+ */
 export const bodyOpener =
   ({ maxBody, memory }: BodyLimits): (() => IncomingBody) =>
   () =>

@@ -12,7 +12,7 @@ interface Upload {
 /** Milliseconds between two checks. */
 const CHECK_INTERVAL_MS = 5_000;
 
-/** Closes connections whose bodies arrive too slowly. The timer runs only while there are uploads. */
+/** Closes connections whose request bodies arrive too slowly. Its timer runs only while bodies are arriving. */
 export class SlowUploadGuard {
   readonly #scheduler: Scheduler;
   readonly #under = new Set<Upload>();

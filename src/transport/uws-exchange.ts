@@ -7,22 +7,22 @@ import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
 
 /**
- * A request without its body, copied at once: uWebSockets.js invalidates its own object when the handler returns. A
- * WebSocket handshake has no body.
+ * A request without its body: the request line and the headers. They are copied, because uWebSockets.js makes its own object invalid when
+ * the handler returns. A WebSocket handshake consists of nothing else.
  */
 export class UwsHead implements HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly query: string;
   readonly framing = new RequestFraming();
-  /** Alternating names and values. Requests rarely need a header, so no map is built. */
+  /** The names and values of the headers, alternating. No map is built, because most requests are served without reading a header. */
   readonly #headers: string[] = [];
 
   constructor(raw: RawRequest) {
     this.method = raw.getCaseSensitiveMethod();
     this.path = raw.getUrl();
     this.query = raw.getQuery() ?? "";
-    // Reads all headers, since that is the only way to notice a repeated one.
+    // Reads all headers, because a repeated header can be noticed only in this way.
     raw.forEach((name, value) => {
       this.#headers.push(name, value);
       this.framing.note(name, value);
@@ -62,8 +62,8 @@ export class UwsExchange extends Exchange {
     raw.onAborted(() => this.#abort());
     if (!framing.hasBody) return;
     raw.onData((piece, last) => {
-      // The piece is only valid during this call. A body that is not needed is received and discarded: if the connection were closed
-      // instead, the client would not see the response.
+      // Copies the piece, because it is only valid during this call. A body that is not needed is received and discarded. If the connection
+      // were closed instead, the client would not see the response.
       if (body.isDropped) body.skip(piece.byteLength);
       else body.push(new Uint8Array(piece), true);
       if (last) body.finish();
@@ -74,15 +74,15 @@ export class UwsExchange extends Exchange {
     if (!this.answer()) return;
     const raw = this.#raw;
     const isEmpty = this.method === "HEAD" || (body === undefined && (status === 204 || status === 304));
-    // The connection is closed only if the body is complete: closing it while a body arrives could lose the response.
+    // Closes the connection only if the body is complete. If it were closed while the body arrives, the response could be lost.
     const isLast = this.#isDraining() && this.incoming.complete;
     raw.cork(() => {
       writeHead(raw, status, headers);
       if (!isEmpty) return raw.end(body, isLast);
-      // The length is set explicitly: with a length argument (even `undefined`), `endWithoutBody` waits for that many
+      // Sets the length as a header. If it were an argument of `endWithoutBody` (even `undefined`), that function would wait for as many
       // bytes.
       if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
-      // `endWithoutBody` cannot close the connection, so the client is asked to do it.
+      // Asks the client to close the connection, because `endWithoutBody` cannot close it.
       if (isLast) raw.writeHeader("connection", "close");
       return raw.endWithoutBody();
     });

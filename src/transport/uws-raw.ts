@@ -1,6 +1,9 @@
 import type { ReplyHeaders } from "../ports/transport.ts";
 
-/** The used part of a uWebSockets.js response. It MUST NOT be used after its end or abort: calls then throw or crash the process. */
+/**
+ * The part of a uWebSockets.js response that Heddle uses. It MUST NOT be used after the response has ended or was aborted: each call then
+ * throws or crashes the process.
+ */
 export interface RawResponse {
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
@@ -14,7 +17,7 @@ export interface RawResponse {
   onWritable(listener: (offset: number) => boolean): unknown;
 }
 
-/** The used part of a uWebSockets.js request, which is invalid when the callback returns. */
+/** The part of a uWebSockets.js request that Heddle uses. The request becomes invalid when the handler returns. */
 export interface RawRequest {
   getCaseSensitiveMethod(): string;
   getUrl(): string;

@@ -2,16 +2,18 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
 import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
 
-/** The used part of a uWebSockets.js WebSocket. It MUST NOT be used after its close: it throws. */
+/** The part of a uWebSockets.js WebSocket that Heddle uses. It MUST NOT be used after the socket was closed: each call then throws. */
 export interface RawSocket {
   send(message: Uint8Array | string, isBinary?: boolean): number;
-  /** Sends inside the callback are combined; each send outside is a system call of its own. */
+  /**
+   * Combines all messages that the callback sends into one write. Outside of such a callback, each message takes a system call of its own.
+   */
   cork(work: () => void): unknown;
   getBufferedAmount(): number;
   end(code?: number, reason?: string): void;
 }
 
-/** uWebSockets.js's result for a message that was sent completely. */
+/** The value that uWebSockets.js returns for a message that was sent completely. */
 const SENT = 1;
 
 const nothing = () => undefined;
@@ -41,7 +43,8 @@ export class UwsSocket implements Socket {
   together(work: () => void): boolean {
     if (!this.#open) return false;
     this.#raw.cork(work);
-    // Corked messages are sent when the callback returns, so no `send` in it reports backpressure. The client may have gone meanwhile.
+    // uWebSockets.js sends the messages when the callback has returned, so no `send` in the callback reports backpressure. It is checked
+    // here, unless the client has disconnected.
     if (this.#open && this.#raw.getBufferedAmount() > 0) this.#blocked = true;
     return this.#open && !this.#blocked;
   }
@@ -76,8 +79,8 @@ export class UwsSocket implements Socket {
   }
 
   /**
-   * Calls the listener in a later turn of the event loop. If the listener were called within uWebSockets.js's own
-   * callback, and its messages met backpressure again, no further drain would be reported.
+   * Calls the drain listener in a later turn of the event loop. If the listener were called within the callback of uWebSockets.js and its
+   * messages caused backpressure again, uWebSockets.js would not report the next drain.
    */
   drained(): void {
     if (!this.#blocked || this.#due) return;

@@ -2,23 +2,24 @@ import type { ByteStream } from "../ports/transport.ts";
 import { MAX_UNSENT_BYTES } from "./limits.ts";
 import type { RawResponse } from "./uws-raw.ts";
 
-/** The size, in bytes, of a small first write that finds out whether the client has caught up. */
+/** The size of a small test write, in bytes. Its result shows whether the client has caught up. */
 const PROBE = 512;
 
 const nothing = () => undefined;
 
 /**
- * A response in chunks. It works around three properties of uWebSockets.js:
- * - uWebSockets.js buffers what the kernel does not accept. Once a listener for writability is set, it sends the buffer only when more is
- *   written or the response is uncorked.
- * - It calls that listener when the kernel has room, not when its own buffer is empty: only the next write shows that.
- * - Without that listener, a timer closes a stream that was slow once, however fast it was afterwards.
+ * A response that is sent in chunks. It works around three properties of uWebSockets.js:
+ * - uWebSockets.js buffers data that the kernel does not accept. Once a listener for writability is set, the buffer is sent only when more
+ * data is written or the response is uncorked.
+ * - The listener is called when the kernel can accept data, not when the buffer is empty. Only the next write shows whether the buffer is
+ * empty.
+ * - Without the listener, a timer closes a stream that was slow once, even if it was fast afterwards.
  */
 export class UwsStream implements ByteStream {
   over = false;
   readonly #raw: RawResponse;
   #onDrain: () => void = nothing;
-  /** Whether backpressure was reported and has not ended yet. */
+  /** True from the time when backpressure was reported until the client has caught up. */
   #blocked = false;
   /** True when the kernel has room, but uWebSockets.js may still have buffered data. */
   #unsure = false;
@@ -71,7 +72,7 @@ export class UwsStream implements ByteStream {
     this.#raw.close();
   }
 
-  /** Marks the response as over, because the client has disconnected. It must not be used any more. */
+  /** Ends the stream, because the client has disconnected. The response must not be used any more. */
   gone(): void {
     this.over = true;
     this.#buffered = undefined;
@@ -95,7 +96,10 @@ export class UwsStream implements ByteStream {
     return true;
   }
 
-  /** Writes a little first: if uWebSockets.js still has buffered data, the rest would only add to it. */
+  /**
+   * Writes the beginning of a piece first. If uWebSockets.js still has buffered data, the rest is not written, because it would only make
+   * the buffer larger.
+   */
   #probe(piece: Uint8Array): boolean {
     this.#unsure = false;
     if (piece.length <= PROBE) return this.#put(piece);

@@ -10,14 +10,19 @@ import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
 
-/** The largest number of attempts to listen: other processes may take a free port first, or release a taken one. */
+/**
+ * The largest number of attempts to listen. An attempt can fail because another process took the port first, and the next one can succeed
+ * because another process has released it.
+ */
 const MAX_TRIES = 10;
 
 /** `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets. */
 const ALONE = 1;
 const SHARED = 0;
 
-/** The older build of uWebSockets.js also accepts options together with a host, but its types do not say so. */
+/**
+ * The part of uWebSockets.js that listens. The older build also accepts options together with a host, although its types do not include it.
+ */
 interface ListensWith {
   listen(
     host: string,
@@ -40,9 +45,9 @@ export interface LoadedUws {
 }
 
 /**
- * The environment variable with the largest request line and headers, in bytes, that uWebSockets.js accepts. It is read
- * when the library is loaded. The value is larger than our own limit, so that normally our limit applies first: the
- * library would refuse with an HTML page.
+ * The environment variable for the largest request line and headers, in bytes, that uWebSockets.js accepts. The library reads the variable
+ * when it is loaded. The value is larger than Heddle's own limit, so that normally Heddle refuses a larger request itself. The library
+ * would refuse it with an HTML page.
  */
 const HEAD_VARIABLE = "UWS_HTTP_MAX_HEADERS_SIZE";
 const TAKEN_HEAD = 4 * MAX_HEAD_BYTES;
@@ -87,8 +92,8 @@ const openUws = async (
     if (connections > maxConnections && (by as number) > 0) connection.close();
   });
   app.ws<SocketData>("/*", {
-    // A longer message makes uWebSockets.js close the connection without a reason. The value is twice our own limit, so
-    // that a message that is only somewhat too long is refused by Heddle, with a reason.
+    // uWebSockets.js closes the connection without a reason when a message is longer than this. The value is twice Heddle's own limit, so
+    // that a message that is only a little too long is refused by Heddle, with a reason.
     maxPayloadLength: 2 * MAX_MESSAGE_BYTES,
     maxBackpressure: MAX_MESSAGE_BYTES,
     closeOnBackpressureLimit: true,
@@ -122,7 +127,8 @@ const openUws = async (
     message: (ws, message, isBinary) => ws.getUserData().socket?.received(message, isBinary),
     drain: (ws) => ws.getUserData().socket?.drained(),
     close: (ws) => {
-      // uWebSockets.js calls the filter, which counts connections, for the start of a WebSocket but not for its end.
+      // Counts the end of a WebSocket here, because the filter of uWebSockets.js that counts connections is called for the start of a
+      // WebSocket but not for its end.
       connections--;
       ws.getUserData().socket?.closed();
     },
@@ -152,9 +158,9 @@ const openUws = async (
 };
 
 /**
- * Listens, exclusively unless asked otherwise. By default uWebSockets.js shares a port, and two servers would each get
- * half of the connections. A port number is chosen here even if any will do: with 0, the port would not be free again
- * for a minute after connections on it were closed.
+ * Listens on a port, exclusively unless the options say otherwise. By default, uWebSockets.js shares a port, and two servers on one port
+ * would each get half of the connections. For port 0, a free port is chosen here: if uWebSockets.js chose one, the port would stay taken
+ * for a minute after its connections were closed.
  * @throws ServiceError `server.address`
  */
 async function listen(
@@ -169,16 +175,16 @@ async function listen(
       app.listen(host, wanted, options, resolve);
     });
     if (listening !== false) return listening;
-    // uWebSockets.js does not report the cause. A second attempt with Node finds it out.
+    // uWebSockets.js does not report why it cannot listen. A test with Node's server finds the cause.
     if (port !== 0) await probePort(host, port);
   }
   throw listenErrorOf(host, port);
 }
 
 /**
- * Refuses a request whose end is in doubt. The response is sent in a later turn of the event loop. If it were sent at
- * once, uWebSockets.js would process what it takes for the next request of the same packet, although the connection is
- * to be closed. If it finds that request before the response, it closes the connection.
+ * Refuses a request whose end is not certain. The response is sent in a later turn of the event loop, to make uWebSockets.js close the
+ * connection when it finds further data in the same packet. If the response were sent now, uWebSockets.js would process that data as the
+ * next request, although the connection is about to be closed.
  */
 function refuse(raw: RawResponse, refusal: Refusal, scheduler: Scheduler): void {
   let gone = false;

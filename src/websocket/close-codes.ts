@@ -6,25 +6,25 @@ import { failureDetailsOf } from "../schemas/error-to-response.ts";
 type CloseFrame = readonly [code: number, reason: string];
 
 /**
- * Close code and reason for each way in which a stream ends: codes of RFC 6455 §7.4, codes that IANA has added, and
- * Heddle's own.
+ * The close code and the reason for each way in which a stream ends. The codes are those of RFC 6455 §7.4, further ones that IANA has
+ * registered, and Heddle's own from 4000 on.
  */
 export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFrame>> = {
   ended: [1000, "The run has ended"],
   cut: [1012, "The stream was interrupted; connect again with last_event_id"],
   stalled: [1013, "Events were not taken for too long; connect again with last_event_id"],
   failed: [1011, "The events could not be read"],
-  // A new HTTP request for a deleted thread or run gets the status 404.
+  // The code 4404 corresponds to the status 404 that a new HTTP request for the deleted thread or run gets.
   thread_deleted: [4404, threadDeleted().message],
   run_deleted: [4404, runDeleted().message],
 };
 
-/** The close frame for a peer that sends commands without reading the answers. */
+/** The close frame for a peer that sends commands but does not read the answers. */
 export const TOO_MANY_COMMANDS: CloseFrame = [1008, "Too many commands whose answers were not taken"];
 
 /**
- * The close frame for a socket without valid credentials. A close code is 4000 + the HTTP status that the same request
- * would get.
+ * The close frame for a socket without valid credentials. Heddle's own close codes are 4000 plus the HTTP status that a request would get
+ * for the same error.
  */
 export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"];
 
@@ -32,8 +32,8 @@ export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"]
 const REASON = 123;
 
 /**
- * Closes a socket that cannot be served, with the code and reason of an error. If the error text does not fit into the
- * reason, the message that `encodeError` makes of the error is sent first.
+ * Closes a socket that cannot be served, with the code and the text of an error. If the text is too long for the reason of a close frame,
+ * the message that `encodeError` makes from the error is sent before.
  */
 export function refuseSocket(
   socket: Socket,

@@ -8,7 +8,7 @@ import { checkReason } from "../schemas/cancel-reason-check.ts";
 import { withConfigurable } from "../service/run-draft.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 
-/** Executes one command. Resolves with the members of its acknowledgement when the change is stored. */
+/** Executes one command. Resolves when the change is stored, with the members of the command's acknowledgement. */
 type Command = (body: RawBody) => Promise<JsonObject>;
 
 /**
@@ -32,7 +32,7 @@ export function createCommandHandler(
   }
 
   /**
-   * Resumes an interrupted thread; without `assistant_id`, with the assistant that ran last and raised the interrupt.
+   * Resumes an interrupted thread. If the command names no assistant, the assistant that ran last is used, because it raised the interrupt.
    */
   async function resume({ resume: answer, ...body }: RawBody, isGiven: boolean): Promise<JsonObject> {
     const command = isObject(body["command"]) ? body["command"] : {};

@@ -7,11 +7,14 @@ const MAX_PENDING_COMMANDS = 32;
 /** The largest total size of the pending commands, in bytes. */
 const BYTES = 1024 * 1024;
 /**
- * The size, in bytes, above which a command gets a turn of the event loop of its own for parsing. Many large commands in
- * one turn would block everything else.
+ * A command with more bytes than this is parsed in a turn of the event loop of its own. Several large commands in one turn would block all
+ * other work.
  */
 const LARGE = 64 * 1024;
-/** The number of ids that are remembered. A command with such an id is refused, so that a repeated command is not executed twice. */
+/**
+ * The number of command ids that are remembered. A command with a remembered id is refused, so that a command that the client repeats is
+ * not executed twice.
+ */
 const IDS = 1024;
 /** The maximum length of an id, in characters. */
 const MAX_ID_CHARACTERS = 200;
@@ -26,7 +29,7 @@ interface Command {
 /** Executes one command, and answers it when the change is stored. */
 type Do = (id: CommandId, body: RawBody) => Promise<void>;
 
-/** Answers a command that was not executed; null: its id is unknown. */
+/** Answers a command that was not executed. `id` is null if the id could not be read. */
 type Refuse = (id: CommandId | null, cause: unknown) => void;
 
 const busy = new ServiceError(
@@ -35,8 +38,8 @@ const busy = new ServiceError(
 );
 
 /**
- * The commands of one socket, executed sequentially in the order of arrival, so that a cancel finds the run that was started before it.
- * Each command is answered exactly once, when its change is stored.
+ * The commands of one socket. They are executed one after the other in the order of their arrival, so that, for example, a cancellation
+ * finds the run that an earlier command has started. Each command is answered exactly once, when its change is stored.
  */
 export class CommandQueue {
   readonly #do: Do;
@@ -48,7 +51,7 @@ export class CommandQueue {
   #bytes = 0;
   #last: Promise<void> = Promise.resolve();
 
-  /** `turn` resolves when there is time for a large command; `rest` is called when no command is pending any more. */
+  /** `turn` resolves when a large command may be parsed. `rest` is called when the last pending command has been answered. */
   constructor(doIt: Do, refuse: Refuse, turn: () => Promise<void>, rest: () => void = () => undefined) {
     this.#do = doIt;
     this.#refuse = refuse;
@@ -82,7 +85,7 @@ export class CommandQueue {
     return { id: idOf(body["id"]), body };
   }
 
-  /** Adds a command to the queue. `isNew`: whether its id is new; undefined: not known yet. */
+  /** Adds a command to the queue. `isNew`: whether the command's id is new; undefined if the id is not known yet. */
   #enqueue(length: number, take: () => Eventually<Command>, isNew?: boolean): void {
     this.#waiting++;
     this.#bytes += length;
@@ -92,8 +95,7 @@ export class CommandQueue {
         const taken = take();
         const command = taken instanceof Promise ? await taken : taken;
         ({ id } = command);
-        // A repeated id is refused here, not on arrival, so that the first command with this id is answered before the
-        // repeated one.
+        // A repeated id is refused only when it is the command's turn, so that the first command with this id is answered before.
         if (!(isNew ?? this.#remember(id))) throw reused(id);
         await this.#do(id, command.body);
       } catch (cause) {

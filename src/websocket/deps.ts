@@ -30,16 +30,18 @@ export interface SocketService {
 /** The client of a socket, and what it may use. */
 export interface SocketClient {
   readonly tenant: string;
-  /** The user; undefined for the holder of a key, and if no credentials are needed. */
+  /** The user. Undefined if the client has authenticated with an API key, or if the server needs no credentials. */
   readonly user: AuthUser | undefined;
-  /** Identifies the share of the budgets that the client uses. */
+  /** The name under which the client's use of budgets is counted. Clients with the same name share their part of each budget. */
   readonly budgetOwner: string;
   /** The service, restricted to what this client may do. */
   readonly service: SocketService;
 }
 
 export interface UpgradeDeps {
-  /** The service without permission checks. A socket uses that of its client: {@link SocketClient.service}. */
+  /**
+   * The service without permission checks. A socket must use the restricted service of its client instead: {@link SocketClient.service}.
+   */
   readonly service: SocketService;
   /** The service restricted to what a user may do; absent when the server has no users. */
   readonly serviceOf?: (user: AuthUser) => SocketService;
@@ -48,22 +50,25 @@ export interface UpgradeDeps {
   readonly streamMemory: ResponseMemoryBudget;
   readonly logger: Logger;
   readonly access: AccessControl;
-  /** Which headers of a handshake are passed to the runs that its socket starts. */
+  /** Selects the headers of a handshake that are passed to the runs that the socket starts. */
   readonly configurableHeaders: HeaderSelector;
-  /** Counts open sockets, except those of `inspect`. */
+  /** Counts the open sockets, except those of the inspector. */
   readonly sockets: OpenSocketCounter;
-  /** Serves a socket that shows live actors. */
+  /** Serves a socket of the inspector, which shows the actors in memory. */
   readonly inspect: (socket: Socket, client: SocketClient, query: string) => void;
-  /** Connects sockets with other processes of this server; absent: there are none. */
+  /** Forwards sockets to other processes of this server; absent if there are no other processes. */
   readonly forwarding?: RequestForwarder;
   /** The level at which connections and commands are logged. */
   readonly requestLog: LogLevel;
 }
 
-/** The dependencies of a client's socket: without the service, which the accepted upgrade has. */
+/**
+ * The dependencies of the handler of one socket. They do not include the service, because {@link AcceptedUpgrade} has the service of the
+ * socket's client.
+ */
 export type SocketHandlerDeps = Omit<UpgradeDeps, "service" | "serviceOf">;
 
-/** An accepted upgrade: the data of the request that is still needed when the request object is gone. */
+/** An accepted upgrade. It has the data of the handshake request that is needed later, because the request object is invalid by then. */
 export interface AcceptedUpgrade extends SocketClient {
   /** The variable segments of the path. */
   readonly parts: readonly string[];
@@ -71,6 +76,6 @@ export interface AcceptedUpgrade extends SocketClient {
   readonly lastEventId: string | undefined;
   /** Members for the `configurable` of the runs that the socket starts. */
   readonly configurable: JsonObject | undefined;
-  /** True for MessagePack messages; else text. */
+  /** True if messages are encoded as MessagePack, false if they are text. */
   readonly packed: boolean;
 }

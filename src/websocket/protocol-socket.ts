@@ -12,13 +12,16 @@ import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";
 import { uuidOf } from "./socket-params.ts";
 
-/** Milliseconds in which subscriptions are grouped: a client that reconnects repeats all of its subscriptions. */
+/**
+ * Milliseconds for which new subscriptions are collected before they start together. A client that reconnects repeats all of its
+ * subscriptions one after the other.
+ */
 const TOGETHER = 5;
 
 /** The error message of a socket that cannot be served. */
 const encodeRefusal = (cause: unknown): string => JSON.stringify(errorAnswer(null, cause));
 
-/** Serves the thread-centric protocol (version 2): commands in, answers and events out. */
+/** Serves the thread-centric protocol (version 2): receives commands, and sends answers and events. */
 export async function openProtocolSocket(
   deps: SocketHandlerDeps,
   socket: Socket,
@@ -31,7 +34,7 @@ export async function openProtocolSocket(
   let cancelStart: Cancel = () => undefined;
   const onDone = () => cancelStart();
   const memory = { budget: deps.streamMemory, tenant: accepted.budgetOwner, mayBeLarge };
-  // The events are not rereadable: they depend on earlier events, so they cannot be read again from the middle.
+  // Protocol events depend on earlier events, so they cannot be read again from the middle of a run.
   const send = sendEvents(feed.reader, socket, feed.render, { scheduler, memory, logger, onDone }, false);
   const say = (answer: JsonObject): void => send(JSON.stringify(answer));
 

@@ -7,7 +7,7 @@ import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";
 import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
 
-/** Sends one run's events until the run ends. */
+/** Sends the events of one run over a WebSocket until the run ends. */
 export async function openRunSocket(
   deps: SocketHandlerDeps,
   socket: Socket,

@@ -7,15 +7,18 @@ import type { ChunkSlice } from "../stream/rendering.ts";
 import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
-/** The largest number of answers that a peer may leave unread. */
+/** The largest number of answers that may wait for a peer that does not read them. */
 const UNTAKEN = 128;
 
-/** Sends an answer between the events, as soon as the peer can receive it; closes the socket if too many are unread. */
+/**
+ * Sends an answer to a command between two events, as soon as the peer can receive it. Closes the socket if too many answers are unread.
+ */
 export type SendAnswer = (answer: string | Uint8Array) => void;
 
 /**
- * Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls. `isRereadable`: whether events
- * that a slow peer does not read may be dropped, because they can be read again later, starting with any of them.
+ * Sends events over a WebSocket, one message for each event. It ends when there are no more events, when the socket is closed, or when the
+ * peer reads nothing for too long. `isRereadable`: whether events that a slow peer has not read may be dropped, because they can be read
+ * again later, starting with any of them.
  */
 export function sendEvents(
   reader: Reader,

@@ -7,7 +7,7 @@ import type { CommandId } from "./command-queue.ts";
 export const encodeAnswer = (packed: boolean, answer: JsonObject): string | Uint8Array =>
   packed ? packForClients(answer) : JSON.stringify(answer);
 
-/** The answer to a failed command; `id` null: the command's id is unknown, or the whole socket is refused. */
+/** The answer to a failed command. `id` is null if the command's id is unknown, or if the error concerns the whole socket. */
 export function errorAnswerOf(id: CommandId | null, cause: unknown): JsonObject {
   const { status, body } = failureDetailsOf(cause);
   return { type: "error", id, status, ...body };

@@ -3,7 +3,7 @@ import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 
 type Message = Uint8Array | string;
 
-/** The largest number of messages that are buffered. */
+/** The largest number of messages that are buffered for a socket during authentication. */
 const MAX_MESSAGES = 64;
 /** The largest total length of the buffered messages: bytes of binary messages, characters of texts. */
 const MAX_LENGTH = 1024 * 1024;
@@ -26,7 +26,7 @@ export class SocketBeforeAuth implements Socket {
     for (const message of buffered) listener(message);
   }
 
-  /** Drops the buffered messages and all later ones: there will be no listener. */
+  /** Drops the buffered messages and all later ones, because no listener will be registered. */
   discard(): void {
     this.#buffer = [];
     this.#length = Number.NEGATIVE_INFINITY;

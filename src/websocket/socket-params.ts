@@ -15,8 +15,8 @@ export function parseSocketQuery(text: string): QueryParams {
 }
 
 /**
- * The id of the last event that the client has: `last_event_id` in the query, or else the header of that name (`-1` and `-`: from the
- * start). Undefined: not given.
+ * The id of the last event that the client has, from the parameter `last_event_id` of the query or else from the header `Last-Event-ID`.
+ * The values `-1` and `-` mean that the client has no events. Undefined: neither is given.
  * @throws ServiceError `validation.failed`
  */
 export function lastEventIdOf(query: QueryParams, header: string | undefined): number | undefined {

@@ -3,7 +3,7 @@ import type { Frames } from "../stream/websocket-frames.ts";
 import type { PumpOutcome, PumpOutput } from "../stream/stream-pump.ts";
 import { closeFrames } from "./close-codes.ts";
 
-/** The largest number of bytes of events that wait for a slow peer. If more wait, they are dropped, and read again later. */
+/** The most bytes of events that wait for a slow peer. If there are more, they are dropped, and read again when the peer has caught up. */
 const HELD = 128 * 1024;
 
 const NONE: Frames = { messages: [], ids: [] };
@@ -71,8 +71,8 @@ export class SocketWriter implements PumpOutput<Frames> {
     for (let i = this.#index; i < messages.length; i++) left += (messages[i] as string | Uint8Array).length;
     if (left <= HELD) return undefined;
     let next = this.#index;
-    // Several messages may have the same id, such as those of a checkpoint and of its state update. Then all of them
-    // are sent again.
+    // Several messages may have the same id, such as the message of a checkpoint and the message of its state update. If one of them was
+    // not sent, all of them are sent again.
     while (next > 0 && ids[next - 1] === ids[next]) next--;
     const sent = next === 0 ? (ids[0] as number) - 1 : (ids[next - 1] as number);
     this.#frames = NONE;

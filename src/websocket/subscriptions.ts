@@ -25,9 +25,9 @@ interface Subscription {
 }
 
 /**
- * The event feed of one socket's subscriptions. It sends each event that at least one of them wants, and sends it once. A new subscription
- * may also want past events. The thread is then read again from the first of these, and the other subscriptions skip events that they have
- * already received.
+ * The event feed for the subscriptions of one socket. An event is sent once if at least one subscription wants it. A new subscription may
+ * also want past events. The feed then reads the thread again from the first of these events; the other subscriptions skip events that they
+ * have already received.
  */
 export class SubscriptionFeed {
   readonly reader = new SwitchingReader();
@@ -36,7 +36,7 @@ export class SubscriptionFeed {
   readonly #subscriptions = new Map<string, Subscription>();
   /** Subscriptions that have not started yet, by id. */
   readonly #waiting = new Map<string, Omit<Subscription, "after"> & { readonly since: number | undefined }>();
-  /** True while nothing is read, until {@link start}. */
+  /** True while the feed waits for {@link start} and reads nothing. */
   #isHeld = false;
   #starting = false;
   #made = 0;
@@ -69,7 +69,7 @@ export class SubscriptionFeed {
     }
     const id = `subscription-${++this.#made}`;
     this.#waiting.set(id, { isWanted: eventTestOf(filter), namespaces, since });
-    // New events have to wait until the past events are sent.
+    // Pauses the feed: later events have to wait until the past events of the new subscription are sent.
     this.reader.hold();
     this.#isHeld = true;
     return id;
@@ -82,9 +82,9 @@ export class SubscriptionFeed {
   }
 
   /**
-   * Starts the subscriptions that were added since the last start, with their past events. Subscriptions that were made
-   * together start together, because a client counts an event as received by all of its subscriptions. If they started
-   * one by one, the client would see a later event before an earlier one.
+   * Starts all subscriptions that were added since the last start, and sends their past events. They start together, because a client
+   * counts an event as received by all of its subscriptions. If they started one by one, the client could get a later event before an
+   * earlier one.
    */
   async start(): Promise<void> {
     if (this.#starting || this.reader.closed) return;
@@ -99,9 +99,9 @@ export class SubscriptionFeed {
   async #startThose(): Promise<void> {
     this.#isHeld = false;
     const waiting = [...this.#waiting];
-    // The subscriptions that have started continue where they are.
+    // The other subscriptions continue after the last event that they have received.
     const others = [...this.#subscriptions.values()];
-    // All subscriptions were removed: there is nothing to start.
+    // All subscriptions were removed in the meantime, so there is nothing to start.
     if (waiting.length === 0 && others.length === 0) return;
     const from = waiting.map(([, { since }]) => since).filter((since) => since !== undefined);
     if (others.length > 0) from.push(this.#seen);
@@ -110,21 +110,21 @@ export class SubscriptionFeed {
     for (const other of others) other.after = Math.max(other.after, this.#seen);
     this.#seen = reader.cursor;
     for (const [id, { isWanted, namespaces, since = reader.cursor }] of waiting) {
-      // The subscription may have been removed meanwhile.
+      // Starts the subscription, unless it was removed in the meantime.
       if (this.#waiting.delete(id)) this.#subscriptions.set(id, { isWanted, namespaces, after: since });
     }
     this.#read = protocolOf(reader);
     this.reader.switch(reader);
-    // Another subscription was added meanwhile, and starts next.
+    // If another subscription was added in the meantime, the feed pauses again until it has started too.
     if (this.#isHeld) this.reader.hold();
   }
 
-  /** Renders slices for a pump that reads {@link reader}. */
+  /** Renders the slices that a pump reads from {@link reader}. */
   readonly render = (slice: ChunkSlice): Eventually<Frames> => {
     const { turn } = this.reader;
     return andThen(this.#read(slice), (events) => {
       if (turn === this.reader.turn) return this.#wanted(events);
-      // The rest of this slice belongs to a reader that has been replaced.
+      // Skips the rest of the slice, because the reader that returned it has been replaced.
       slice.memo.stoppedAt = undefined;
       return NOTHING;
     });

@@ -2,7 +2,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { NoEventsReason, Reader } from "../stream/run-reader.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
 
-/** A reader whose source can be replaced; it waits until it has the first one. */
+/** A reader whose source can be replaced. Reads wait until it has its first source. */
 export class SwitchingReader implements Reader {
   #inner: Reader | undefined;
   #turn = 0;
@@ -17,7 +17,7 @@ export class SwitchingReader implements Reader {
     return this.#inner?.cursor ?? -1;
   }
 
-  /** Counts the switches: slices that were read before the last one are dropped. */
+  /** The number of switches so far. A slice that was read before the last switch has to be dropped. */
   get turn(): number {
     return this.#turn;
   }
@@ -26,7 +26,7 @@ export class SwitchingReader implements Reader {
     return this.#closed;
   }
 
-  /** Pauses until the next `switch`. */
+  /** Closes the source, and lets reads wait until the next `switch`. */
   hold(): void {
     this.#inner?.close();
     this.#inner = undefined;

@@ -12,7 +12,7 @@ import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
 import { openThreadSocket } from "./thread-socket.ts";
 import { failureDetailsOf } from "../schemas/error-to-response.ts";
 
-/** Serves a socket. An error that it throws becomes the code and the reason with which the socket is closed. */
+/** Serves an open socket. If it throws an error, the socket is closed with a code and a reason made from the error. */
 type Open = (deps: SocketHandlerDeps, socket: Socket, upgraded: AcceptedUpgrade) => Promise<void>;
 
 const routes: readonly (readonly [path: RegExp, open: Open])[] = [
@@ -24,22 +24,25 @@ const routes: readonly (readonly [path: RegExp, open: Open])[] = [
 
 export const socketPaths: readonly RegExp[] = routes.map(([path]) => path);
 
-/** The WebSocket subprotocol for MessagePack messages instead of text. */
+/** The WebSocket subprotocol that a client requests to get MessagePack messages instead of text. */
 const PACKED = "heddle.msgpack";
 
-/** Stands in for `serviceOf` if there are no users. It throws, so that no user can ever get the unrestricted service. */
+/** Replaces `serviceOf` on a server without users. It throws an error, so that a user can never get the unrestricted service by mistake. */
 const noUsers = (): never => {
   throw new TypeError("users need a service of their own");
 };
 
-/** Routes WebSockets. Errors at a known path become close codes: browsers do not show why an upgrade was refused. */
+/**
+ * Creates the handler of WebSocket upgrades. Upgrades of known paths are accepted even if there is an error, and the socket is then closed
+ * with a code for the error: browsers do not show why an upgrade was refused.
+ */
 export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   const { service, serviceOf = noUsers, ...deps } = given;
   const { access, configurableHeaders, logger, requestLog } = deps;
 
   /**
-   * The client of a handshake; undefined if it has no credentials. A user who has no token is identified by the
-   * project's own code, which takes time.
+   * Finds the client of a handshake; undefined if it has no credentials. A user without a socket token is identified by the application's
+   * authentication code, which takes time.
    */
   function clientOf(
     request: HttpRequest,
@@ -56,7 +59,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       budgetOwner: budgetOwnerOf(DEFAULT_TENANT, found),
       service: serviceOf(found),
     }));
-    // The peer may disconnect before its socket is open; then a rejection must not be unhandled.
+    // Prevents an unhandled rejection in case the peer disconnects before its socket is open.
     client.catch(() => undefined);
     return client;
   }
@@ -71,19 +74,20 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       ...(user && { user: user.identity }),
       refused: refusal?.message,
     });
-    // A page of a foreign origin gets no socket at all.
+    // A page of a foreign origin gets no socket, not even one that is closed with an error code.
     if (refusal !== undefined) return refuse(403, refusal.message);
     const packed = protocolsOf(request).includes(PACKED);
     const protocol = packed && path !== "/inspect" ? { protocol: PACKED } : {};
     const client = clientOf(request, decision);
-    // Clients stop at a close code; after a refused upgrade they retry forever.
+    // Accepts the upgrade and closes the socket with a code, because clients stop at this code. After a refused upgrade they would try
+    // again forever.
     if (client === undefined) {
       return { kind: "accept", ...protocol, open: (socket) => socket.close(...UNAUTHORIZED) };
     }
     const found = routeOf(path);
     const missing = `There is no WebSocket at ${request.path.slice(0, 200)}`;
     if (found === undefined && !(client instanceof Promise)) return refuse(404, missing);
-    // Reads the request now, because it cannot be read any more after this call has returned.
+    // Reads the request now, because it becomes invalid when this function has returned.
     const configurable = attempt(() => configurableHeaders(request));
     const upgraded = { query: request.query, lastEventId: request.header("last-event-id"), packed };
     const headers = deps.forwarding && Object.fromEntries(request.headers());
@@ -94,12 +98,12 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       logger.error("a WebSocket request failed", { path, error: String(cause) });
     };
     const serve = async (socket: Socket, known: SocketClient): Promise<void> => {
-      // Only clients with credentials learn that there is no WebSocket at this path.
+      // The path is refused only here, so that only clients with credentials learn that there is no WebSocket at this path.
       if (found === undefined) throw new ServiceError("route.not_found", missing);
       if (path !== "/inspect") deps.sockets.add(socket);
       const name = socketShardOf(path, found.parts, upgraded.query);
-      // Without a name, `/inspect` shows the actors of all shards. On another path, the id in the path is invalid, and
-      // this process refuses it.
+      // `name` is undefined in two cases: `/inspect` without a thread or run, which is forwarded to all shards, and an invalid id in
+      // another path, which this process refuses.
       if (deps.forwarding !== undefined && (name !== undefined || path === "/inspect")) {
         const forwarded = deps.forwarding.socket(name, socket, known, {
           path: target,
@@ -129,7 +133,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   };
 }
 
-/** Calls a function now, and returns a getter that returns its result or throws its error. */
+/** Calls a function now. Returns a getter that returns the function's result, or throws its error. */
 function attempt<T>(call: () => T): () => T {
   try {
     const value = call();
@@ -141,11 +145,11 @@ function attempt<T>(call: () => T): () => T {
   }
 }
 
-/** The thread or the run whose shard serves a socket; undefined for the inspector's feed of all threads. */
+/** The id of the thread or run whose shard serves a socket; undefined for the inspector's feed of all threads. */
 function socketShardOf(path: string, [thread]: readonly string[], query: string): string | undefined {
   if (path !== "/inspect") return parseUuid(thread);
   const asked = new URLSearchParams(query);
-  // The id of a run was made so that it leads to the same shard as the id of its thread.
+  // The id of a run was made in such a way that it selects the same shard as the id of its thread.
   return parseUuid(asked.get("thread_id")) ?? parseUuid(asked.get("run_id"));
 }
 

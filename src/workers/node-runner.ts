@@ -7,11 +7,15 @@ import { WorkerNodeIo } from "./node-function-io.ts";
 import { cloneableOutcome, cloneableFields } from "./structured-clone.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-/** When this many messages are queued, they are posted at once, not only when the current turn of the event loop ends. */
+/**
+ * The number of queued messages that are posted immediately. Fewer messages are posted together at the end of the turn of the event loop.
+ */
 const MAX_QUEUED = 64;
 
 export interface NodeRunnerDeps {
-  /** Posts messages to the server. @throws DOMException `DataCloneError`; then none of them has been posted */
+  /**
+   * Posts messages to the server's thread. @throws DOMException `DataCloneError` if one of them cannot be cloned; then none has been posted
+   */
   post(messages: readonly FromWorker[]): void;
   readonly scheduler: Scheduler;
 }
@@ -22,7 +26,10 @@ export class NodeRunner {
   readonly logger: Logger;
   readonly #deps: NodeRunnerDeps;
   readonly #host: Host;
-  /** The edition of a graph in this thread: each thread has its own definitions, and numbers them itself. */
+  /**
+   * Returns the edition (version number) of a graph's definition in this thread. Each thread loads its own definitions, and numbers them
+   * itself.
+   */
   readonly #edition: (graph: string) => number;
   readonly #running = new Map<number, WorkerNodeIo>();
   #begun: Int32Array = new Int32Array(1);
@@ -84,7 +91,7 @@ export class NodeRunner {
       this.#flush();
       this.#deps.post([{ t: "done", id, outcome }]);
     } catch (thrown) {
-      // The outcome cannot be cloned to another thread: the task fails with the error.
+      // The outcome cannot be cloned for another thread, so the task fails with this error.
       this.#deps.post([{ t: "done", id, outcome: { kind: "failed", error: toPlainError(thrown) } }]);
     } finally {
       this.#running.delete(id);

@@ -5,8 +5,8 @@ import type { TaskOutcome } from "../ports/engine.ts";
 import type { LogFields } from "../ports/logger.ts";
 
 /**
- * Prepares an outcome for structured clone, which drops the classes of objects. Objects with `toJSON`, such as LangChain
- * messages, are converted here. A value without a JSON form fails the task with the same error as on storing it.
+ * Prepares the outcome of a task for structured clone, which would drop the classes of objects. Objects with a method `toJSON`, such as
+ * LangChain messages, are converted here. A value that has no JSON form fails the task with the same error as when it would be stored.
  */
 export function cloneableOutcome(node: string, outcome: TaskOutcome): TaskOutcome {
   if (outcome.kind !== "returned") return outcome;
@@ -19,7 +19,10 @@ export function cloneableOutcome(node: string, outcome: TaskOutcome): TaskOutcom
   }
 }
 
-/** The deepest level to convert. Deeper or circular values are left as they are: the server finds the error when it reads them. */
+/**
+ * The deepest level of a value that is converted. Deeper or circular values stay as they are; the server reports the error when it reads
+ * them.
+ */
 const MAX_CLONE_DEPTH = 32;
 
 function cloneable(value: unknown, at: string, depth: number): unknown {
@@ -31,7 +34,8 @@ function cloneable(value: unknown, at: string, depth: number): unknown {
   }
   const prototype = Object.getPrototypeOf(value) as unknown;
   if (prototype !== Object.prototype && prototype !== null) return toStorable(value, at);
-  // A command made by `to` or `send` does not appear in the path of an error; the keys of its update do.
+  // A command made by `to` or `send` adds nothing to the path in error messages, because users do not see its members. Only the keys of its
+  // update are added.
   const made = Object.hasOwn(value, "~heddle");
   let copy: Record<string, unknown> | undefined;
   for (const [key, member] of Object.entries(value)) {
@@ -41,9 +45,7 @@ function cloneable(value: unknown, at: string, depth: number): unknown {
   return copy ?? value;
 }
 
-/**
- * Prepares the fields of a log line for structured clone. A value that cannot be converted becomes a text, because logging must not fail.
- */
+/** Prepares the fields of a log line for structured clone. A value that cannot be converted becomes text, because logging must not fail. */
 export function cloneableFields(fields: LogFields): JsonObject {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cloneableField(value)]));
 }

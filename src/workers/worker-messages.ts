@@ -5,14 +5,16 @@ import type { JsonObject } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { LogLevel } from "../ports/logger.ts";
 
-/** Messages to a worker. `id` identifies a call of a node; the server numbers the calls of each worker. */
+/**
+ * Messages from the server's thread to a worker. `id` identifies a call of a node function; the server numbers the calls of each worker.
+ */
 export type ToWorker =
-  /** The first message: shared memory in which the worker stores the id of the call that it began last. */
+  /** The first message. The worker stores the id of the call that it began last in this shared memory. */
   | { readonly t: "begun"; readonly begun: Int32Array }
   | { readonly t: "call"; readonly id: number; readonly call: NodeCall }
-  /** Aborts the signal of a call, with a DOMException of this name. */
+  /** Aborts the signal of a call with a DOMException that has this name and message. */
   | { readonly t: "abort"; readonly id: number; readonly name: string; readonly message: string }
-  /** The result or the error of a `record` or `store` request. */
+  /** The answer to a `record` or `store` request of a call: its result or its error. `ask`: the number of the request. */
   | {
       readonly t: "answer";
       readonly id: number;
@@ -21,12 +23,13 @@ export type ToWorker =
       /** `code`: the code of a `ServiceError`. */
       readonly error?: PlainError & { readonly code?: ErrorCode };
     }
-  /** Requests a `pong`. A node function that blocks the thread prevents the answer. */
+  /** Requests a `pong` message. A worker that does not answer is blocked by a node function. */
   | { readonly t: "ping" };
 
 /**
- * Messages from a worker, sent as one list for each turn of the event loop. `message` facts are numbered within their call,
- * from 0; token and piece facts refer to these numbers, since the server assigns the event ids.
+ * Messages from a worker to the server's thread, sent as one list for each turn of the event loop. A `fact` message contains an entry for
+ * the run's event log. In it, the messages of one call are numbered from 0, and token and piece facts refer to these numbers, because the
+ * worker does not know the event ids that the server assigns.
  */
 export type FromWorker =
   /** The graphs are loaded. */

@@ -8,8 +8,8 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 import { WorkerSlot, type WorkerCall } from "./worker-slot.ts";
 
 /**
- * Milliseconds before a new worker replaces one that ended. Doubled, up to the longest delay, for each worker that
- * ended before it was ready.
+ * Milliseconds before a new worker replaces one that has ended. The delay is doubled, up to the longest delay, each time that a worker ends
+ * before it was ready.
  */
 const RESTART_DELAY = 200;
 const LONGEST_RESTART_DELAY = 10_000;
@@ -19,7 +19,7 @@ const CLOSED: PlainError = { error: "WorkerLostError", message: "The worker thre
 export interface WorkerPoolDeps {
   readonly count: number;
   spawn(): WorkerThread<ToWorker, readonly FromWorker[]>;
-  /** The host in this thread, for calls that workers cannot take. */
+  /** Runs calls in the server's own thread that workers cannot run. */
   readonly local: Host;
   /** True if the workers have the definition that the call needs. */
   serves(call: NodeCall): boolean;
@@ -28,10 +28,13 @@ export interface WorkerPoolDeps {
 }
 
 /**
- * Starts a host that runs node functions in worker threads; each call goes to the worker with the fewest calls. A function that blocks its
- * thread delays the other calls there, but not the server. When a call is aborted, its thread gets no more calls until it answers a ping;
- * if it does not answer, it is terminated. Calls that a thread began before its end fail with `WorkerLostError`, and the node's retry
- * policy applies. Its other calls run in another thread.
+ * Starts worker threads, and returns a host that runs node functions in them. Each call goes to the worker with the fewest calls. A
+ * function that blocks its thread delays the other calls of the thread, but not the server.
+ *
+ * After a call is aborted, its worker gets no more calls until it answers a ping. If it does not answer, it is terminated. The calls that
+ * it had begun then fail with `WorkerLostError`, and the retry policy of each node applies; the calls that it had not begun run in another
+ * worker.
+ *
  * Resolves when all workers have loaded their graphs.
  * @throws ServiceError `config.invalid` if a worker cannot load them
  */
@@ -46,7 +49,7 @@ class WorkerPool implements Host {
   readonly #slots = new Set<WorkerSlot>();
   #waiting: WorkerCall[] = [];
   #closed = false;
-  /** The number of workers that ended before they were ready, since a worker was last ready. */
+  /** The number of workers that ended before they were ready, counted since a worker was last ready. */
   #failedStarts = 0;
 
   constructor(deps: WorkerPoolDeps) {
@@ -76,7 +79,7 @@ class WorkerPool implements Host {
 
   #assign(call: WorkerCall): void {
     const { signal } = call.io;
-    // The call was aborted while it waited.
+    // The call was aborted while it waited for a worker.
     if (signal.aborted) return call.settle({ kind: "failed", error: toPlainError(signal.reason) });
     if (this.#closed) return call.settle({ kind: "failed", error: CLOSED });
     let best: WorkerSlot | undefined;
@@ -90,7 +93,7 @@ class WorkerPool implements Host {
     try {
       best.run(call);
     } catch {
-      // The call cannot be cloned, for example because of an untracked value, so it runs in this thread.
+      // The call cannot be cloned, for example because it contains the value of an untracked channel. So it runs in this thread.
       void this.#deps.local.run(call.call, call.io).then(call.settle);
     }
   }

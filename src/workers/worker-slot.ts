@@ -7,10 +7,10 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-/** Milliseconds in which a worker must answer the ping that follows an abort, or it is terminated. */
+/** Milliseconds in which a worker must answer the ping that follows an abort. Otherwise it is terminated. */
 const ANSWER_TIMEOUT = 2_000;
 
-/** A call of a node for a worker. */
+/** A call of a node function that a worker should run. */
 export interface WorkerCall {
   readonly call: NodeCall;
   readonly io: NodeIo;
@@ -18,7 +18,7 @@ export interface WorkerCall {
 }
 
 interface RunningCall extends WorkerCall {
-  /** The event ids of the call's messages, by the number that the worker gives each message. */
+  /** The event ids of the messages of this call, by the number that the worker gives each message. */
   readonly messages: number[];
   readonly removeListener: () => void;
 }
@@ -26,11 +26,11 @@ interface RunningCall extends WorkerCall {
 export interface WorkerSlotDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Called when the worker is ready to take calls: after its start, and each time it answers again. */
+  /** Called when the worker can take calls: after its start, and when it has answered all pings. */
   ready(): void;
   /**
-   * Called when the worker has ended. `notBegun`: the calls that it had not begun, which can run elsewhere. The calls
-   * that it had begun fail.
+   * Called when the worker has ended. `notBegun`: the calls that the worker had not begun, which can run in another worker. The calls that
+   * it had begun fail.
    */
   ended(notBegun: readonly WorkerCall[]): void;
 }
@@ -42,15 +42,15 @@ export class WorkerSlot {
   readonly #calls = new Map<number, RunningCall>();
   #ids = 0;
   /**
-   * The id of the call that the worker began last; it begins calls in the order of their ids. Shared memory, since a function
-   * that blocks its thread also holds back the thread's messages.
+   * The id of the call that the worker began last. The worker begins calls in the order of their ids. The number is in shared memory,
+   * because a function that blocks the worker's thread also blocks the messages of the worker.
    */
   readonly #begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   #isReady = false;
   #isOver = false;
   #unansweredPings = 0;
   #watch: Cancel | undefined;
-  /** Why the worker could not load its graphs; undefined: it could, or has not tried yet. */
+  /** The reason why the worker could not load its graphs. Undefined if it has loaded them, or has not tried yet. */
   failure: string | undefined;
 
   constructor(thread: WorkerThread<ToWorker, readonly FromWorker[]>, deps: WorkerSlotDeps) {
@@ -63,7 +63,7 @@ export class WorkerSlot {
     thread.post({ t: "begun", begun: this.#begun });
   }
 
-  /** Whether the worker can take calls. False while it has not answered a ping, because it may be terminated soon. */
+  /** True if the worker can take calls. While it has not answered a ping it gets no calls, because it may be terminated soon. */
   get isReady(): boolean {
     return this.#isReady && !this.#isOver && this.#unansweredPings === 0;
   }
@@ -142,7 +142,7 @@ export class WorkerSlot {
     } else work.io.emit(fact);
   }
 
-  /** Performs a request of a node function and posts the result. */
+  /** Performs a request that a node function has sent, and posts the result. */
   #request(message: Extract<FromWorker, { t: "record" | "store" }>): void {
     const { id, ask } = message;
     const answer = (result: Pick<Extract<ToWorker, { t: "answer" }>, "value" | "error">) => {

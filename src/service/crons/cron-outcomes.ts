@@ -4,8 +4,8 @@ import type { CronBook } from "../../ports/cron-book.ts";
 import type { Logger } from "../../ports/logger.ts";
 
 /**
- * Stores on each cron how its last run ended, because the run may be deleted with its thread. A crash between the end of a run and this
- * write loses the outcome; the next run of the cron replaces it anyway.
+ * Stores on each cron how its last run ended, because the run itself may be deleted with its thread. If the process crashes between the end
+ * of the run and this write, the cron keeps its previous outcome until its next run ends.
  */
 export class CronOutcomes {
   readonly #book: Pick<CronBook, "change">;
@@ -19,7 +19,7 @@ export class CronOutcomes {
 
   runEnded(tenant: string, { origin, metadata, run_id, status, error, ...run }: RunRecord): void {
     const { cron_id: cron } = metadata;
-    // Clients can give their runs any metadata, but not this origin.
+    // The metadata alone do not show that a cron started the run: clients can give their own runs any metadata. They cannot set the origin.
     if (origin !== "cron" || typeof cron !== "string" || !isTerminal(status)) return;
     const last_run: CronOutcome = { run_id, status, error, ended_at: run.ended_at ?? run.updated_at };
     const writing = this.#write(tenant, cron, last_run);

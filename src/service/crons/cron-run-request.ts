@@ -7,7 +7,7 @@ import type { Journal } from "../../ports/journal.ts";
 import { runDraftOf, type RunRequest } from "../run-draft.ts";
 import { resolveRunStart } from "../start-checkpoint.ts";
 
-/** The run request that a cron makes at each slot. */
+/** The request for the run that a cron starts at each time of its schedule. */
 export function cronRunRequest(cron: CronRecord): RunRequest {
   const { cron_id, thread_id, assistant_id, payload, metadata, on_run_completed } = cron;
   return {
@@ -26,7 +26,8 @@ interface Deps {
 }
 
 /**
- * Checks in advance whether the runs of a cron would be refused, as far as that does not depend on the thread's later state.
+ * Checks whether the runs of a cron would be refused, so that the error is reported when the cron is created. Conditions that depend on the
+ * later state of the thread cannot be checked here.
  * @throws ServiceError `validation.failed`, with the invalid fields
  */
 export async function checkCronRun(

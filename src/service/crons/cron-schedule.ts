@@ -11,8 +11,8 @@ export interface Schedule {
 const NAMED = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
 
 /**
- * The first slot after `after`, in epoch milliseconds; null when there is none. A slot in the hour that is skipped in
- * spring moves to the first moment after that hour. A slot in the hour that is repeated in autumn fires once.
+ * The first slot (a time at which the schedule fires) after `after`, in epoch milliseconds; null when there is none. A slot in the hour
+ * that is skipped in spring moves to the first moment after that hour. A slot in the hour that is repeated in autumn fires once.
  * @throws ServiceError `validation.failed`
  */
 export function nextSlot({ schedule, timezone }: Schedule, after: number): number | null {

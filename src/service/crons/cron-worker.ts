@@ -16,7 +16,10 @@ interface Deps {
   readonly journal: Pick<Journal, "whenWritable">;
   readonly book: CronBook;
   readonly crons: Pick<Crons, "watch" | "isUseless">;
-  /** The runs, restricted to what a cron's user may do; null: the cron has no user. */
+  /**
+   * Returns the functions that start runs, restricted to what the cron's user may do. `user` null: the cron has no user, and there is no
+   * restriction.
+   */
   readonly runsOf: (user: JsonObject | null) => Pick<Runs, "start" | "startAlone">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -27,11 +30,14 @@ interface Fired extends Pick<CronRecord, "last_run"> {
   readonly isOver: boolean;
 }
 
-/** The number of slots that are read at a time. */
+/** The number of slots that are read at a time. A slot is a time at which a cron fires. */
 const SLOTS_PER_READ = 16;
 /** Milliseconds before a retry. */
 const RETRY_PAUSE_MS = 1_000;
-/** The longest delay of the timer, in milliseconds. The wall clock may be set during the delay, so it is read again after it. */
+/**
+ * The longest delay of the timer, in milliseconds. The wall clock may be changed during a delay, so it has to be read again from time to
+ * time.
+ */
 const MAX_WAIT_MS = 30_000;
 
 /** Permanent errors: a cron whose run fails to start with one of them is deleted. */
@@ -46,8 +52,9 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /**
- * Fires each cron at its slots, each slot once. The run is stored together with the slot's name before the cron moves on to its next slot;
- * after a crash between the two, the run is found by that name. Of the slots missed while the server was down, only one fires.
+ * Fires each cron at its slots (the times of its schedule), each slot once. The run is stored together with a name made from the cron and
+ * the slot. Then the cron moves on to its next slot. After a crash between these two steps, the run is found by its name and not started
+ * again. Of the slots that were missed while the server was down, only one fires.
  */
 export class CronWorker {
   readonly #deps: Deps;
@@ -68,7 +75,7 @@ export class CronWorker {
     this.#schedule();
   }
 
-  /** Fires no more crons, and resolves when the work in progress is done. */
+  /** Stops firing crons. Resolves when the work in progress is done. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.();
@@ -86,7 +93,7 @@ export class CronWorker {
       this.#working = this.#work();
       return;
     }
-    // This wait is not part of `#working`, because it may be long, and a stop waits for `#working`.
+    // This wait is not part of `#working`: it may be long, and `stop` waits for `#working`.
     this.#isWaiting = true;
     void writable.then(() => {
       this.#isWaiting = false;
@@ -136,7 +143,8 @@ export class CronWorker {
       });
       return true;
     } catch (cause) {
-      // A failed storage is logged once, not for each cron.
+      // During an outage of the storage, the error is logged only at the level `debug`, because it affects every cron and is logged
+      // elsewhere.
       const isOutage = this.#deps.journal.whenWritable() !== undefined;
       const line = { cron: at.cron, error: String(cause) };
       logger[isOutage ? "debug" : "warn"]("a cron could not be fired; retrying", line);
@@ -144,10 +152,10 @@ export class CronWorker {
     }
   }
 
-  /** Starts the run of a slot. `isOver`: the cron's runs can never start any more. */
+  /** Starts the run of a slot. `isOver` in the result: the cron's runs can never start again, so the cron is deleted. */
   async #fire(at: DueCron, cron: CronRecord): Promise<Fired> {
     const { clock, crons, logger } = this.#deps;
-    // A slot that was missed is not made up for once the cron's end time has passed.
+    // A missed slot is dropped if the cron's end time has passed since.
     if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - RETRY_PAUSE_MS)
       return { isOver: false };
     try {
@@ -156,10 +164,11 @@ export class CronWorker {
     } catch (cause) {
       if (!(cause instanceof ServiceError) || PASSING.has(cause.code)) throw cause;
       const { code, message } = cause;
-      // The slot's run was started earlier, and has ended and been deleted since.
+      // The run of this slot was started before. It has since ended and been deleted, so there is nothing to do.
       if (code === "request.gone") return { isOver: false };
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
-      // A resource that the user may not reach looks as if it did not exist; but the rules may change again, so the cron stays.
+      // Does not delete the cron only because its user may not reach the thread or the assistant. The error is the same as for a missing
+      // one, but the permissions may change again.
       const isOver = OVER.has(code) && (isNobodys(cron) || (await crons.isUseless(at.tenant, cron)));
       const error = toPlainError(cause);
       return { isOver, last_run: { run_id: null, status: "error", error, ended_at: clock.now() } };
@@ -169,11 +178,11 @@ export class CronWorker {
   #start({ tenant, slot }: DueCron, cron: CronRecord): Promise<RunRecord> {
     const { cron_id, thread_id: thread, user = null } = cron;
     const runs = this.#deps.runsOf(user);
-    // The project's rules for users may change the request, and parts of it belong to the cron's record. So they get a
-    // copy.
+    // Copies the request if the cron has a user: the application's authorization code may change the request, and parts of the original
+    // belong to the cron's record.
     const request = user === null ? cronRunRequest(cron) : structuredClone(cronRunRequest(cron));
-    // The cron's id and slot identify the request, so its content need not be compared. With `neverExpires` the key stays valid however late the
-    // retry comes.
+    // The cron's id and the slot identify the request, so its content need not be compared. `neverExpires` keeps the key valid even if the
+    // retry comes days later.
     const again: IdempotencyKey = { key: `cron ${cron_id} ${slot}`, content: "", neverExpires: true };
     if (thread !== null) return runs.start({ tenant, thread }, request, { again });
     return runs.startAlone(tenant, request, "background", { again });

@@ -16,7 +16,7 @@ import type { Webhooks } from "../webhooks/webhooks.ts";
 import { checkCronRun } from "./cron-run-request.ts";
 import { firstSlot, nextSlot } from "./cron-schedule.ts";
 
-/** When a cron fires, and with which run; in an update every field is optional. */
+/** The settings of a cron: when it fires, and which run it starts. In an update every field is optional. */
 export interface CronSettings {
   readonly schedule?: string;
   /** An IANA name; null: UTC. */
@@ -66,8 +66,8 @@ export interface CronOwner {
 }
 
 /**
- * Crons. `permits` decides, by the metadata of a cron, whether the request may reach it. A cron that the request may
- * not reach counts as missing.
+ * The crons of all tenants. `permits` decides, by the metadata of a cron, whether the request may reach it. A cron that the request may not
+ * reach counts as missing.
  */
 export interface Crons {
   /** @throws ServiceError `validation.failed`, `assistant.not_found` */
@@ -96,11 +96,11 @@ export interface Crons {
     query: CronSearch,
   ): Promise<{ readonly crons: readonly CronRecord[]; readonly total: number }>;
   count(tenant: string, filter: CronFilter): Promise<number>;
-  /** Deletes the crons of an assistant that is gone. */
+  /** Deletes the crons of an assistant that was deleted. */
   deleteOfAssistant(tenant: string, assistant: string): Promise<void>;
-  /** Deletes the crons of a thread that is gone. */
+  /** Deletes the crons of a thread that was deleted. */
   deleteOfThread(key: ThreadKey): Promise<void>;
-  /** True when the cron's thread or assistant is gone. */
+  /** True when the cron's thread or assistant was deleted. */
   isUseless(tenant: string, cron: CronRecord): Promise<boolean>;
   /** Registers the one listener that is called when a cron has been created or changed. */
   watch(listener: () => void): void;
@@ -176,14 +176,14 @@ export function createCrons(parts: Deps): Crons {
     for await (const cron of book.list(tenant)) if (matchesCron(cron, wanted)) yield cron;
   }
 
-  /** Replaces a graph's name by the id of its default assistant. */
+  /** Replaces the name of a graph in `assistant_id` by the id of the graph's default assistant. */
   async function named(tenant: string, filter: CronFilter): Promise<CronFilter> {
     if (filter.assistant_id === undefined) return filter;
     try {
       const { assistant_id } = await assistants.resolve(tenant, filter.assistant_id);
       return { ...filter, assistant_id };
     } catch (cause) {
-      // The assistant may be deleted while crons of it still exist.
+      // The assistant does not exist. Its id is kept, because crons of a deleted assistant may still exist.
       if (cause instanceof ServiceError && cause.code.endsWith(".not_found")) return filter;
       throw cause;
     }
@@ -223,7 +223,8 @@ export function createCrons(parts: Deps): Crons {
     },
 
     async search(tenant, { limit, offset, sort_by = "created_at", sort_order = "desc", ...filter }) {
-      // Outside the page, only ids and sort keys are in memory: crons may have large inputs.
+      // Keeps only the ids and sort keys of the matching crons in memory, because crons may have large inputs. The crons of the page are
+      // read afterwards.
       const places = async function* (): AsyncGenerator<Place> {
         for await (const cron of found(tenant, filter)) yield placeOf(cron, sort_by);
       };
@@ -277,7 +278,7 @@ export function createCrons(parts: Deps): Crons {
   };
 }
 
-/** The cron after an update. Its next slot is recomputed, from now. */
+/** Applies an update to a cron. Its next slot (the time at which it fires next) is computed again, from now on. */
 function merged(before: CronRecord, settings: CronSettings, now: number): CronRecord {
   const { run, metadata, on_run_completed, ...times } = settings;
   const cron = { ...before, ...times, updated_at: now };
@@ -291,14 +292,14 @@ function merged(before: CronRecord, settings: CronSettings, now: number): CronRe
   };
 }
 
-/** The fields of a run request, checked to be storable. Errors name the field as the request does. */
+/** Checks that the fields of a run request can be stored. Errors use the names that the fields have in the request. */
 const stored = (run: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(run).map(([field, value]) => [field, storable(value, field)]));
 
 const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;
 
-/** The cron after a slot was handled: its next slot is the first one in the future. */
+/** The cron after it has fired at `slot`. Its next slot is the first one in the future. */
 export function advancedCron(cron: CronRecord, slot: number, now: number): CronRecord {
   return { ...cron, next: within(nextSlot(cron, Math.max(slot, now)), cron.end_time) };
 }
@@ -315,7 +316,7 @@ const placeOf = (cron: CronRecord, sort_by: CronOrder): Place => ({
   by: sort_by === "next_run_date" ? cron.next : cron[sort_by],
 });
 
-/** Ids sort by creation, so crons with equal sort keys are in that order too. */
+/** Compares the sort keys of two crons, and their ids if the keys are equal. Ids sort by creation time, so the order is always defined. */
 function placeOrder(sort_order: "asc" | "desc"): (a: Place, b: Place) => number {
   const sign = sort_order === "desc" ? -1 : 1;
   return (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id));

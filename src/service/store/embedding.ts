@@ -40,7 +40,7 @@ function inTime(call: () => unknown, scheduler: Scheduler): Promise<unknown> {
     const cancel = scheduler.after(EMBEDDING_TIMEOUT_MS, () =>
       reject(new Error(`it gave no answer in ${EMBEDDING_TIMEOUT_MS / 1000} s`)),
     );
-    // The embedder is called inside a promise, so that a synchronous throw becomes a rejection too.
+    // Calls the embedder inside a promise, so that an error that it throws synchronously becomes a rejection too.
     new Promise((given) => given(call())).then(resolve, reject).finally(cancel);
   });
 }
@@ -51,7 +51,7 @@ function unit(given: unknown, dims: number): Float32Array {
   let square = 0;
   for (const x of vector) square += x * x;
   if (!Number.isFinite(square)) throw failed("it gave a number that is not finite");
-  // A zero vector stays as it is: it is similar to nothing.
+  // A zero vector cannot be normalised and stays as it is. It is similar to no other vector.
   if (square > 0) for (let i = 0; i < dims; i++) vector[i] = (vector[i] as number) / Math.sqrt(square);
   return vector;
 }
@@ -61,7 +61,9 @@ function isNumbers(given: unknown): given is ArrayLike<number> {
   return Array.isArray(given) && given.every((x) => typeof x === "number");
 }
 
-/** The cosine of two vectors of length 1; undefined when their lengths differ, as from different embedders. */
+/**
+ * The cosine of two vectors of length 1; undefined when they have different numbers of dimensions, because different embedders made them.
+ */
 export function cosine(a: Float32Array, b: Float32Array): number | undefined {
   if (a.length !== b.length) return undefined;
   let sum = 0;

@@ -4,8 +4,8 @@ import { memberOf, type Permission } from "../../model/permission.ts";
 import type { ItemKey, Namespace } from "../../model/store-item.ts";
 
 /**
- * The largest number of items and namespaces that one operation skips because the caller may not reach them. Skipping one costs as much as
- * finding one.
+ * The largest number of items and namespaces that one operation may skip because the caller may not reach them. There is a limit, because
+ * skipping an item costs as much as finding one.
  */
 const MAX_PASSED = 10_000;
 

@@ -37,10 +37,12 @@ interface Candidate {
 }
 
 /**
- * A page of the items under a prefix. With a query, the most similar items come first, then items without vectors;
- * otherwise the last updated come first. The scan reads items without their values, and only a small number of them
- * stay in memory. Values are read in the order of the answer: without a filter only those of the page, with a filter
- * until the page is full. With a query, every vector under the prefix is read and compared.
+ * A page of the items under a prefix. With a query, the most similar items come first, followed by items without vectors. Without a query,
+ * the items that were updated last come first.
+ *
+ * The scan reads items without their values, and keeps only a small number of them in memory. Values are read afterwards, in the order of
+ * the answer. Without a filter, only the values of the page are read; with a filter, values are read until the page is full. With a query,
+ * every vector under the prefix is read and compared.
  */
 export async function searchItems(items: StoreItems, search: ItemSearch): Promise<readonly ItemMatch[]> {
   const { tenant, op, now, test, gate, at, share } = search;
@@ -49,7 +51,7 @@ export async function searchItems(items: StoreItems, search: ItemSearch): Promis
   if (limit < 1) return page;
   let bytes = 0;
   const candidates = await candidatesOf(items, search);
-  // Without a filter the number of values to read is known: those of the page.
+  // Without a filter, only the values of the page have to be read.
   const isFiltered = test !== undefined || gate !== undefined;
   let skip = isFiltered ? offset : 0;
   const found = isFiltered ? candidates.from(0) : candidates.from(offset, limit);

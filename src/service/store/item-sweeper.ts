@@ -33,7 +33,7 @@ export class ItemSweeper {
     });
   }
 
-  /** Stops the work. Resolves when none is in progress. */
+  /** Stops the sweeper. Resolves when the deletion in progress is done. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();

@@ -34,7 +34,7 @@ export interface StorePolicy {
   readonly refreshOnRead: boolean;
   /** The configuration of semantic search; absent: there is no semantic search. */
   readonly index?: StoreIndex;
-  /** The reason why the configured index is not available. Queries are refused with this text. */
+  /** The reason why semantic search is configured but not available. A search with a query is refused with this text. */
   readonly noIndex?: string;
 }
 
@@ -81,8 +81,8 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   /**
-   * Restarts the lifetime of items that were read. A failure is logged and does not fail the read. Resolves with the time at which their
-   * lifetime began again, or with undefined when it was not restarted.
+   * Restarts the lifetime of items that were read. A failure is logged, and the read succeeds anyway. Resolves with the start of the new
+   * lifetime, or with undefined if the lifetime was not restarted.
    */
   async function refresh(
     tenant: string,
@@ -130,8 +130,7 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   /**
-   * Checks an operation. Returns a function that performs it, if it is a read. A write is added to `writes` instead, and undefined is
-   * returned.
+   * Checks an operation. If it is a read, returns a function that performs it. If it is a write, adds it to `writes` and returns undefined.
    */
   function prepare(
     { tenant, permission }: StoreCaller,
@@ -203,8 +202,8 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   /**
-   * Checks the item that is about to be replaced or deleted. If there is none, a delete checks an item with only its namespace and key, so
-   * that the caller does not learn whether the item exists.
+   * Checks whether the caller may replace or delete an item. If the item does not exist, a delete is checked with the item's namespace and
+   * key alone, so that the caller does not learn whether the item exists.
    */
   async function checkWrite(tenant: string, permission: Permission, change: ItemChange): Promise<void> {
     const { namespace, key } = change;
@@ -215,7 +214,10 @@ export function createStore(deps: StoreDeps): Store {
       throw new ServiceError("store.item_not_found", "Item not found");
   }
 
-  /** Changes of one item by callers with a permission are serialised, so that none comes between the check of the item and its change. */
+  /**
+   * Serialises the changes of one item by callers with a permission. No other such change can then happen between the check of an item and
+   * its change.
+   */
   const guarded = new KeyedMutex();
 
   async function batch(caller: StoreCaller, ops: readonly StoreOp[]) {
@@ -230,7 +232,7 @@ export function createStore(deps: StoreDeps): Store {
     for (const read of reads) results.push(read === undefined ? null : await read(clock.now()));
     if (writes.length === 0) return results;
     const changes = await changesOf(writes);
-    // The embedder took time: a newer attempt may have replaced the caller meanwhile.
+    // Checks again, because the embedder took some time: a newer attempt of the run may have replaced the caller.
     check?.();
     const change = () =>
       items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });
@@ -249,7 +251,7 @@ export function createStore(deps: StoreDeps): Store {
   return { batch: batch as Store["batch"] };
 }
 
-/** An item as clients see it. `refreshed`: the time at which its lifetime began again; undefined: it was not restarted. */
+/** An item as clients see it. `refreshed`: the time at which the item's lifetime was restarted; undefined if it was not. */
 function shown(record: ItemRecord, refreshed: number | undefined): Item {
   const { namespace, key, value, created_at, updated_at, ttl, expires_at } = record;
   const item = { namespace, key, value, created_at, updated_at };

@@ -1,14 +1,14 @@
 /** Milliseconds: the first delay. */
 const FIRST_DELAY_MS = 10_000;
 const FACTOR = 3;
-/** Milliseconds: the longest delay, also when a receiver asks for more. */
+/** Milliseconds: the longest delay, even if the receiver asks for a longer one. */
 const MAX_DELAY_MS = 6 * 3_600_000;
 /** Random spread of each delay (a fraction), so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
 
 /**
- * Milliseconds until the next attempt, after `failed` attempts (from 1). `luck`: a random number from 0 to 1. `asked`: milliseconds that
- * the receiver requested.
+ * Milliseconds until the next attempt of a delivery. `failed`: the number of failed attempts, from 1. `luck`: a random number from 0 to 1.
+ * `asked`: the delay that the receiver requested, in milliseconds.
  */
 export function webhookRetryDelay(failed: number, luck: number, asked = 0): number {
   const delay = Math.min(FIRST_DELAY_MS * FACTOR ** (failed - 1), MAX_DELAY_MS);

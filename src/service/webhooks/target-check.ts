@@ -10,13 +10,13 @@ export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
 }
 
 /**
- * The reason to refuse a webhook's URL, judged by its text alone; undefined when there is none. It never repeats the URL, which may contain
- * a secret.
+ * The reason to refuse the URL of a webhook, judged by the text of the URL alone; undefined when there is none. The reason never contains
+ * the URL, because the URL may contain a secret.
  */
 export function urlRefusal(policy: WebhookPolicy, webhook: string): string | undefined {
   if (webhook.length > policy.maxUrlLength)
     return `must not have more than ${policy.maxUrlLength} characters`;
-  // A URL parser drops these characters, so that it would use another URL than people see.
+  // A URL parser drops these characters, so the webhook would go to another URL than the text shows.
   if (/[\p{Cc}\s\\]/u.test(webhook)) return "must not hold spaces, control characters or backslashes";
   if (webhook.startsWith("/")) return refusalOfPath(policy, webhook);
   const url = /^https?:\/\//i.test(webhook) ? parseUrl(webhook) : undefined;

@@ -6,16 +6,22 @@ const MAX_ATTEMPTS = 8;
 /** The largest number of concurrent attempts at a target that did not answer the last attempt. */
 const MAX_ATTEMPTS_FAILING = 1;
 
-/** The deliveries to one target that are in memory: only the first of those that are due, never all. */
+/**
+ * The deliveries to one target that are in memory. The queue holds only the first of the due deliveries, because all of them may not fit
+ * into memory.
+ */
 export class TargetQueue {
   readonly name: string;
   /** Due deliveries, oldest first. */
   readonly due: OutboxEntry[] = [];
   /** Names (owner and id) of the deliveries that are being attempted. */
   readonly trying = new Set<string>();
-  /** The target did not answer the last attempt. Its attempts must not use up the slots of others. */
+  /**
+   * True if the target did not answer the last attempt. Then fewer concurrent attempts are made, so that they do not take the slots of
+   * other targets.
+   */
   failing = false;
-  /** Whether the queue waits in the worker's line for a slot. */
+  /** True if the queue is in the worker's list of queues that wait for a slot. */
   inLine = false;
   reading = false;
   /** Whether a delivery was stored while the queue was being read. */

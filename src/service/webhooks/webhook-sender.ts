@@ -20,7 +20,7 @@ function payloadOf({ run, values, waiting }: DeliveryContent, now: number): stri
     run_ended_at: run.ended_at === null ? null : toIso(run.ended_at),
     webhook_sent_at: toIso(now),
     values,
-    // A paused run's pending interrupts: its status alone does not distinguish it from a finished run.
+    // The pending interrupts of a paused run. They distinguish it from a finished run, because both have the same status.
     ...(waiting !== null && { interrupts: waiting }),
     ...(run.error !== null && { error: run.error.message }),
   });
@@ -49,8 +49,8 @@ export interface SenderDeps {
 const MAX_ERROR_CHARACTERS = 300;
 
 /**
- * Makes one delivery attempt. The policy is checked again against the URL, and against the addresses that its host name resolves to now;
- * the connection goes to exactly the address that was checked. `self`: this server's own URL.
+ * Makes one delivery attempt. The policy is checked again, for the URL and for the addresses to which its host name resolves now. The
+ * connection then goes to exactly the address that was checked. `self`: the URL of this server.
  */
 export async function sendWebhook(
   { client, clock, policy, version }: SenderDeps,
@@ -82,7 +82,7 @@ export async function sendWebhook(
     const asked = retryAfter(answer.retryAfter, clock.now());
     return { kind: "again", status: answer.status, error, asked };
   } catch (thrown) {
-    // A failed read of our own storage is not the receiver's failure.
+    // An error of Heddle's own storage is not a failure of the receiver, so it does not count as an attempt.
     if (thrown instanceof ServiceError) throw thrown;
     return { kind: "again", status: null, error: textOf(signal.aborted ? signal.reason : thrown), asked: 0 };
   }
@@ -95,7 +95,7 @@ const never = (status: number | null, error: string): AttemptOutcome => ({
   asked: 0,
 });
 
-/** IPv4 addresses first: nearly all networks have IPv4. */
+/** The addresses of a host name. IPv4 addresses come first, because nearly all networks support IPv4. */
 async function addressesOf(
   client: HttpClient,
   name: string,

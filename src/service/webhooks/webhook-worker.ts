@@ -29,15 +29,16 @@ const DELIVERIES_PER_READ = 32;
 const RETRY_PAUSE_MS = 1_000;
 
 /**
- * Makes the pending deliveries, each at least once and in no particular order. Only a few deliveries are in memory. The others are read
- * from storage, target by target, so that neither many deliveries nor a dead receiver slow down the others.
+ * Makes the pending deliveries, each at least once and in no particular order. Only a few deliveries of each target are in memory; the rest
+ * is read from storage, target by target. So neither a long queue nor a receiver that does not answer slows down the deliveries to other
+ * targets.
  */
 export class WebhookWorker {
   readonly #deps: WebhookWorkerDeps;
   readonly #time: SteadyTime;
   readonly #queues = new Map<string, TargetQueue>();
   readonly #deadLetters: DeadLetterPurger;
-  /** Queues that may have something to attempt, served in turn. */
+  /** The queues that may have due deliveries and wait for a slot. They are served in turn. */
   #waiting: TargetQueue[] = [];
   readonly #tries = new Map<AbortController, TargetQueue>();
   #self: URL | undefined;
@@ -52,7 +53,10 @@ export class WebhookWorker {
     this.#deadLetters = new DeadLetterPurger(deps);
   }
 
-  /** Starts with the stored deliveries, then takes new ones as they come. `self`: this server's own URL, for webhooks that are paths. */
+  /**
+   * Starts with the deliveries that are stored, and then takes each new delivery when it has been stored. `self`: the URL of this server,
+   * for webhooks that are paths.
+   */
   async start(self: URL): Promise<void> {
     const { outbox, logger, scheduler } = this.#deps;
     this.#self = self;
@@ -66,7 +70,10 @@ export class WebhookWorker {
     }
   }
 
-  /** Starts nothing new. Attempts in progress get `ms` to finish, then they are aborted; they are repeated after the next start. */
+  /**
+   * Stops the worker: it begins no new attempt. Attempts in progress have `ms` milliseconds to finish; then they are aborted, and repeated
+   * after the next start.
+   */
   async stop(ms: number): Promise<void> {
     this.#stopping = true;
     this.#deadLetters.stop();
@@ -88,7 +95,7 @@ export class WebhookWorker {
     return queue;
   }
 
-  /** Puts a queue into the line for slots, because it may have due deliveries. */
+  /** Adds a queue to the queues that wait for a slot, because it may have due deliveries. */
   #enqueue(queue: TargetQueue): void {
     if (this.#stopping) return;
     queue.wake();
@@ -101,7 +108,8 @@ export class WebhookWorker {
   }
 
   /**
-   * Assigns the free slots, one to each queue in turn. Does nothing while results cannot be stored: each attempt would have to be repeated.
+   * Assigns the free slots to the queues, one slot to each queue in turn. Does nothing while the storage refuses writes: the results of
+   * attempts could not be stored, so each attempt would be repeated.
    */
   #fill(): void {
     const writable = this.#deps.journal.whenWritable();
@@ -123,7 +131,8 @@ export class WebhookWorker {
         this.#waiting.push(queue);
         void this.#try(queue, next);
       } else if (queue.due.length > 0) {
-        // The queue is served again when one of its attempts, or one at a failing target, has finished.
+        // A limit of concurrent attempts is reached: that of the target, or that of all failing targets together. The queue is served again
+        // when an attempt has finished.
         waiting.push(queue);
       } else {
         queue.inLine = false;
@@ -165,8 +174,9 @@ export class WebhookWorker {
   }
 
   /**
-   * Milliseconds until a delivery is due. A first attempt is due at once. If the last attempt lies in the future, an earlier process with a
-   * fast clock has recorded it; the true time is unknown, and one extra attempt does no harm.
+   * Milliseconds until a delivery is due. A first attempt is due immediately. If the recorded time of the last attempt is in the future,
+   * the clock of an earlier process was fast. The true time is then unknown, and the delivery is due immediately, because one extra attempt
+   * does no harm.
    */
   #waitFor({ attempts, due, last_attempt_at }: Delivery): number {
     const now = this.#time.now();
@@ -190,7 +200,8 @@ export class WebhookWorker {
       await this.#deliver(queue, seen, controller.signal);
     } catch (error) {
       pause = true;
-      // A failed storage is logged once, not for each delivery.
+      // During an outage of the storage, the error is logged only at the level `debug`, because it affects every delivery and is logged
+      // elsewhere.
       const isOutage = this.#deps.journal.whenWritable() !== undefined;
       logger[isOutage ? "debug" : "warn"](
         "the result of a webhook delivery could not be stored; it is repeated",
@@ -219,7 +230,7 @@ export class WebhookWorker {
       content === undefined || this.#self === undefined
         ? { kind: "never", status: null, error: "What it tells is missing or damaged", asked: 0 }
         : await sendWebhook(this.#deps, entry, content, this.#self, signal);
-    // The shutdown aborted the attempt, which is not a failure of the receiver.
+    // The server aborted the attempt because it stops. That is not a failure of the receiver, so nothing is recorded.
     if (signal.reason === STOP && outcome.kind === "again") return;
     queue.failing = outcome.kind === "again" && outcome.status === null;
     await outbox.change(seen, (now) => this.#after(now, delivery, outcome, queue), { durable: false });
@@ -234,7 +245,7 @@ export class WebhookWorker {
     }
   }
 
-  /** The delivery after an attempt. `now`: its current form, which may have changed since the attempt started. */
+  /** The record of a delivery after an attempt. `now`: the record's current form, which may have changed since the attempt began. */
   #after(
     now: Delivery,
     tried: Delivery,
@@ -249,7 +260,7 @@ export class WebhookWorker {
     const { status, error } = outcome;
     const attemptRecord = { attempts, last_attempt_at: at, last_status: status, last_error: error };
     if (outcome.kind === "never" || attempts >= policy.attempts) {
-      // The host only: the rest of a URL may hold a secret.
+      // Logs only the host of the URL, because the rest of the URL may contain a secret.
       logger.warn("a webhook was given up", { delivery: now.id, host: queue.name, attempts, status, error });
       this.#deadLetters.schedule(DEAD_LETTER_TTL);
       return { ...now, ...attemptRecord, status: "dead", due: at + DEAD_LETTER_TTL };

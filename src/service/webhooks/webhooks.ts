@@ -9,7 +9,7 @@ import { checkWebhook } from "./target-check.ts";
 
 export interface Webhooks {
   /**
-   * Returns the request, without its webhook if webhooks are disabled.
+   * Returns the request as it may be stored: if webhooks are disabled, its webhook is removed.
    * @throws ServiceError `validation.failed` when the webhook is not allowed
    */
   accept<Request extends { readonly webhook?: string }>(request: Request): Request;

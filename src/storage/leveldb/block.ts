@@ -17,7 +17,7 @@ export function handleOf(reader: ByteReader): BlockHandle {
   return { offset: reader.varint(), size: reader.varint() };
 }
 
-/** True if the checksum of a block is right. */
+/** True if the checksum of a block matches its content. */
 export function hasValidChecksum(bytes: Buffer, handle: BlockHandle): boolean {
   const steps = hasValidChecksumInSteps(bytes, handle);
   for (;;) {
@@ -48,7 +48,7 @@ export function* hasValidChecksumInSteps(
  * All keys of a block are within this many bytes from its start: LevelDB ends a block after the entry that exceeds the block size, here 8 KiB.
  */
 const KEYS_WITHIN = 64 * 1024;
-/** An entry that ends after this many bytes is the last one of its block. */
+/** If an entry ends after this many bytes of a block, it is the last entry of the block. */
 const LAST_ENDS_BEHIND = KEYS_WITHIN / 2;
 
 /**

@@ -40,7 +40,7 @@ export class ByteReader {
   }
 }
 
-/** The user's key of an internal key: LevelDB appends eight bytes, with a sequence number and a type. Heddle's keys are ASCII. */
+/** Heddle's key in a key of a table: LevelDB appends eight bytes with a sequence number and a type. Heddle's keys are ASCII. */
 export function userKey(internal: Buffer): string {
   if (internal.length < 8) throw new FormatError("a key is too short");
   return internal.toString("latin1", 0, internal.length - 8);

@@ -52,8 +52,8 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
       continue;
     }
     const block = dataOf(bytes, at, end - at, blocks.at(-1)?.last, bounds);
-    // `block` is undefined for the filter and the index, which follow the data blocks: their keys do not come after the
-    // last key of the data.
+    // `block` is undefined for the filter block and the index block, which follow the data blocks: their keys do not sort after the last
+    // data key.
     if (block !== undefined) blocks.push(block);
     isBlockStart = true;
     at = end + BLOCK_TRAILER_BYTES;

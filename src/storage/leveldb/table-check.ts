@@ -63,7 +63,7 @@ export function* checkTable(
     return;
   }
   if (bytes.length !== size) {
-    // A table without a wrong checksum, but with the wrong size, is not the table that the manifest means.
+    // A table with correct checksums but the wrong size is not the table that the manifest lists.
     yield { what: sizeIs(bytes, size), range: bounds ?? WHOLE_KEY_RANGE };
     return;
   }

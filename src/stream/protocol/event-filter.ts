@@ -11,8 +11,8 @@ interface PrefixNode {
 export type EventTest = (event: ProtocolEvent) => boolean;
 
 /**
- * Makes the predicate of a filter. A client may name many namespaces, and every event is tested. So the prefixes are compiled into a tree: a test
- * only looks up the segments of the event's namespace, no matter how many prefixes there are.
+ * Compiles a filter to a predicate. Every event is tested, and a client may name many namespaces. So the namespaces are compiled into a
+ * tree of prefixes. A test only looks up the segments of the event's namespace, however many prefixes there are.
  */
 export function eventTestOf({ channels, namespaces, depth }: EventFilter): EventTest {
   const isWanted = (channel: string): boolean =>
@@ -44,7 +44,7 @@ function isIn(
   if (segment === undefined) return false;
   const exact = children.get(segment);
   if (exact !== undefined && isIn(exact, namespace, at + 1, depth)) return true;
-  // The segment of a prefix may be a node's name without a task. It matches all tasks of the node.
+  // If a prefix has the name of a node without a task, it matches all tasks of the node.
   const colon = segment.indexOf(":");
   const named = colon < 0 ? undefined : children.get(segment.slice(0, colon));
   return named !== undefined && isIn(named, namespace, at + 1, depth);

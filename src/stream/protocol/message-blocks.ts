@@ -9,7 +9,10 @@ interface Block {
   open: boolean;
 }
 
-/** Emits the content of one message as blocks that start, grow and finish. Only blocks of tool calls may be open at the same time. */
+/**
+ * Emits the content of one message as blocks: each block starts, grows and finishes. Several blocks can be open at the same time only if
+ * they are tool calls.
+ */
 export class MessageBlocks {
   readonly #emit: BlockEventHandler;
   readonly #blocks: Block[] = [];
@@ -105,7 +108,7 @@ function merged(before: JsonObject, more: JsonObject): Record<string, unknown> {
   return joined;
 }
 
-/** Members whose values arrive whole, once or several times, and are not appended. */
+/** Members whose values arrive complete, perhaps several times, and so are not appended. */
 const FIXED: ReadonlySet<string> = new Set(["type", "id", "name", "index", "__proto__"]);
 
 function callOf({ id, name, args }: JsonObject): JsonObject {
@@ -113,7 +116,7 @@ function callOf({ id, name, args }: JsonObject): JsonObject {
     const parsed: unknown = args === "" ? {} : JSON.parse(String(args));
     if (isObject(parsed)) return { type: "tool_call", id, name, args: parsed };
   } catch {
-    // The arguments are no valid JSON: the call is sent as an invalid tool call.
+    // The arguments are not valid JSON. The call is emitted as an invalid tool call below.
   }
   return { type: "invalid_tool_call", id, name, args, error: "The arguments are no JSON object" };
 }

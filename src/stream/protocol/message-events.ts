@@ -21,7 +21,7 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
   ["system", "system"],
 ]);
 
-/** The most messages that are tracked as being streamed at the same time. */
+/** The most messages whose streaming is tracked at the same time. */
 const MAX_STREAMING_MESSAGES = 256;
 
 /** Emits the messages of one run as protocol events: streamed messages, and messages that nodes return whole. */
@@ -75,7 +75,7 @@ export class MessageEvents {
 
   #start(role: string, id: string, ns: string, meta: JsonObject): Streaming {
     const node = meta["langgraph_node"];
-    // `run_id` is the message's id, which distinguishes messages that one node streams at the same time.
+    // `run_id` is the id of the message. It distinguishes messages that one node streams at the same time.
     const emit: BlockEventHandler = (data) => this.#emit(ns, node, { ...data, run_id: id });
     const { ls_model_name: model, ls_provider: provider } = meta;
     const metadata = {

@@ -2,14 +2,14 @@ import { textBetween, type JsonText } from "../../codec/json-pieces.ts";
 
 /** An event of the thread-centric protocol (version 2). */
 export interface ProtocolEvent {
-  /** The thread's event number. Several events of one fact may share the fact's last number; then `id` distinguishes them. */
+  /**
+   * The number of the event in its thread. If a fact (an entry of a run's event log) has more events than numbers, several events share its
+   * last number, and `id` distinguishes them.
+   */
   readonly seq: number;
   readonly id: string;
   readonly method: string;
-  /**
-   * The channel of the event. Clients subscribe to channels. A channel that begins with `custom:` belongs to `custom`
-   * too.
-   */
+  /** The channel of the event, to which clients subscribe. A channel that begins with `custom:` is also part of the channel `custom`. */
   readonly channel: string;
   readonly namespace: readonly string[];
   /** The whole event as JSON text. */
@@ -18,15 +18,15 @@ export interface ProtocolEvent {
 
 export const namespaceOf = (ns: string): readonly string[] => (ns === "" ? [] : ns.split("|"));
 
-/** Members of an event in addition to its data: when, and by which node, it was emitted. */
+/** Where an event comes from: the time at which it was emitted, and the node that emitted it. */
 export interface EventOrigin {
   readonly at: number;
   readonly node?: unknown;
 }
 
 /**
- * Collects the protocol events of facts and numbers them. A fact takes some of the thread's event numbers, and its
- * events get these numbers in order.
+ * Collects protocol events and numbers them. Each fact (an entry of a run's event log) has a range of the thread's event numbers, and its
+ * events get the numbers of this range in order.
  */
 export class EventNumbering {
   readonly events: ProtocolEvent[] = [];
@@ -34,7 +34,7 @@ export class EventNumbering {
   #last = 0;
   #extra = 0;
 
-  /** Begins the events of a fact. The fact takes `width` numbers, from `first` on. */
+  /** Begins the events of a fact. The fact has `width` event numbers, from `first` on. */
   begin(first: number, width: number): void {
     this.#next = first;
     this.#last = first + width - 1;

@@ -8,7 +8,10 @@ import type { ChunkSlice } from "../rendering.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
 import { Translator } from "./translator.ts";
 
-/** Makes the function that renders slices of `reader` as protocol events. The reader MUST return each run from its first event on. */
+/**
+ * Makes the function that renders what `reader` returns as protocol events. The reader MUST return the events of each run from the first
+ * one on.
+ */
 export function protocolOf(
   reader: ThreadReader,
 ): (slice: ChunkSlice) => Eventually<readonly ProtocolEvent[]> {
@@ -39,11 +42,12 @@ export function protocolSse(
 }
 
 /**
- * True if the protocol events of a slice may be large, or their size is unknown. Then memory is reserved before they are translated: they cannot be
- * dropped and translated again, because a {@link Translator} gets each fact only once.
+ * True if the protocol events of a slice may be large. Then memory is reserved before the slice is translated. It cannot be reserved
+ * afterwards: if there is no memory, the events would have to be dropped and translated again later, but a {@link Translator} accepts each
+ * fact only once.
  */
 export function mayBeLarge({ entry, data }: ChunkSlice): boolean {
-  // The weight is 0 for a chunk that was read from storage. Then the size is estimated below.
+  // The weight is the estimated size. It is 0 for a chunk that was read from storage; then the size is estimated below.
   if (entry.weight > 0) return entry.weight > LARGE_OUTPUT;
   let size = 0;
   for (const [i, fact] of entry.chunk.facts.entries()) {

@@ -12,7 +12,7 @@ import { MAX_OUTPUT, type ChunkSlice } from "../rendering.ts";
 import { EventNumbering, type ProtocolEvent } from "./protocol-event.ts";
 import { MessageEvents, objectsIn } from "./message-events.ts";
 
-/** The lifecycle events of the root graph that show clients the end of a run. */
+/** Lifecycle events of the root graph that mark the end of a run for clients. */
 type Terminal = "completed" | "failed" | "interrupted";
 
 /**
@@ -23,14 +23,14 @@ export class Translator {
   readonly #run: RunRecord;
   readonly #numbers = new EventNumbering();
   readonly #messages: MessageEvents;
-  /** The namespaces of subgraphs that have started and not ended. */
+  /** The namespaces of subgraphs that have started but not ended. */
   readonly #children = new Set<string>();
   readonly #asked = new Set<string>();
   #at: number;
   #paused = false;
   /** The characters of the events of the current slice. */
   #size = 0;
-  /** Where the translation stopped within a chunk, because the events were large. */
+  /** The position at which the translation of a chunk stopped because its events were large; undefined if it did not stop. */
   #stopped: { readonly first: number; readonly place: number; readonly seq: number } | undefined;
 
   constructor(run: RunRecord) {
@@ -39,7 +39,10 @@ export class Translator {
     this.#messages = new MessageEvents((ns, node, data) => this.#put("messages", ns, json(data), node));
   }
 
-  /** Translates a slice. If its events are large, translates a part of it; the next call has to pass the same slice, and continues. */
+  /**
+   * Translates a slice. If the events of the slice are large, translates only a part. The caller then has to pass the same slice again, and
+   * the translation continues after that part.
+   */
   read(slice: ChunkSlice): Eventually<readonly ProtocolEvent[]> {
     const { first } = slice.entry.chunk;
     const { place, seq } =
@@ -50,7 +53,10 @@ export class Translator {
     return this.#from(slice, place, seq);
   }
 
-  /** The events for the end of a run. `record`: undefined if the run was rolled back or deleted. */
+  /**
+   * The events for the end of a run. `record`: the run's record; undefined if the run was rolled back or deleted. `seq`: the thread's event
+   * number of the end.
+   */
   end(record: RunRecord | undefined, seq: number): readonly ProtocolEvent[] {
     this.#numbers.begin(seq, 1);
     if (record?.ended_at) this.#at = Math.max(this.#at, record.ended_at);
@@ -89,7 +95,7 @@ export class Translator {
   #translate(fact: Fact, id: number, page: RenderContext): Eventually<void> {
     switch (fact.t) {
       case "start":
-        // Takes the second number of the fact: the end of the previous run may have the first.
+        // Uses the second event number of the fact, because the end of the previous run may have the first one.
         this.#numbers.begin(this.#run.seq_base + id + 1, 1);
         this.#paused = false;
         return this.#lifecycle("", "running");
@@ -121,7 +127,10 @@ export class Translator {
     }
   }
 
-  /** Emits custom data. An object with a `name` becomes the event's data, on a channel with that name; other data becomes the `payload`. */
+  /**
+   * Emits custom data. If the data is an object with a `name`, it becomes the event's data on a channel with that name. Other data becomes
+   * the member `payload` of the event's data.
+   */
   #custom({ ns, json: text }: FactOf<"custom">): void {
     // Parses the data only if it may have a `name`. Most custom data has none.
     const data: unknown = text.startsWith("{") && text.includes('"name"') ? JSON.parse(text) : undefined;
@@ -167,8 +176,8 @@ export class Translator {
   }
 
   /**
-   * Emits a request for input, once for each interrupt. Several facts report the same interrupt: that of its task,
-   * those of the tasks above its subgraph, and that of the run's pause.
+   * Emits a request for input, once for each interrupt. Several facts report the same interrupt: the fact of its task, the facts of the
+   * tasks above its subgraph, and the fact that the run has paused.
    */
   #ask(ns: string, interrupts: FactOf<"interrupt">["interrupts"]): void {
     for (const { id, value } of interrupts) {
@@ -179,7 +188,7 @@ export class Translator {
     }
   }
 
-  /** Emits tool events for messages that call tools, and for messages with the results. */
+  /** Emits tool events: for messages of a model that call tools, and for messages with the results of tools. */
   #tools({ message, ns, meta }: FactOf<"complete">): void {
     const emit = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
     if (message["type"] === "ai") {
@@ -203,7 +212,7 @@ export class Translator {
     this.#numbers.put(method, ns, data, { at: this.#at, node }, channel);
   }
 
-  /** The context in which the renderers of stream modes are called. */
+  /** Makes the context for the renderers of stream modes, which are used for some protocol events. */
   #page({ entry, data: source }: ChunkSlice, place: number): RenderContext {
     return new FactPage(source, entry.states?.get(place), (event, data) => {
       const bar = event.indexOf("|");

@@ -10,13 +10,16 @@ import { failureDetailsOf } from "../../schemas/error-to-response.ts";
 import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./inspector-peer.ts";
 
-/** The most inspector sockets that one user may have open at once, or the holders of one tenant's keys. */
+/** The most inspector sockets that one user may have open at once. Clients with API keys of one tenant count as one user. */
 const MAX_PEERS_PER_OWNER = 256;
-/** The largest number of peers that may watch at once. It is enough for many users and tenants that each use their share. */
+/**
+ * The most inspector sockets that may be open at once on this server. The number is large enough for many users that each use their
+ * maximum.
+ */
 const MAX_PEERS = 4_096;
 const MAX_QUERY_CHARACTERS = 1024;
 
-/** A watching client, and what may be shown to it. */
+/** The client of an inspector socket, and the actors that it may see. */
 interface FeedClient {
   readonly tenant: string;
   /** The name under which the client's sockets are counted. */
@@ -41,15 +44,15 @@ interface Asked {
 /** The close code for a client without permission: 4000 + the HTTP status that the same request would get. */
 const FORBIDDEN = 4403;
 
-/** The WebSocket `/inspect`, in the message format of `@statelyai/inspect`: one text frame for each message. */
+/** Serves the WebSocket `/inspect`. Its messages have the format of `@statelyai/inspect`; each message is one text frame. */
 export class InspectorFeeds {
   readonly #deps: FeedsDeps;
   readonly #feed: FeedDeps;
   readonly #feeds = new Map<string, ScopeFeed>();
-  /** Watching peers, by budget owner. */
+  /** The number of open inspector sockets, by the name under which their client is counted. */
   readonly #owners = new Map<string, number>();
   #watching = 0;
-  /** The number of the last feed that was made for a user. */
+  /** The number of the last feed that was made for a single user; it makes the names of such feeds unique. */
   #ofUsers = 0;
 
   constructor(deps: FeedsDeps) {

@@ -1,7 +1,10 @@
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 
-/** The largest number of characters that may wait for one peer. Peers that watch the same scope share the messages. */
+/**
+ * The largest number of characters that may wait for one peer. Their memory is shared, because peers that watch the same actors get the
+ * same message objects.
+ */
 const MAX_WAITING_CHARACTERS = 1024 * 1024;
 /** The largest number of characters that are collected in one turn of the event loop before they are sent. */
 const GATHERED = 16 * 1024;
@@ -10,10 +13,16 @@ const STALL = 10_000;
 
 const SLOW = [1013, "Messages were not taken fast enough; connect again: the actors are sent again"] as const;
 
-/** A message, or a function that makes it when it is sent: a new peer receives thousands of actors, at its own pace. */
+/**
+ * A message, or a function that makes the message when it is sent. The function is used for the actors that a new peer receives: there may
+ * be thousands, and only those that the peer is ready to receive should be in memory.
+ */
 export type InspectorMessage = string | (() => string);
 
-/** One watching peer. Messages that it has not read wait, within limits; a peer that is too slow is disconnected. */
+/**
+ * The receiving side of one inspector socket. Messages that the peer has not read wait, up to a limit. A peer that is too slow is
+ * disconnected.
+ */
 export class InspectorPeer {
   readonly #socket: Socket;
   readonly #scheduler: Scheduler;
@@ -23,7 +32,9 @@ export class InspectorPeer {
   #blocked = false;
   #closed = false;
   #stall: Cancel | null = null;
-  /** True when a flush is scheduled after this turn of the event loop, so that all messages take one system call. */
+  /**
+   * True when a flush is scheduled for the end of this turn of the event loop. All messages of the turn are then sent with one system call.
+   */
   #due = false;
 
   constructor(socket: Socket, scheduler: Scheduler) {
@@ -58,7 +69,7 @@ export class InspectorPeer {
     this.#socket.close(code, reason);
   }
 
-  /** Ends the watcher: the peer has disconnected. */
+  /** Drops all messages, because the peer has disconnected. */
   gone(): void {
     this.#closed = true;
     this.#unstall();

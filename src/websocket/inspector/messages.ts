@@ -1,6 +1,6 @@
 import type { InspectedActor, InspectedEvent, InspectedState } from "../../ports/inspector.ts";
 
-/** The release of `@statelyai/inspect` whose message format this is. */
+/** The version of `@statelyai/inspect` whose message format is used. */
 const FORMAT = "0.7.2";
 
 /** The maximum number of characters of a graph's state that are shown. */
@@ -66,7 +66,7 @@ function base({ id, kind, machine, thread, run }: InspectedActor, { seq, at }: M
     createdAt: String(at),
     id: null,
     _version: FORMAT,
-    // Members that Heddle adds. Receivers of `@statelyai/inspect` ignore them.
+    // Members that only Heddle's messages have. Receivers that expect `@statelyai/inspect` ignore them.
     seq,
     kind,
     machine,

@@ -12,8 +12,8 @@ import { actorMessage, eventMessage, snapshotMessage, type MessageStamp } from "
 import type { InspectorPeer } from "./inspector-peer.ts";
 
 /**
- * The number of events that are stored for peers that join later. Snapshots are not stored, because a peer that joins
- * later gets the current state of each actor.
+ * The number of events that are kept for peers that join later. Snapshots of actors are not kept, because such a peer gets the current
+ * state of each actor.
  */
 const RECENT = 200;
 
@@ -24,13 +24,16 @@ export interface FeedDeps {
   readonly nextSeq: () => number;
 }
 
-/** A peer, and the only run that it wants to see, if any. */
+/** A peer, and the only run whose actors it wants to see; null for the actors of all runs. */
 export interface Viewer {
   readonly watcher: InspectorPeer;
   readonly run: string | null;
 }
 
-/** The feed for all peers that watch the same scope: each message is made once. It ends when the last peer leaves. */
+/**
+ * The feed for all peers that watch the same scope (the same selection of actors). Each message is made once for all of them. The feed ends
+ * when the last peer leaves.
+ */
 export class ScopeFeed implements Inspector {
   readonly #deps: FeedDeps;
   readonly #scope: InspectScope;
@@ -43,11 +46,14 @@ export class ScopeFeed implements Inspector {
     this.#deps = deps;
   }
 
-  /** Adds a peer. `recorded`: past actors, shown unless they are live. */
+  /**
+   * Adds a peer, and sends it all actors of the scope. `recorded`: actors from storage, which are sent unless the same actors are in
+   * memory.
+   */
   join(viewer: Viewer, recorded: readonly ActorSnapshot[]): void {
     const found = new Map(recorded.map((one) => [one.actor.id, one]));
     const add = (actor: InspectedActor, state: InspectedState) => void found.set(actor.id, { actor, state });
-    // The live actors are read again for each peer, so they need not be stored for peers that join later.
+    // Reads the actors in memory again for each peer, so that they need not be kept for peers that join later.
     this.#deps.inspection.watch(this.#scope, { actor: add, event: () => undefined, snapshot: add })();
     for (const { actor, state } of found.values()) {
       if (!wants(viewer, actor.run)) continue;
@@ -55,11 +61,12 @@ export class ScopeFeed implements Inspector {
       viewer.watcher.send(() => this.#actorMessage(actor, state, stamp));
     }
     for (const { text, actor } of this.#recent) {
-      // An actor that ended meanwhile was not announced to this peer, so its events are left out.
+      // Leaves out the events of an actor that has ended in the meantime: the actor itself was not sent to this peer.
       if (found.has(actor.id) && wants(viewer, actor.run)) viewer.watcher.send(text);
     }
     this.#viewers.add(viewer);
-    // A new watch first reports the live actors, which were already sent above: only later reports are new.
+    // Begins to watch. A watch first reports all actors that are in memory. These reports are ignored, because the actors were already sent
+    // above.
     if (this.#stop === null) {
       let telling = false;
       const news: Inspector = {
