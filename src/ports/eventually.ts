@@ -6,30 +6,56 @@ export function andThen<T, R>(value: Eventually<T>, next: (value: T) => Eventual
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
+/**
+ * Like {@link andThen}, for code that every run executes: `context` has what `next` needs, so `next` can be a function
+ * of the module. A closure, with the variables that it captures, would be allocated at each call, also if the value is
+ * no promise.
+ */
+export function andThenWith<T, C, R>(
+  value: Eventually<T>,
+  context: C,
+  next: (value: T, context: C) => Eventually<R>,
+): Eventually<R> {
+  return value instanceof Promise ? whenResolved(value, context, next) : next(value, context);
+}
+
+async function whenResolved<T, C, R>(
+  value: Promise<T>,
+  context: C,
+  next: (value: T, context: C) => Eventually<R>,
+): Promise<R> {
+  return next(await value, context);
+}
+
 /** All values, in order. Returns a promise only if one of the values is a promise. */
 export function allOf<T>(values: readonly Eventually<T>[]): Eventually<readonly T[]> {
   return values.some((value) => value instanceof Promise) ? Promise.all(values) : (values as readonly T[]);
 }
 
-/** Calls `next` for each item in order, and waits for a returned promise before the next call. Synchronous if no call returns a promise. */
-export function forEachInOrder<T>(
+/**
+ * Calls `next` for each item in order, and waits for a returned promise before the next call. Synchronous if no call
+ * returns a promise. For `context` see {@link andThenWith}.
+ */
+export function forEachInOrder<T, C>(
   items: readonly T[],
-  next: (item: T, index: number) => Eventually<void>,
+  context: C,
+  next: (item: T, context: C, index: number) => Eventually<void>,
 ): Eventually<void> {
   for (let i = 0; i < items.length; i++) {
-    const done = next(items[i] as T, i);
-    if (done instanceof Promise) return finishInOrder(items, next, done, i + 1);
+    const done = next(items[i] as T, context, i);
+    if (done instanceof Promise) return finishInOrder(items, context, next, done, i + 1);
   }
 }
 
-async function finishInOrder<T>(
+async function finishInOrder<T, C>(
   items: readonly T[],
-  next: (item: T, index: number) => Eventually<void>,
+  context: C,
+  next: (item: T, context: C, index: number) => Eventually<void>,
   before: Promise<void>,
   from: number,
 ): Promise<void> {
   await before;
-  for (let i = from; i < items.length; i++) await next(items[i] as T, i);
+  for (let i = from; i < items.length; i++) await next(items[i] as T, context, i);
 }
 
 /**

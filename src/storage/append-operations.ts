@@ -4,7 +4,7 @@ import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadRecord } from "../model/thread.ts";
 import { SmallMap } from "../model/small-map.ts";
-import { andThen, forEachInOrder, runSteps, type Eventually } from "../ports/eventually.ts";
+import { andThen, andThenWith, forEachInOrder, runSteps, type Eventually } from "../ports/eventually.ts";
 import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journal.ts";
 import { deriveChannelRefs } from "./channel-values.ts";
 import { delayedIndexOps } from "./due-index.ts";
@@ -54,41 +54,42 @@ import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
  */
 const NAMESPACES = 256;
 
-/**
- * Adds the operations of an append to `draft`. Returns a function that updates the thread's {@link ThreadHead}; the
- * caller calls it when the write is submitted. Throws if a part of the append cannot be stored; then nothing has
- * changed. Until the call has returned or resolved, nothing else may be written to the thread.
- */
-export function writeAppend(
-  draft: AppendDraft,
-  append: Append,
-  known: MemberKeyCache,
-): Eventually<() => void> {
-  const { forget = [], runs = [], checkpoints = [], thread } = append;
-  // Deletions come first, so that they do not affect what the same append writes.
-  const removed = forget.length === 0 ? undefined : runSteps(removeRuns(draft, forget));
-  return andThen(removed, () => {
-    writeThread(draft, append, known);
-    return andThen(
-      forEachInOrder(runs, (run) => writeRun(draft, run, thread)),
-      () =>
-        andThen(
-          checkpoints.length === 0 ? undefined : writeCheckpoints(draft, checkpoints, thread.seq),
-          (latest) => {
-            writeRemaining(draft, append);
-            return () => updateHead(draft, append, latest);
-          },
-        ),
-    );
-  });
+/** An append that is turned into operations: the context of the steps that do so. */
+export interface AppendWrite {
+  readonly draft: AppendDraft;
+  readonly append: Append;
+  readonly memberKeys: MemberKeyCache;
+  /** The last new checkpoint of each namespace; undefined while there is none. */
+  latest: SmallMap<string, LatestCheckpoint> | undefined;
 }
 
-function writeThread(draft: AppendDraft, append: Append, known: MemberKeyCache): void {
+type LatestCheckpoint = { readonly id: string; readonly refs: ChannelRefs };
+
+/**
+ * Adds the operations of an append to its draft. Throws if a part of the append cannot be stored; then nothing has
+ * changed. Until the call has returned or resolved, nothing else may be written to the thread. When the write is
+ * submitted, the caller calls {@link updateHead}.
+ */
+export function writeAppend(write: AppendWrite): Eventually<void> {
+  const { forget = [] } = write.append;
+  // Deletions come first, so that they do not affect what the same append writes.
+  const removed = forget.length === 0 ? undefined : runSteps(removeRuns(write.draft, forget));
+  return andThenWith(removed, write, writeThreadAndRuns);
+}
+
+function writeThreadAndRuns(_: void, write: AppendWrite): Eventually<void> {
+  writeThread(write);
+  const { runs } = write.append;
+  const written = runs === undefined ? undefined : forEachInOrder(runs, write, writeRun);
+  return andThenWith(written, write, writeCheckpoints);
+}
+
+function writeThread({ draft, append, memberKeys }: AppendWrite): void {
   const { head } = draft;
   const { key, thread } = append;
   draft.size = draft.put(threadRecordKey(head.prefix), threadRowCodec.row(thread));
   draft.put(journalEntryKey(head.prefix, thread.seq), entryOf(append));
-  indexOps(draft.ops, key, head.thread, thread, known);
+  indexOps(draft.ops, key, head.thread, thread, memberKeys);
   const isActive = isUnsettled(thread);
   if (isActive !== head.active) {
     if (isActive) draft.putSealed(activeKey(key), thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK);
@@ -98,22 +99,22 @@ function writeThread(draft: AppendDraft, append: Append, known: MemberKeyCache):
   if (thread.delayed !== delayed) draft.ops.push(...delayedIndexOps(key, delayed, thread.delayed));
 }
 
-function writeRemaining(draft: AppendDraft, { key, writes = [], events, outbox = [], once }: Append): void {
+function writeRemaining(_: void, { draft, append }: AppendWrite): void {
   const { head } = draft;
-  for (const left of writes) {
-    draft.putSealed(pendingWritesMarkKey(head.prefix, left.ns, left.checkpoint), PRESENT_MARK);
-    draft.put(pendingWritesPrefix(head.prefix, left.ns, left.checkpoint) + escapeSegment(left.task), left);
-  }
+  const { key, writes, events, outbox, once } = append;
+  if (writes !== undefined)
+    for (const left of writes) {
+      draft.putSealed(pendingWritesMarkKey(head.prefix, left.ns, left.checkpoint), PRESENT_MARK);
+      draft.put(pendingWritesPrefix(head.prefix, left.ns, left.checkpoint) + escapeSegment(left.task), left);
+    }
   if (events !== undefined) writeEvents(draft, events);
-  for (const item of outbox) deliveryOps(draft.ops, key.tenant, item);
+  if (outbox !== undefined) for (const item of outbox) deliveryOps(draft.ops, key.tenant, item);
   if (once !== undefined) markOnce(draft, once);
 }
 
-function updateHead(
-  { head, spanEnds }: AppendDraft,
-  { thread, runs = [], forget = [], events }: Append,
-  latest: ReadonlyMap<string, Made> | undefined,
-): void {
+/** Updates the thread's {@link ThreadHead} with an append whose operations are complete. */
+export function updateHead({ draft: { head, spanEnds }, append, latest }: AppendWrite): void {
+  const { thread, runs = [], forget = [], events } = append;
   head.epoch = thread.epoch;
   head.seq = thread.seq;
   head.next_run = thread.next_run;
@@ -176,18 +177,33 @@ function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): J
   return entry;
 }
 
-function writeRun(draft: AppendDraft, run: RunRecord, thread: ThreadRecord): Eventually<void> {
-  const { seq, temporary } = thread;
-  const known = draft.head.kwargs.get(run.run_id);
-  return andThen(known === undefined ? writeOrder(draft, run, thread) : undefined, () => {
-    const { prefix, key } = draft.head;
-    const ended = temporary === null ? endedRunKey(key, run) : undefined;
-    if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
-    // The run's record is stored several times, but the kwargs, which may be large, only when they change.
-    if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
-    draft.put(runKey(prefix, run.run_id), runRowCodec.row(run, "kwargs", null));
-    if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);
-  });
+function writeRun(run: RunRecord, { draft, append: { thread } }: AppendWrite): Eventually<void> {
+  const order = draft.head.kwargs.has(run.run_id) ? undefined : writeOrder(draft, run, thread);
+  return order instanceof Promise
+    ? writeRunLater(order, draft, run, thread)
+    : writeRunRecord(draft, run, thread);
+}
+
+async function writeRunLater(
+  order: Promise<void>,
+  ...record: Parameters<typeof writeRunRecord>
+): Promise<void> {
+  await order;
+  await writeRunRecord(...record);
+}
+
+function writeRunRecord(
+  draft: AppendDraft,
+  run: RunRecord,
+  { seq, temporary }: ThreadRecord,
+): Eventually<void> {
+  const { prefix, key, kwargs } = draft.head;
+  const ended = temporary === null ? endedRunKey(key, run) : undefined;
+  if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
+  // The run's record is stored several times, but the kwargs, which may be large, only when they change.
+  if (kwargs.get(run.run_id) !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
+  draft.put(runKey(prefix, run.run_id), runRowCodec.row(run, "kwargs", null));
+  if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);
 }
 
 /** Stores the number of the first journal entry that names the run: a rollback reads the journal from there. */
@@ -200,6 +216,10 @@ function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: Thre
     if (temporary === null) for (const at of admittedRunKeys(key, run)) draft.putSealed(at, PRESENT_MARK);
     return draft.putSealed(order, sealNumber(seq));
   }
+  return writeEarlierOrder(draft, run, order, seq);
+}
+
+function writeEarlierOrder(draft: AppendDraft, run: RunRecord, order: string, seq: number): Eventually<void> {
   return andThen(refuseEnded(draft, run.run_id), () =>
     andThen(draft.get(order), (known) => {
       if (known === undefined) draft.putSealed(order, sealNumber(seq));
@@ -236,45 +256,53 @@ function markOnce(draft: AppendDraft, once: IdempotentRequest): void {
 
 const NO_REFS: ChannelRefs = Object.freeze({});
 
-type Made = { readonly id: string; readonly refs: ChannelRefs };
-
-function writeCheckpoints(
-  draft: AppendDraft,
-  made: readonly NewCheckpoint[],
-  seq: number,
-): Eventually<ReadonlyMap<string, Made>> {
-  if (made.length > CHECKPOINTS_PER_APPEND) {
+function writeCheckpoints(_: void, write: AppendWrite): Eventually<void> {
+  const { checkpoints } = write.append;
+  if (checkpoints === undefined) return writeRemaining(undefined, write);
+  if (checkpoints.length > CHECKPOINTS_PER_APPEND) {
     throw new ServiceError(
       "journal.conflict",
       `An append holds at most ${CHECKPOINTS_PER_APPEND} checkpoints`,
     );
   }
-  const latest = new SmallMap<string, Made>();
-  const written = forEachInOrder(made, (checkpoint, i) => {
-    const { ns, id, parent, changes } = checkpoint;
-    const at = seq * CHECKPOINTS_PER_APPEND + i;
-    const before = parent === null ? NO_REFS : parentRefs(draft, latest, ns, parent);
-    return andThen(before, (parentChannels) =>
-      andThen(deriveChannelRefs(draft, ns, at, parentChannels, changes), (refs) => {
-        draft.put(checkpointKey(draft.head.prefix, ns, id), checkpointRow(checkpoint, at, refs));
-        latest.set(ns, { id, refs });
-      }),
-    );
-  });
-  return andThen(written, () => latest);
+  return andThenWith(forEachInOrder(checkpoints, write, writeCheckpoint), write, writeRemaining);
+}
+
+/** A checkpoint that is turned into operations. `at`: see {@link deriveChannelRefs}. */
+interface CheckpointWrite {
+  readonly write: AppendWrite;
+  readonly checkpoint: NewCheckpoint;
+  readonly at: number;
+}
+
+function writeCheckpoint(checkpoint: NewCheckpoint, write: AppendWrite, index: number): Eventually<void> {
+  const at = write.append.thread.seq * CHECKPOINTS_PER_APPEND + index;
+  const one: CheckpointWrite = { write, checkpoint, at };
+  const refs = andThenWith(parentRefs(write, checkpoint), one, refsOf);
+  return andThenWith(refs, one, putCheckpoint);
+}
+
+function refsOf(parent: ChannelRefs, { write, checkpoint, at }: CheckpointWrite): Eventually<ChannelRefs> {
+  return deriveChannelRefs(write.draft, checkpoint.ns, at, parent, checkpoint.changes);
+}
+
+function putCheckpoint(refs: ChannelRefs, { write, checkpoint, at }: CheckpointWrite): void {
+  const { ns, id } = checkpoint;
+  write.draft.put(checkpointKey(write.draft.head.prefix, ns, id), checkpointRow(checkpoint, at, refs));
+  (write.latest ??= new SmallMap()).set(ns, { id, refs });
 }
 
 /** The channel references of the parent checkpoint. Nearly always the parent is the previous checkpoint, which is cached. */
-function parentRefs(
-  draft: AppendDraft,
-  made: ReadonlyMap<string, Made>,
-  ns: string,
-  id: string,
-): Eventually<ChannelRefs> {
-  const own = made.get(ns);
-  if (own?.id === id) return own.refs;
-  const latest = draft.head.latest.get(ns);
-  if (latest?.id === id) return latest.refs;
+function parentRefs({ draft, latest }: AppendWrite, { ns, parent }: NewCheckpoint): Eventually<ChannelRefs> {
+  if (parent === null) return NO_REFS;
+  const own = latest?.get(ns);
+  if (own?.id === parent) return own.refs;
+  const known = draft.head.latest.get(ns);
+  if (known?.id === parent) return known.refs;
+  return readParentRefs(draft, ns, parent);
+}
+
+function readParentRefs(draft: AppendDraft, ns: string, id: string): Eventually<ChannelRefs> {
   return andThen(draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`), (stored) => {
     if (stored !== undefined) return unpackRefs(checkpointRowCodec.record(stored).changes.channels);
     throw new ServiceError(

@@ -5,6 +5,7 @@ import { SmallMap } from "../model/small-map.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import {
   andThen,
+  andThenWith,
   forEachInOrder,
   runSteps,
   awaitValue,
@@ -40,35 +41,57 @@ export function deriveChannelRefs(
   parent: ChannelRefs,
   changes: { readonly [channel: string]: ChannelChange },
 ): Eventually<ChannelRefs> {
-  let refs: Record<string, ChannelRef> = { ...EMPTY_REFS, ...parent };
-  const derived = forEachInOrder(Object.keys(changes), (channel) => {
-    const change = changes[channel] as ChannelChange;
-    if (channel === "__proto__") {
-      throw new ServiceError("value.unstorable", "A channel cannot be named __proto__: the name is reserved");
-    }
-    switch (change.kind) {
-      case "clear":
-        refs = withoutMember(refs, channel);
-        break;
-      case "set":
-        // Every array is stored as a list, so that later items can be appended to it.
-        if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, 0, change.value);
-        else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
-        else {
-          draft.put(channelValueKey(draft.head.prefix, ns, channel, at), change.value);
-          refs[channel] = { kind: "whole", at };
-        }
-        break;
-      case "append":
-        return andThen(
-          append(draft, ns, channel, at, refs[channel], change.keep, change.items),
-          (ref) => void (refs[channel] = ref),
-        );
-      default:
-        change satisfies never;
-    }
-  });
-  return andThen(derived, () => refs);
+  const derivation: Derivation = { draft, ns, at, changes, refs: { ...EMPTY_REFS, ...parent } };
+  const derived = forEachInOrder(Object.keys(changes), derivation, deriveChannelRef);
+  return andThenWith(derived, derivation, resultOf);
+}
+
+/** What {@link deriveChannelRefs} knows, with the references that it has derived so far. */
+interface Derivation {
+  readonly draft: AppendDraft;
+  readonly ns: string;
+  readonly at: number;
+  readonly changes: { readonly [channel: string]: ChannelChange };
+  refs: Record<string, ChannelRef>;
+}
+
+const resultOf = (_: void, { refs }: Derivation): ChannelRefs => refs;
+
+function deriveChannelRef(channel: string, derivation: Derivation): Eventually<void> {
+  const { draft, ns, at, refs } = derivation;
+  const change = derivation.changes[channel] as ChannelChange;
+  if (channel === "__proto__") {
+    throw new ServiceError("value.unstorable", "A channel cannot be named __proto__: the name is reserved");
+  }
+  switch (change.kind) {
+    case "clear":
+      derivation.refs = withoutMember(refs, channel);
+      break;
+    case "set":
+      // Every array is stored as a list, so that later items can be appended to it.
+      if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, 0, change.value);
+      else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
+      else {
+        draft.put(channelValueKey(draft.head.prefix, ns, channel, at), change.value);
+        refs[channel] = { kind: "whole", at };
+      }
+      break;
+    case "append":
+      return appendItems(derivation, channel, change);
+    default:
+      change satisfies never;
+  }
+}
+
+function appendItems(
+  { draft, ns, at, refs }: Derivation,
+  channel: string,
+  { keep, items }: Extract<ChannelChange, { kind: "append" }>,
+): Eventually<void> {
+  return andThen(
+    append(draft, ns, channel, at, refs[channel], keep, items),
+    (ref) => void (refs[channel] = ref),
+  );
 }
 
 /** A text with more characters than this is stored under a key of its own. A shorter one is repeated in each later checkpoint. */

@@ -197,8 +197,12 @@ export class Committer {
    * Waits until a write that may be large may be encoded. Undefined: at once. See {@link
    * LargeWriteQueue.waitForBudget}.
    */
-  waitForLargeWriteBudget(tenant: string, sizeOf: () => number): Promise<void> | undefined {
-    return this.#large.waitForBudget(tenant, sizeOf);
+  waitForLargeWriteBudget<C>(
+    tenant: string,
+    content: C,
+    sizeOf: (content: C) => number,
+  ): Promise<void> | undefined {
+    return this.#large.waitForBudget(tenant, content, sizeOf);
   }
 
   /** Checks the storage: resolves when a test write is stored. Only a write shows that writes succeed. */

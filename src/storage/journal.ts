@@ -8,7 +8,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import { threadMapKey, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import { andThen, type Eventually } from "../ports/eventually.ts";
+import { andThen, andThenWith, type Eventually } from "../ports/eventually.ts";
 import type {
   Append,
   Damage,
@@ -56,7 +56,7 @@ import type { IsDeleted } from "./thread-check.ts";
 import { verifyAll } from "./verify-all.ts";
 import { unavailable } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";
-import { removalOps, writeAppend, writeEvents } from "./append-operations.ts";
+import { removalOps, updateHead, writeAppend, writeEvents, type AppendWrite } from "./append-operations.ts";
 
 /** The most keys that are remembered as slow to read. */
 const SLOW_KEYS = 4096;
@@ -272,41 +272,46 @@ export class KeyValueJournal implements Journal {
   }
 
   append(append: Append): Promise<void> {
-    const { key, fence, runs = [], forget = [], once } = append;
+    const { key, once } = append;
     const name = threadMapKey(key);
     const records = once === undefined ? [name] : [name, idempotencyRecordKey(key.tenant, once.name)];
-    return this.#write(key, records, (head) => {
-      const stale = fenceErrorOf(head, fence) ?? checkNumbers(append);
-      if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
-      for (const run of runs) this.#refuseSwept(key, run.run_id);
-      return this.#encode(head, append, (draft, updateHead) => {
-        updateHead();
-        for (const run of forget) this.#sweeper.refuseWrites(key, run);
-        const stored = this.#submitAppend(draft, append);
-        // Makes the expiry of idempotency records wait while the record of this request is in flight.
-        if (once !== undefined) this.#order.hold(records.slice(1), stored);
-        return { stored: forget.length === 0 ? stored : stored.then(() => this.#sweepRuns(key, forget)) };
-      });
-    });
+    return this.#write(key, records, append, this.#writeAppend);
   }
 
-  /** Makes the operations of an append, as soon as the memory budget of large writes allows it, and submits them. */
-  #encode(
-    head: ThreadHead,
-    append: Append,
-    submit: (draft: AppendDraft, updateHead: () => void) => Submitted,
-  ): Eventually<Submitted> {
-    const budget = this.#committer.waitForLargeWriteBudget(append.key.tenant, () =>
-      memorySizeOf(contentOf(append)),
-    );
-    return andThen(budget, () => {
-      this.#refuseInvalid(head);
-      const draft = new AppendDraft(head, this.#kv);
-      return andThen(writeAppend(draft, append, this.#memberKeys), (updateHead) => {
-        this.#refuseInvalid(head);
-        return submit(draft, updateHead);
-      });
-    });
+  readonly #writeAppend = (head: ThreadHead, append: Append): Eventually<Submitted> => {
+    const { key, fence, runs } = append;
+    const stale = fenceErrorOf(head, fence) ?? checkNumbers(append);
+    if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
+    if (runs !== undefined) for (const run of runs) this.#refuseSwept(key, run.run_id);
+    const draft = new AppendDraft(head, this.#kv);
+    const write: AppendWrite = { draft, append, memberKeys: this.#memberKeys, latest: undefined };
+    const budget = this.#committer.waitForLargeWriteBudget(key.tenant, append, appendSize);
+    return andThenWith(budget, write, this.#encodeAppend);
+  };
+
+  /** Makes the operations of an append. Called when the memory budget of large writes allows it. */
+  readonly #encodeAppend = (_: void, write: AppendWrite): Eventually<Submitted> => {
+    this.#refuseInvalid(write.draft.head);
+    return andThenWith(writeAppend(write), write, this.#submitAppend);
+  };
+
+  /** Submits an append whose operations are complete. */
+  readonly #submitAppend = (_: void, write: AppendWrite): Submitted => {
+    const { draft, append } = write;
+    const { key, forget, once } = append;
+    this.#refuseInvalid(draft.head);
+    updateHead(write);
+    if (forget !== undefined) for (const run of forget) this.#sweeper.refuseWrites(key, run);
+    const stored = this.#store(draft, append);
+    // Makes the expiry of idempotency records wait while the record of this request is in flight.
+    if (once !== undefined) this.#order.hold([idempotencyRecordKey(key.tenant, once.name)], stored);
+    const hasForgotten = forget !== undefined && forget.length > 0;
+    return { stored: hasForgotten ? this.#storedAndSwept(stored, key, forget) : stored };
+  };
+
+  async #storedAndSwept(stored: Promise<void>, key: ThreadKey, forget: readonly string[]): Promise<void> {
+    await stored;
+    await this.#sweepRuns(key, forget);
   }
 
   /**
@@ -319,10 +324,10 @@ export class KeyValueJournal implements Journal {
   }
 
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void> {
-    return this.#write(key, [threadMapKey(key)], (head) => {
+    return this.#write(key, [threadMapKey(key)], undefined, (head) => {
       if (head.seq === 0 || head.epoch !== epoch) throw fencedError(head, epoch);
       this.#refuseSwept(key, chunk.run_id);
-      const budget = this.#committer.waitForLargeWriteBudget(key.tenant, () => memorySizeOf(chunk.facts));
+      const budget = this.#committer.waitForLargeWriteBudget(key.tenant, chunk.facts, factsSize);
       return andThen(budget, () => {
         this.#refuseInvalid(head);
         const draft = new AppendDraft(head, this.#kv);
@@ -339,7 +344,7 @@ export class KeyValueJournal implements Journal {
   }
 
   remove(key: ThreadKey, fence: Fence): Promise<void> {
-    return this.#write(key, [threadMapKey(key)], (head) => {
+    return this.#write(key, [threadMapKey(key)], undefined, (head) => {
       const stale = fenceErrorOf(head, fence);
       if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
       if (head.seq === 0) return { stored: Promise.resolve() };
@@ -357,7 +362,7 @@ export class KeyValueJournal implements Journal {
   }
 
   prune(key: ThreadKey, fence: Fence): Promise<void> {
-    return this.#write(key, [threadMapKey(key)], (head) => {
+    return this.#write(key, [threadMapKey(key)], undefined, (head) => {
       const stale = fenceErrorOf(head, fence);
       if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
       this.#heads.forget(head);
@@ -418,26 +423,32 @@ export class KeyValueJournal implements Journal {
   }
 
   /**
-   * Submits a write to a thread, in the order of the calls. `submit` gets the thread's {@link ThreadHead}. Until it has
-   * settled, nothing else is written to the thread or to the other `records`. Resolves when the write is stored.
+   * Submits a write to a thread, in the order of the calls. `submit` gets the thread's {@link ThreadHead}, and
+   * `context`. Until it has settled, nothing else is written to the thread or to the other `records`. Resolves when the
+   * write is stored.
    */
-  #write(
+  #write<C>(
     key: ThreadKey,
     records: readonly string[],
-    submit: (head: ThreadHead) => Eventually<Submitted>,
+    context: C,
+    submit: (head: ThreadHead, context: C) => Eventually<Submitted>,
   ): Promise<void> {
     try {
-      const submitted = this.#order.run(records, () =>
-        andThen(this.#open(key), (head) => {
-          this.#refuseInvalid(head);
-          return submit(head);
-        }),
-      );
+      const request: WriteRequest<C> = { key, context, submit };
+      const submitted = this.#order.runWith(records, request, this.#begin);
       return submitted instanceof Promise ? submitted.then(({ stored }) => stored) : submitted.stored;
     } catch (cause) {
       return Promise.reject(cause);
     }
   }
+
+  readonly #begin = <C>(_: unknown, request: WriteRequest<C>): Eventually<Submitted> =>
+    andThenWith(this.#open(request.key), request, this.#submitTo);
+
+  readonly #submitTo = <C>(head: ThreadHead, request: WriteRequest<C>): Eventually<Submitted> => {
+    this.#refuseInvalid(head);
+    return request.submit(head, request.context);
+  };
 
   /** The {@link ThreadHead} on which a write is based. @throws ServiceError if writes are refused at present */
   #open(key: ThreadKey): Eventually<ThreadHead> {
@@ -462,7 +473,7 @@ export class KeyValueJournal implements Journal {
     }
   }
 
-  #submitAppend({ head, ops, size }: AppendDraft, { durable, thread, outbox }: Append): Promise<void> {
+  #store({ head, ops, size }: AppendDraft, { durable, thread, outbox }: Append): Promise<void> {
     this.#heads.appendSubmitted(head, ops);
     for (const { key, value } of ops)
       if (value !== null && value.length > LARGE_VALUE_BYTES) this.#slowKeys.add(key);
@@ -484,13 +495,23 @@ export class KeyValueJournal implements Journal {
   }
 }
 
-/** The parts of an append that may be large. */
-const contentOf = ({ runs, checkpoints, writes, events }: Append) => [
-  runs?.map(({ kwargs }) => kwargs),
-  checkpoints?.map(({ changes }) => changes),
-  writes,
-  events?.facts,
-];
+/** The bytes in memory of those parts of an append that may be large. */
+const appendSize = ({ runs, checkpoints, writes, events }: Append): number =>
+  memorySizeOf([
+    runs?.map(({ kwargs }) => kwargs),
+    checkpoints?.map(({ changes }) => changes),
+    writes,
+    events?.facts,
+  ]);
+
+const factsSize = (facts: EventChunk["facts"]): number => memorySizeOf(facts);
+
+/** A write to a thread that waits for its turn, and for the thread's {@link ThreadHead}. */
+interface WriteRequest<C> {
+  readonly key: ThreadKey;
+  readonly context: C;
+  readonly submit: (head: ThreadHead, context: C) => Eventually<Submitted>;
+}
 
 /** A write in flight. The promise is wrapped in an object, because an async function that returned the promise itself would wait for it. */
 interface Submitted {

@@ -142,12 +142,15 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Called before a write is encoded. `sizeOf` estimates its bytes. Returns a promise to wait for if the write is large and the budget is used up;
-   * undefined if it may be encoded at once.
+   * Called before a write is encoded. `sizeOf` estimates the bytes of its content. Returns a promise to wait for if the
+   * write is large and the budget is used up; undefined if it may be encoded at once.
    */
-  waitForBudget(tenant: string, sizeOf: () => number): Promise<void> | undefined {
+  waitForBudget<C>(tenant: string, content: C, sizeOf: (content: C) => number): Promise<void> | undefined {
     if (this.#bytes < this.#limits.most && this.#waiting.size === 0) return undefined;
-    if (sizeOf() < this.#limits.large) return undefined;
+    return sizeOf(content) < this.#limits.large ? undefined : this.#wait(tenant);
+  }
+
+  #wait(tenant: string): Promise<void> {
     return new Promise<void>((resolve) => {
       const waiting = this.#waiting.get(tenant);
       if (waiting === undefined) this.#waiting.set(tenant, [resolve]);

@@ -1,4 +1,4 @@
-import type { Eventually } from "../ports/eventually.ts";
+import { andThenWith, type Eventually } from "../ports/eventually.ts";
 
 /**
  * Keeps the order of writes that read stored data first. A write begins at once. Usually its reads are synchronous, and
@@ -15,8 +15,17 @@ export class WriteOrder {
    * `write` MUST return, or resolve, when its operations are submitted, and MUST NOT wait until they are stored.
    */
   run<T>(records: readonly string[], write: () => Eventually<T>): Eventually<T> {
+    return this.runWith(records, undefined, write);
+  }
+
+  /** Like {@link run}, with an argument for `write`; see `andThenWith` in `ports/eventually.ts`. */
+  runWith<C, T>(
+    records: readonly string[],
+    context: C,
+    write: (_: unknown, context: C) => Eventually<T>,
+  ): Eventually<T> {
     const before = this.#last.size === 0 ? undefined : this.#before(records);
-    const result = before === undefined ? write() : before.then(write);
+    const result = andThenWith(before, context, write);
     if (result instanceof Promise) this.hold(records, result);
     return result;
   }

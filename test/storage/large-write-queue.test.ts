@@ -4,6 +4,8 @@ import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 import { deps, Timers, turns } from "./support.ts";
 
 const LIMITS = { large: 1_000, most: 3_000 };
+/** The size of a write in these tests: its content is its size. */
+const itself = (bytes: number): number => bytes;
 let kv: GatedKeyValueStore;
 let committer: Committer;
 let timers: Timers;
@@ -149,7 +151,7 @@ describe("large writes", () => {
     await occupy();
     submit("A", "t/t/A/", 2_000);
     submit("x", "t/t/x/", 10);
-    const waiting = committer.waitForLargeWriteBudget("t", () => 5_000);
+    const waiting = committer.waitForLargeWriteBudget("t", 5_000, itself);
     expect(waiting).toBeUndefined();
     await kv.pass(new Error("disk"));
     await turns(30);
@@ -161,11 +163,11 @@ describe("large writes", () => {
 describe("the budget of large writes", () => {
   test("makes large writes wait while too many bytes are queued, and never small ones", async () => {
     await occupy();
-    expect(committer.waitForLargeWriteBudget("t", () => 5_000)).toBeUndefined();
+    expect(committer.waitForLargeWriteBudget("t", 5_000, itself)).toBeUndefined();
     submit("A", "t/t/A/", 5_000);
-    expect(committer.waitForLargeWriteBudget("t", () => 999)).toBeUndefined();
+    expect(committer.waitForLargeWriteBudget("t", 999, itself)).toBeUndefined();
     let hasSpace = false;
-    void committer.waitForLargeWriteBudget("t", () => 1_000)?.then(() => (hasSpace = true));
+    void committer.waitForLargeWriteBudget("t", 1_000, itself)?.then(() => (hasSpace = true));
     await turns();
     expect(hasSpace).toBe(false);
     await storeAll();
@@ -177,12 +179,10 @@ describe("the budget of large writes", () => {
     submit("A", "t/t/A/", 5_000);
     const order: string[] = [];
     const wait = (name: string, tenant: string): void => {
-      void committer
-        .waitForLargeWriteBudget(tenant, () => 5_000)
-        ?.then(() => {
-          order.push(name);
-          submit(name, `${tenant}/t/${name}/`, 5_000);
-        });
+      void committer.waitForLargeWriteBudget(tenant, 5_000, itself)?.then(() => {
+        order.push(name);
+        submit(name, `${tenant}/t/${name}/`, 5_000);
+      });
     };
     for (const name of ["a1", "a2", "a3"]) wait(name, "a");
     wait("b1", "b");
@@ -201,7 +201,7 @@ describe("the budget of large writes", () => {
   test("a store closes only when the writes that wait for it are stored", async () => {
     await occupy();
     submit("A", "t/t/A/", 5_000);
-    void committer.waitForLargeWriteBudget("t", () => 5_000)?.then(() => submit("B", "t/t/B/", 5_000));
+    void committer.waitForLargeWriteBudget("t", 5_000, itself)?.then(() => submit("B", "t/t/B/", 5_000));
     const closed = committer.close();
     await storeAll();
     await closed;
@@ -213,7 +213,7 @@ describe("the budget of large writes", () => {
     await occupy();
     submit("A", "t/t/A/", 5_000);
     let refusal: unknown;
-    void committer.waitForLargeWriteBudget("t", () => 5_000)?.then(() => (refusal = committer.refusal));
+    void committer.waitForLargeWriteBudget("t", 5_000, itself)?.then(() => (refusal = committer.refusal));
     await kv.pass(new Error("disk"));
     await turns(30);
     expect(refusal).toMatchObject({ code: "storage.unavailable" });
