@@ -17,6 +17,7 @@ import { toPlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineAtWork, MachineMailbox, WaitingEvent } from "../model/mailbox.ts";
+import type { ChildMachineStatus } from "../model/machine-child.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
 import { PromiseActors } from "./promise-actors.ts";
 import {
@@ -335,7 +336,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   // The children of the machine before end with it.
   for (const child of begins ? storedChildrenOf(state) : []) {
     const last = livingChild(restBefore, child.at);
-    if (last !== undefined) changed.set(child.start, { ...child, read: () => last });
+    if (last !== undefined)
+      changed.set(child.start, { ...child, read: () => ({ ...last, status: STOPPED }) });
   }
   if (begins) apply({ before: null, input });
   for (const pending of queue) {
@@ -403,18 +405,21 @@ function storedChange({ read, ...child }: StoredChild & { read(): ChildState }, 
   return children.get(addressKey(child.at))?.start === child.start ? child : { ...child, state: read() };
 }
 
+const ACTIVE: ChildMachineStatus = Object.freeze({ status: "active" });
+const STOPPED: ChildMachineStatus = Object.freeze({ status: "stopped" });
+
 /** The child machines that have changed in a step, with their states as they are shown in their namespaces. */
 function changedChildren(update: JsonObject | null): readonly ChangedChildMachine[] {
   const { changed, rest, work = [] } = (update?.[SNAPSHOT_KEY] ?? {}) as Partial<StoredMachine>;
   return (changed ?? []).flatMap(({ start, parent, at, ns = "", state }) => {
     const shown = state ?? livingChild(rest, at);
     if (shown === undefined) return [];
-    const { value: stateValue, context, output } = shown;
+    const { value: stateValue, context, output, status = state === undefined ? ACTIVE : STOPPED } = shown;
     const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
     const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at));
     const nodes = own.map((one) => ({ name: nodeOf(one.src), start: one.start }));
     const next = state !== undefined ? [] : nodes.length > 0 ? nodes : [{ name: WAIT, start: null }];
-    return [{ start, parent, ns, values, next }];
+    return [{ start, parent, ns, values, next, status }];
   });
 }
 
