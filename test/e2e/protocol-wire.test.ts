@@ -163,8 +163,12 @@ describe("a stream of the protocol", () => {
     const ends = (...children: readonly string[]) => ["machine running", ...children, "machine interrupted"];
     expect(namesOf(live)).toEqual([
       ...ends(
-        ...["done started", "broken started", "stopped started"],
-        ...["stopped interrupted", "broken interrupted", "done interrupted"],
+        "done started",
+        "broken started",
+        "stopped started",
+        "stopped interrupted",
+        "broken interrupted",
+        "done interrupted",
       ),
       ...ends("done started", "done completed"),
       ...ends("broken started", "broken failed"),
