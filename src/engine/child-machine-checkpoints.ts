@@ -36,7 +36,7 @@ export function childMachineCheckpoints(
   const positions = new Map(childMachinePositionsAt(head).map((one) => [one.start, one]));
   const checkpoints: NewCheckpoint[] = [];
   const emissions: Emission[] = [];
-  for (const { start, parent, ns: own, values, next: nodes } of changed) {
+  for (const { start, parent, ns: own, values, next: nodes, status } of changed) {
     const above = parent === null ? undefined : positions.get(parent);
     const before = positions.get(start);
     const ns = before?.ns ?? own;
@@ -74,7 +74,8 @@ export function childMachineCheckpoints(
     const fact = { id: task, name: NODE, ns, checkpoint: site.checkpoint, at: created_at };
     emissions.push({ fact: { t: "task", ...fact, triggers, input: { value: null } } });
     emissions.push({ fact: { t: "result", ...fact, update: values, interrupts: [] } });
-    emissions.push({ fact: { t: "checkpoint", id, ns, step, input: false }, values, head: made });
+    const machine = status;
+    emissions.push({ fact: { t: "checkpoint", id, ns, step, input: false, machine }, values, head: made });
   }
   return { checkpoints, emissions, positions: [...positions.values()] };
 }

@@ -2,6 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { md5Hex } from "../model/ids.ts";
 import type { GraphDrawing } from "../model/graph-drawing.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { ChildMachineStatus } from "../model/machine-child.ts";
 import type { Timer } from "../model/machine-timer.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
 import { isChannel, type ChannelRule, type StateSpec } from "./channel.ts";
@@ -42,6 +43,7 @@ export interface ChangedChildMachine {
   readonly values: JsonObject;
   /** The nodes that run the child's actors or wait for an event. Empty if the child has ended. */
   readonly next: readonly ChildNode[];
+  readonly status: ChildMachineStatus;
 }
 
 /** A node that runs for a child machine. `start`: the number of the actor that it runs; null for the node that waits for an event. */

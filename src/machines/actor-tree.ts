@@ -1,6 +1,7 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import type { ChildMachineStatus } from "../model/machine-child.ts";
 import { kindOfActor } from "./actor-logic.ts";
 import type { Address, AddressedEvent, ChildState, Effect, MachineEvent } from "./machine-driver.ts";
 import {
@@ -237,11 +238,22 @@ export class ActorTree {
     if (actor === this.root || !isMachine(logic) || this.#changed.has(actor)) return;
     this.#changed.add(actor);
     const read = (): ChildState => {
-      const { value, context, output } = logic.getPersistedSnapshot(actor._snapshot) as ChildState;
-      return toStorable({ value, context, output: output ?? null }, "snapshot") as unknown as ChildState;
+      const { value, context, output } = logic.getPersistedSnapshot(actor._snapshot) as Pick<
+        ChildState,
+        "value" | "context" | "output"
+      >;
+      const state = { value, context, output: output ?? null, status: this.#statusOf(actor) };
+      return toStorable(state, "snapshot") as unknown as ChildState;
     };
     const begins = !this.#restored.has(actor);
     this.effects.push({ kind: "child", at: addressOf(actor), src: String(src), begins, read });
+  }
+
+  #statusOf(actor: XStateActor): ChildMachineStatus {
+    const { status, error } = actor._snapshot;
+    if (status === "error") return { status, error: toPlainError(error) };
+    if (status === "done") return { status };
+    return { status: this.#stopped.has(actor) ? "stopped" : "active" };
   }
 
   #end(actor: XStateActor): void {
@@ -259,7 +271,8 @@ export class ActorTree {
   #stop(actor: XStateActor): void {
     if (!this.#started.has(actor) || this.#stopped.has(actor)) return;
     const stop = (one: XStateActor) => {
-      if (this.#started.has(one)) this.#noteChild(one);
+      // A child that has ended before has its last checkpoint already.
+      if (this.#started.has(one) && one._snapshot.status === "active") this.#noteChild(one);
       this.#stopped.add(one);
       for (const child of Object.values(one._snapshot.children ?? {})) if (child !== undefined) stop(child);
     };

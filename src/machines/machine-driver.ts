@@ -1,4 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
+import type { ChildMachineStatus } from "../model/machine-child.ts";
 
 export interface MachineEvent extends JsonObject {
   readonly type: string;
@@ -66,6 +67,8 @@ export interface ChildState {
   readonly context: JsonObject;
   /** Null unless it is done. */
   readonly output: unknown;
+  /** Absent where an earlier version of Heddle has stored the state. */
+  readonly status?: ChildMachineStatus;
 }
 
 /** An event for an actor, or the result of a promise actor. */

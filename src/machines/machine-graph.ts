@@ -1,5 +1,4 @@
 import {
-  type ChangedChildMachine,
   defineGraph,
   type DescribedGraph,
   type GraphDefinition,
@@ -11,20 +10,29 @@ import { reduce } from "../graph/channels/reduce.ts";
 import type { ChannelRule } from "../graph/channel.ts";
 import { END, send } from "../graph/commands.ts";
 import type { Ctx } from "../graph/node-context.ts";
-import type { Schema } from "../graph/standard-schema.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { toPlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
-import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import { type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineAtWork, MachineMailbox, WaitingEvent } from "../model/mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
 import { PromiseActors } from "./promise-actors.ts";
+import { actorNode, ACTIONS_NODE, nameInNamespace, TRANSITION_NODE, WAIT_NODE } from "./machine-nodes.ts";
+import { canTake, eventSchema, questionOf, refusesAnswer, whyNotEvent } from "./possible-events.ts";
+import {
+  addressKey,
+  changedChildren,
+  type ChildrenByAddress,
+  isSameAddress,
+  livingChild,
+  namespaceOfMachine,
+  STOPPED,
+  storedChange,
+} from "./stored-children.ts";
 import {
   type ActorResult,
-  type Address,
   type ChildState,
   type Effect,
-  isHandled,
   isWithin,
   type MachineDriver,
   type MachineEvent,
@@ -53,22 +61,12 @@ import {
 } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
 
-/** The nodes that are not actors. No actor has such a name, because XState reserves the prefix. */
-const TRANSITION = "xstate.transition";
-const WAIT = "xstate.wait";
-const ACTIONS = "xstate.actions";
-
 /** The steps that an event costs while promise actors work: one that processes the event, and one that waits for the actors again. */
 const STEPS_OF_EVENT = 2;
 
-/** Characters. */
-const LONGEST_NAME = 100;
-
-/** Characters. XState keeps each type that a machine with wildcards is ever sent in memory, for as long as the process lives. */
-const LONGEST_TYPE = 256;
-
 /** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
+
 /** Channel rules for a state with any keys: the keys of a machine's context are known only when the machine runs. */
 class OpenRules extends Map<string, ChannelRule> {
   override get(key: string): ChannelRule {
@@ -104,7 +102,7 @@ export function machineGraph(
 ): GraphDefinition {
   const live = new PromiseActors();
   const runActor = async (input: unknown, ctx: Ctx) => {
-    // An earlier version of Heddle has planned this task. The node TRANSITION then fails, and its error says why the state cannot be used.
+    // An earlier version of Heddle has planned this task. The node TRANSITION_NODE then fails, and its error says why the state cannot be used.
     if (!isWork(input)) return undefined;
     const { version, ...work } = input as Sent;
     // The state has to be migrated first. The machine starts the actor again after that.
@@ -142,12 +140,12 @@ export function machineGraph(
       [INPUT_KEY]: ephemeral(),
     },
     nodes: {
-      [TRANSITION]: (state: JsonObject, ctx: Ctx) => {
+      [TRANSITION_NODE]: (state: JsonObject, ctx: Ctx) => {
         const { update, work } = transitionStep(versions, state, ctx);
         live.retain(ctx.runId, new Set(work.map(keyOf)));
         return update;
       },
-      [WAIT]: async (stored: JsonObject, ctx: Ctx) => {
+      [WAIT_NODE]: async (stored: JsonObject, ctx: Ctx) => {
         // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for one.
         if ((stored[EVENTS_KEY] as readonly Pending[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
@@ -155,7 +153,7 @@ export function machineGraph(
         const event = await ctx.interrupt(questionOf(state, waiting), { schema: eventSchema(waiting) });
         return { [EVENTS_KEY]: [{ event }] };
       },
-      [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
+      [ACTIONS_NODE]: async (state: JsonObject, ctx: Ctx) => {
         // The actions need the driver of the version that made the state: they are computed from the snapshot before
         // the macrostep, and a migration converts only the snapshot after the macrostep.
         const driver = versions.only(versionOf(state));
@@ -165,14 +163,14 @@ export function machineGraph(
         }
         live.release(ctx.runId);
       },
-      ...Object.fromEntries(actors.map((src) => [nodeOf(src), runActor])),
+      ...Object.fromEntries(actors.map((src) => [actorNode(src), runActor])),
     },
     edges: {
-      start: TRANSITION,
-      [TRANSITION]: (state: JsonObject) => nextNodes(versions, state),
-      [WAIT]: TRANSITION,
-      [ACTIONS]: TRANSITION,
-      ...Object.fromEntries(actors.map((src) => [nodeOf(src), TRANSITION])),
+      start: TRANSITION_NODE,
+      [TRANSITION_NODE]: (state: JsonObject) => nextNodes(versions, state),
+      [WAIT_NODE]: TRANSITION_NODE,
+      [ACTIONS_NODE]: TRANSITION_NODE,
+      ...Object.fromEntries(actors.map((src) => [actorNode(src), TRANSITION_NODE])),
     },
   });
   return Object.freeze({
@@ -214,8 +212,6 @@ export function machineGraph(
   });
 }
 
-const isSameAddress = (one: Address, other: Address) => one.length === other.length && isWithin(one, other);
-
 /** The input of an actor's node. */
 interface Sent extends Work {
   readonly version: string | null;
@@ -243,15 +239,6 @@ function eventToTake(
     waiting ??= driver.waiting(snapshot);
     return whyNotEvent(one.event, waiting) === undefined && canTake(waiting, one.event as MachineEvent);
   });
-}
-
-/** False also if a guard throws. The event then stays, and its own run fails with that error. */
-function canTake(waiting: Waiting, event: MachineEvent): boolean {
-  try {
-    return waiting.can(event);
-  } catch {
-    return false;
-  }
 }
 
 const pendingOf = (sent: WaitingEvent): Pending =>
@@ -299,7 +286,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     const asked = (effect: Effect) => {
       if (effect.kind === "start") {
         const { kind: _, ...start } = effect;
-        const ns = namespaceOf(children, start.at);
+        const ns = namespaceOfMachine(children, start.at);
         work.push({ ...start, start: ++started, ...(ns !== "" && { ns }) });
       } else if (effect.kind === "stop") {
         work = work.filter(({ at }) => !isWithin(at, effect.at));
@@ -323,7 +310,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
         timers.push({ id, name, from, to, due: dueAfter(delay, ctx), event });
       } else if (effect.kind === "cancel")
         timers = timers.filter(({ name, from }) => name !== effect.id || !isSameAddress(from, effect.from));
-      else if (effect.kind === "emit") ctx["~emitIn"]?.(namespaceOf(children, effect.from), effect.event);
+      else if (effect.kind === "emit")
+        ctx["~emitIn"]?.(namespaceOfMachine(children, effect.from), effect.event);
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
     made.effects.forEach(asked);
@@ -335,7 +323,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   // The children of the machine before end with it.
   for (const child of begins ? storedChildrenOf(state) : []) {
     const last = livingChild(restBefore, child.at);
-    if (last !== undefined) changed.set(child.start, { ...child, read: () => last });
+    if (last !== undefined)
+      changed.set(child.start, { ...child, read: () => ({ ...last, status: STOPPED }) });
   }
   if (begins) apply({ before: null, input });
   for (const pending of queue) {
@@ -387,60 +376,6 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   return { update, work };
 }
 
-/** The child machines of a machine, at all levels. A machine may have thousands. */
-type ChildrenByAddress = Map<string, StoredChild>;
-
-const addressKey = (at: Address): string => JSON.stringify(at);
-
-/** The namespace of the machine that an actor is, or that has started it. */
-function namespaceOf(children: ChildrenByAddress, at: Address): string {
-  if (at.length === 0) return "";
-  return children.get(addressKey(at))?.ns ?? namespaceOf(children, at.slice(0, -1));
-}
-
-/** A change of a child machine, as it is stored. It has the child's state only if the parent's snapshot does not have that. */
-function storedChange({ read, ...child }: StoredChild & { read(): ChildState }, children: ChildrenByAddress) {
-  return children.get(addressKey(child.at))?.start === child.start ? child : { ...child, state: read() };
-}
-
-/** The child machines that have changed in a step, with their states as they are shown in their namespaces. */
-function changedChildren(update: JsonObject | null): readonly ChangedChildMachine[] {
-  const { changed, rest, work = [] } = (update?.[SNAPSHOT_KEY] ?? {}) as Partial<StoredMachine>;
-  return (changed ?? []).flatMap(({ start, parent, at, ns = "", state }) => {
-    const shown = state ?? livingChild(rest, at);
-    if (shown === undefined) return [];
-    const { value: stateValue, context, output } = shown;
-    const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
-    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at));
-    const nodes = own.map((one) => ({ name: nodeOf(one.src), start: one.start }));
-    const next = state !== undefined ? [] : nodes.length > 0 ? nodes : [{ name: WAIT, start: null }];
-    return [{ start, parent, ns, values, next }];
-  });
-}
-
-/** The node of a promise actor. Names that a node cannot have are changed; actors that then have the same node each run as what they are. */
-function nodeOf(src: string): string {
-  const name = nameInNamespace(src)
-    .replaceAll(/\p{Cc}/gu, "_")
-    .slice(0, LONGEST_NAME);
-  return /^(start|__.*__|xstate\.(transition|wait|actions)|)$/.test(name) ? `actor ${name}` : name;
-}
-
-/** Replaces the characters that separate the parts of a namespace. */
-const nameInNamespace = (src: string) => src.replaceAll(/[|:]/g, "_");
-
-function livingChild(rest: JsonObject | undefined, at: Address): ChildState | undefined {
-  let snapshot: unknown = rest;
-  for (const id of at) {
-    const { children } = isObject(snapshot) ? snapshot : {};
-    const child = isObject(children) ? children[id] : undefined;
-    snapshot = isObject(child) ? child["snapshot"] : undefined;
-  }
-  if (!isObject(snapshot)) return undefined;
-  const { value: stateValue, context, output = null } = snapshot;
-  return { value: stateValue, context: context as JsonObject, output };
-}
-
 const textOf = (label: string | undefined, logged: unknown) =>
   `${label === undefined ? "" : `${label}: `}${typeof logged === "string" ? logged : jsonOrText(logged)}`;
 
@@ -465,59 +400,13 @@ function dueAfter(delay: number, ctx: Ctx): number {
 function nextNodes(versions: MachineVersions, state: JsonObject) {
   const { work, actions, timers, rest } = storedMachineOf(state);
   const version = versionOf(state);
-  const sent = work.map((one) => send(nodeOf(one.src), { ...one, version } satisfies Sent));
-  if (actions.length > 0) return [ACTIONS, ...sent];
+  const sent = work.map((one) => send(actorNode(one.src), { ...one, version } satisfies Sent));
+  if (actions.length > 0) return [ACTIONS_NODE, ...sent];
   if (rest["status"] !== "active") return END;
   if (sent.length > 0) return sent;
-  if (timers.length > 0) return WAIT;
-  // A machine that handles no event would wait forever, so it ends. If the state's version is missing, the node WAIT reports that.
-  return versions.find(version)?.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
-}
-
-const questionOf = (state: JsonObject, { tags, meta, events, forbidden }: Waiting) => ({
-  state: state[STATE_KEY],
-  tags,
-  meta,
-  events,
-  ...(forbidden.length > 0 && { forbidden }),
-});
-
-/** A schema that validates an event against the machine, guards included, and describes the possible events for forms. */
-function eventSchema(waiting: Waiting): Schema<unknown, MachineEvent> {
-  const { events, can } = waiting;
-  const validate = (event: unknown) => {
-    const why = whyNotEvent(event, waiting);
-    if (why !== undefined) return { issues: [{ message: why }] };
-    if (can(event as MachineEvent)) return { value: event as MachineEvent };
-    const { type } = event as MachineEvent;
-    return { issues: [{ message: `no transition for "${type}" is enabled now: its guard does not hold` }] };
-  };
-  const isOpen = events.some((type) => type.endsWith("*"));
-  const type = isOpen ? { type: "string" } : { type: "string", enum: events };
-  const described = () => ({ type: "object", required: ["type"], properties: { type } });
-  const standard = { version: 1 as const, vendor: "heddle", validate, jsonSchema: { input: described } };
-  return { "~standard": standard };
-}
-
-/** The reason why a machine that handles these events does not take this one. */
-function whyNotEvent(
-  event: unknown,
-  { events, forbidden = [] }: { readonly events: readonly string[]; readonly forbidden?: readonly string[] },
-  takes: "can take" | "takes" = "can take",
-): string | undefined {
-  const none = takes === "takes" ? "none" : "none: it waits for a timer";
-  const possible = `the machine ${takes} ${events.length === 0 ? none : events.join(", ")}`;
-  if (!isObject(event) || typeof event["type"] !== "string")
-    return `must be an event, { type: "..." }; ${possible}`;
-  const { type } = event;
-  const refused = `is "${type.slice(0, 128)}"`;
-  // `xstate.stop` ends a machine, others bring the results of its actors.
-  if (type.startsWith("xstate.")) return `${refused}, a name that XState keeps for itself; ${possible}`;
-  if (type.length > LONGEST_TYPE)
-    return `has ${type.length} characters, more than ${LONGEST_TYPE}; ${possible}`;
-  if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
-  if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
-  return isHandled(type, events) ? undefined : `${refused}; ${possible}`;
+  if (timers.length > 0) return WAIT_NODE;
+  // A machine that handles no event would wait forever, so it ends. If the state's version is missing, the node WAIT_NODE reports that.
+  return versions.find(version)?.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT_NODE;
 }
 
 function takesAtWork(versions: MachineVersions, values: JsonObject): MachineAtWork | null {
@@ -548,8 +437,3 @@ function firstContext(driver: MachineDriver): JsonObject | undefined {
     return undefined;
   }
 }
-
-const refusesAnswer: MachineParts["refusesAnswer"] = (answer, question) =>
-  isObject(question) && Array.isArray(question["events"])
-    ? whyNotEvent(answer, question as Pick<Waiting, "events" | "forbidden">)
-    : undefined;

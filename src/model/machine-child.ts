@@ -1,4 +1,5 @@
 import type { CheckpointHead, PlannedTask } from "./checkpoint.ts";
+import type { PlainError } from "./errors.ts";
 import { isObject } from "./json.ts";
 
 /**
@@ -14,6 +15,11 @@ export interface ChildPosition {
   /** The keys of the child machine's state. */
   readonly keys: readonly string[];
 }
+
+/** Whether a child machine goes on after a checkpoint, or how it has ended. `stopped`: the machine above it has stopped it. */
+export type ChildMachineStatus =
+  | { readonly status: "active" | "done" | "stopped" }
+  | { readonly status: "error"; readonly error: PlainError };
 
 /** The child machines at a checkpoint, at all levels. */
 export function childMachinePositionsAt(

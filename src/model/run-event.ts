@@ -2,6 +2,7 @@ import type { CheckpointHead } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
+import type { ChildMachineStatus } from "./machine-child.ts";
 import type { EarlierTaskResults } from "./earlier-task-results.ts";
 
 /**
@@ -42,6 +43,8 @@ export type Fact =
        * `checkpoints` have them.
        */
       readonly tasks?: EarlierTaskResults;
+      /** Only if the checkpoint is that of a child machine. */
+      readonly machine?: ChildMachineStatus;
     }
   /** A task starts, at epoch milliseconds `at`. A pushed task has its `input` here; a pulled one reads the state of `checkpoint`. */
   | {

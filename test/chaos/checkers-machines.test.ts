@@ -56,6 +56,16 @@ describe("I14: a machine keeps its word", () => {
     ["a foreign event", { record: [...record, "take 9"] }, "took event 9, which nobody has sent"],
     ["a lost timer", { record: without("fired 2") }, 'has "take 2", and "fired 2" never came'],
     ["a lost after", { record: without("tock 3") }, 'has "tick 3", and "tock 3" never came'],
+    [
+      "what a child machine has kept",
+      { sent: [...sent, event("HAND", "4", 7)], record: [...record, "take 4"] },
+      'has "take 4", and "returned 4" never came',
+    ],
+    [
+      "what nobody handed to a child machine",
+      { record: [...record, "returned 4"] },
+      'has "returned 4", and no',
+    ],
     ["a timer that fired twice", { record: [...record, "fired 2"] }, 'has "fired 2" twice'],
     ["a timer that nobody has set", { sent: sent.slice(0, 2), record: ["fired 3"] }, 'has "fired 3", and no'],
     ["a lost result", { record: without("done 1 1/7-1") }, 'has "begin 1", and "done 1" never came'],

@@ -6,10 +6,10 @@ import type { Ledger, MachineEntry } from "./ledger.ts";
 import type { SeededRandom } from "./random.ts";
 
 /** The relative frequency of each event. */
-const MIX = { ADD: 6, NOTE: 3, WORK: 5, LATER: 4, TICK: 3 } as const;
+const MIX = { ADD: 6, NOTE: 3, WORK: 5, LATER: 4, HAND: 3, TICK: 3 } as const;
 
 /** Milliseconds: the longest work of an actor, and the longest time of a timer. */
-const LONGEST = { ADD: 0, NOTE: 0, WORK: 30, LATER: 800, TICK: 300, FINISH: 0 } as const;
+const LONGEST = { ADD: 0, NOTE: 0, WORK: 30, LATER: 800, HAND: 800, TICK: 300, FINISH: 0 } as const;
 
 /** The number of machines that take events at the same time. */
 const MACHINES = 10;

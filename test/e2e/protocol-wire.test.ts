@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
+import { createMachine, sendTo } from "xstate";
 import { graph, list, messages } from "../../src/index.ts";
 import { latch, unlessAborted } from "./support/latches.ts";
 import { all, streamOf, transports } from "./support/protocol.ts";
@@ -71,6 +72,43 @@ const isTerminal = ({ method, params: { namespace, data } }: Told) =>
   namespace.length === 0 &&
   ["completed", "failed", "interrupted"].includes(data.event ?? "");
 
+/** Its children end in three ways: one is done, one fails, and one is stopped. */
+function withChildMachines() {
+  const done = createMachine({
+    initial: "on",
+    states: { on: { on: { END: "off" } }, off: { type: "final" } },
+  });
+  const broken = createMachine({
+    on: {
+      FAIL: {
+        guard: () => {
+          throw new RangeError("no way");
+        },
+      },
+    },
+  });
+  const actors = { done, broken, stopped: createMachine({ on: { NOTHING: {} } }) };
+  const machine = createMachine({
+    initial: "on",
+    states: {
+      on: {
+        invoke: [
+          { src: "done", id: "done" },
+          { src: "broken", id: "broken", onError: {} },
+          { src: "stopped", id: "stopped" },
+        ],
+        on: {
+          END: { actions: sendTo("done", { type: "END" }) },
+          FAIL: { actions: sendTo("broken", { type: "FAIL" }) },
+          LEAVE: "off",
+        },
+      },
+      off: { on: { NOTHING: "on" } },
+    },
+  } as never).provide({ actors } as never);
+  return machine as never;
+}
+
 let commands = 0;
 const command = (url: string, thread: string, method: string, params: object = {}) =>
   postJson<{
@@ -104,6 +142,47 @@ async function untilSent(reading: Reading, isIt: (sent: readonly Sent[]) => bool
 }
 
 describe("a stream of the protocol", () => {
+  test("tells how child machines pause with a run, and how they end", async () => {
+    const { url } = await serve({ graphs: { machine: withChildMachines() } });
+    const thread = crypto.randomUUID();
+    const reading = await open(url, thread, { channels: ["lifecycle", "values"] });
+    const run = async (input: object) => {
+      const { result } = await command(url, thread, "run.start", { assistant_id: "machine", input });
+      await fetch(`${url}/threads/${thread}/runs/${result.run_id}/join`);
+    };
+    await run({});
+    for (const type of ["END", "FAIL", "LEAVE"]) {
+      // oxlint-disable-next-line no-await-in-loop -- each answers the question of the run before
+      await run({ type });
+    }
+    const namesOf = (events: readonly Told[]) =>
+      events.flatMap(({ method, params: { namespace, data } }) =>
+        method === "lifecycle" ? [[namespace[0]?.split(":", 1)[0] ?? "machine", data.event].join(" ")] : [],
+      );
+    const live = await told(reading, 4);
+    const ends = (...children: readonly string[]) => ["machine running", ...children, "machine interrupted"];
+    expect(namesOf(live)).toEqual([
+      ...ends(
+        "done started",
+        "broken started",
+        "stopped started",
+        "stopped interrupted",
+        "broken interrupted",
+        "done interrupted",
+      ),
+      ...ends("done started", "done completed"),
+      ...ends("broken started", "broken failed"),
+      ...ends("stopped started", "stopped interrupted"),
+    ]);
+    const failed = live.find(({ params }) => params.data.event === "failed");
+    expect(failed?.params.data).toMatchObject({
+      graph_name: "broken",
+      error: expect.stringContaining("no way"),
+    });
+    // The same from what is stored.
+    expect(await told(await open(url, thread, { channels: ["lifecycle", "values"] }), 4)).toEqual(live);
+  });
+
   test("is framed as server-sent events with ids that are unique and numbers that grow", async () => {
     const { url } = await serve({ graphs: { nested } });
     const filter = { channels: ALL };

@@ -10,7 +10,7 @@ import type { Observed } from "./observed.ts";
 import type { SimulatedRandom } from "./random.ts";
 import type { Life } from "./server.ts";
 
-const KINDS = ["ADD", "ADD", "NOTE", "WORK", "WORK", "LATER", "LATER", "TICK"] as const;
+const KINDS = ["ADD", "ADD", "NOTE", "WORK", "WORK", "LATER", "LATER", "HAND", "HAND", "TICK"] as const;
 
 /** Milliseconds: the longest time of a timer. */
 const LONGEST = 300;

@@ -3,6 +3,7 @@ import type { CheckpointHead } from "../../model/checkpoint.ts";
 import { type Fact, eventCountOf } from "../../model/run-event.ts";
 import { uuid6Time } from "../../model/ids.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
+import type { ChildMachineStatus } from "../../model/machine-child.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, json, outputOf, type RenderContext, taskNs } from "../render-context.ts";
@@ -25,6 +26,8 @@ export class Translator {
   readonly #messages: MessageEvents;
   /** The namespaces of subgraphs that have started but not ended. */
   readonly #children = new Set<string>();
+  /** Those among them that are child machines. No task's result tells their end. */
+  readonly #machines = new Set<string>();
   readonly #asked = new Set<string>();
   #at: number;
   #paused = false;
@@ -107,7 +110,7 @@ export class Translator {
       case "result":
         return this.#result(fact, id, page);
       case "interrupt":
-        if (fact.ns === "") this.#paused = true;
+        if (fact.ns === "") this.#pause();
         return this.#ask(fact.ns, fact.interrupts);
       case "custom":
         return this.#custom(fact);
@@ -142,7 +145,7 @@ export class Translator {
   }
 
   #checkpoint(fact: FactOf<"checkpoint">, page: RenderContext): Eventually<void> {
-    const { ns, id, step, input, output } = fact;
+    const { ns, id, step, input, output, machine } = fact;
     if (ns !== "" && !this.#children.has(ns)) {
       this.#children.add(ns);
       this.#lifecycle(ns, "started");
@@ -155,8 +158,25 @@ export class Translator {
       return andThen(page.state(ns, id), (state) => {
         const shown = outputOf(state, output);
         if (shown !== null) this.#put("values", ns, json(shown));
+        if (machine !== undefined) this.#childMachine(ns, machine);
       });
     });
+  }
+
+  #childMachine(ns: string, machine: ChildMachineStatus): void {
+    if (machine.status === "active") return void this.#machines.add(ns);
+    const failed = machine.status === "error" ? { error: JSON.stringify(machine.error) } : {};
+    const event =
+      machine.status === "done" ? "completed" : machine.status === "error" ? "failed" : "interrupted";
+    this.#machines.delete(ns);
+    this.#children.delete(ns);
+    this.#lifecycle(ns, event, failed);
+  }
+
+  /** The run pauses, and the child machines with it. The run that continues starts them again, as it does subgraphs. */
+  #pause(): void {
+    this.#paused = true;
+    for (const ns of [...this.#machines].toReversed()) this.#childMachine(ns, { status: "stopped" });
   }
 
   #result(fact: FactOf<"result">, id: number, page: RenderContext): Eventually<void> {

@@ -43,6 +43,7 @@ const CAUSE: Readonly<Record<string, string>> = {
   begin: "take",
   done: "begin",
   fired: "take",
+  returned: "take",
   tick: "take",
   tock: "tick",
 };
@@ -50,8 +51,15 @@ const CAUSE: Readonly<Record<string, string>> = {
 /** The entry that must follow sooner or later, unless the machine is done. */
 const EFFECT: Readonly<Record<string, string>> = { begin: "done", tick: "tock" };
 
+/** The same for an event that the machine has taken, by its type. */
+const EFFECT_OF_EVENT: Readonly<Partial<Record<RecorderEvent["type"], string>>> = {
+  LATER: "fired",
+  HAND: "returned",
+};
+
 /**
- * I14: a machine takes each acknowledged event once and in order, each of its timers fires once, each result of an
+ * I14: a machine takes each acknowledged event once and in order, each of its timers fires once, its child machine hands back
+ * once what it was handed, each result of an
  * actor is taken once, custom actions have run, and the output is that of the last state.
  */
 export function machineKeepsItsWord(now: MachineNow): Violation[] {
@@ -95,7 +103,8 @@ export function machineKeepsItsWord(now: MachineNow): Violation[] {
   }
   for (const entry of entries) {
     const [what = "", n = ""] = entry.split(" ");
-    const next = what === "take" && events.get(n)?.type === "LATER" ? "fired" : EFFECT[what];
+    const type = what === "take" ? events.get(n)?.type : undefined;
+    const next = type === undefined ? EFFECT[what] : EFFECT_OF_EVENT[type];
     if (next !== undefined && !entries.has(`${next} ${n}`))
       say(`has "${entry}", and "${next} ${n}" never came`);
   }

@@ -1,0 +1,68 @@
+import type { MachineParts } from "../graph/definition.ts";
+import type { Schema } from "../graph/standard-schema.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import { isHandled, type MachineEvent, type Waiting } from "./machine-driver.ts";
+import { STATE_KEY } from "./machine-state.ts";
+
+/** Characters. XState keeps each type that a machine with wildcards is ever sent in memory, for as long as the process lives. */
+const LONGEST_TYPE = 256;
+
+export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }: Waiting) => ({
+  state: state[STATE_KEY],
+  tags,
+  meta,
+  events,
+  ...(forbidden.length > 0 && { forbidden }),
+});
+
+/** A schema that validates an event against the machine, guards included, and describes the possible events for forms. */
+export function eventSchema(waiting: Waiting): Schema<unknown, MachineEvent> {
+  const { events, can } = waiting;
+  const validate = (event: unknown) => {
+    const why = whyNotEvent(event, waiting);
+    if (why !== undefined) return { issues: [{ message: why }] };
+    if (can(event as MachineEvent)) return { value: event as MachineEvent };
+    const { type } = event as MachineEvent;
+    return { issues: [{ message: `no transition for "${type}" is enabled now: its guard does not hold` }] };
+  };
+  const isOpen = events.some((type) => type.endsWith("*"));
+  const type = isOpen ? { type: "string" } : { type: "string", enum: events };
+  const described = () => ({ type: "object", required: ["type"], properties: { type } });
+  const standard = { version: 1 as const, vendor: "heddle", validate, jsonSchema: { input: described } };
+  return { "~standard": standard };
+}
+
+/** The reason why a machine that handles these events does not take this one. */
+export function whyNotEvent(
+  event: unknown,
+  { events, forbidden = [] }: { readonly events: readonly string[]; readonly forbidden?: readonly string[] },
+  takes: "can take" | "takes" = "can take",
+): string | undefined {
+  const none = takes === "takes" ? "none" : "none: it waits for a timer";
+  const possible = `the machine ${takes} ${events.length === 0 ? none : events.join(", ")}`;
+  if (!isObject(event) || typeof event["type"] !== "string")
+    return `must be an event, { type: "..." }; ${possible}`;
+  const { type } = event;
+  const refused = `is "${type.slice(0, 128)}"`;
+  // `xstate.stop` ends a machine, others bring the results of its actors.
+  if (type.startsWith("xstate.")) return `${refused}, a name that XState keeps for itself; ${possible}`;
+  if (type.length > LONGEST_TYPE)
+    return `has ${type.length} characters, more than ${LONGEST_TYPE}; ${possible}`;
+  if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
+  if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
+  return isHandled(type, events) ? undefined : `${refused}; ${possible}`;
+}
+
+/** False also if a guard throws. The event then stays, and its own run fails with that error. */
+export function canTake(waiting: Waiting, event: MachineEvent): boolean {
+  try {
+    return waiting.can(event);
+  } catch {
+    return false;
+  }
+}
+
+export const refusesAnswer: MachineParts["refusesAnswer"] = (answer, question) =>
+  isObject(question) && Array.isArray(question["events"])
+    ? whyNotEvent(answer, question as Pick<Waiting, "events" | "forbidden">)
+    : undefined;

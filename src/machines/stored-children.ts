@@ -1,0 +1,65 @@
+import type { ChangedChildMachine } from "../graph/definition.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { ChildMachineStatus } from "../model/machine-child.ts";
+import { type Address, type ChildState, isWithin } from "./machine-driver.ts";
+import { actorNode, WAIT_NODE } from "./machine-nodes.ts";
+import {
+  OUTPUT_KEY,
+  SNAPSHOT_KEY,
+  STATE_KEY,
+  type StoredChild,
+  type StoredMachine,
+} from "./machine-state.ts";
+
+/** The child machines of a machine, at all levels. A machine may have thousands. */
+export type ChildrenByAddress = Map<string, StoredChild>;
+
+export const addressKey = (at: Address): string => JSON.stringify(at);
+
+/** The namespace of the machine that an actor is, or that has started it. */
+export function namespaceOfMachine(children: ChildrenByAddress, at: Address): string {
+  if (at.length === 0) return "";
+  return children.get(addressKey(at))?.ns ?? namespaceOfMachine(children, at.slice(0, -1));
+}
+
+/** A change of a child machine, as it is stored. It has the child's state only if the parent's snapshot does not have that. */
+export function storedChange(
+  { read, ...child }: StoredChild & { read(): ChildState },
+  children: ChildrenByAddress,
+) {
+  return children.get(addressKey(child.at))?.start === child.start ? child : { ...child, state: read() };
+}
+
+const ACTIVE: ChildMachineStatus = Object.freeze({ status: "active" });
+export const STOPPED: ChildMachineStatus = Object.freeze({ status: "stopped" });
+
+/** The child machines that have changed in a step, with their states as they are shown in their namespaces. */
+export function changedChildren(update: JsonObject | null): readonly ChangedChildMachine[] {
+  const { changed, rest, work = [] } = (update?.[SNAPSHOT_KEY] ?? {}) as Partial<StoredMachine>;
+  return (changed ?? []).flatMap(({ start, parent, at, ns = "", state }) => {
+    const shown = state ?? livingChild(rest, at);
+    if (shown === undefined) return [];
+    const { value: stateValue, context, output, status = state === undefined ? ACTIVE : STOPPED } = shown;
+    const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
+    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at));
+    const nodes = own.map((one) => ({ name: actorNode(one.src), start: one.start }));
+    const next = state !== undefined ? [] : nodes.length > 0 ? nodes : [{ name: WAIT_NODE, start: null }];
+    return [{ start, parent, ns, values, next, status }];
+  });
+}
+
+/** The state of a child machine in the snapshot of the machine above all; undefined if it has ended. */
+export function livingChild(rest: JsonObject | undefined, at: Address): ChildState | undefined {
+  let snapshot: unknown = rest;
+  for (const id of at) {
+    const { children } = isObject(snapshot) ? snapshot : {};
+    const child = isObject(children) ? children[id] : undefined;
+    snapshot = isObject(child) ? child["snapshot"] : undefined;
+  }
+  if (!isObject(snapshot)) return undefined;
+  const { value: stateValue, context, output = null } = snapshot;
+  return { value: stateValue, context: context as JsonObject, output };
+}
+
+export const isSameAddress = (one: Address, other: Address) =>
+  one.length === other.length && isWithin(one, other);
