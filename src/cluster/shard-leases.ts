@@ -1,10 +1,13 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { ClusterNode, ClusterView, Membership, ShardLease } from "../ports/membership.ts";
+import type { ClusterMember, ClusterNode, ClusterView, Membership, ShardLease } from "../ports/membership.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import { isSettled, nextMove } from "./shard-placement.ts";
 
 /** Renewals in the time of a lease. */
 const RENEWALS = 3;
+/** The same while shards move, or have no owner: what has changed is seen soon. */
+const RENEWALS_IN_MOTION = 30;
 /** The part of a lease, at its end, in which a node no longer relies on it. */
 const MARGIN = 1 / 6;
 
@@ -18,6 +21,12 @@ export interface ShardLeasesDeps {
   readonly logger: Logger;
   /** This node, as it is now. Its id MUST stay the same. */
   node(): ClusterNode;
+  /** Whether a node can take shards. */
+  isReady(node: ClusterMember): boolean;
+  /** Whether the owner of a shard serves it. */
+  isServed(shard: number, view: ClusterView): boolean;
+  /** Ends the service of a shard in an orderly way. Afterwards its lease is given up. MUST NOT reject. */
+  release(shard: number): Promise<void>;
   /** Called with a new lease: the node has the shard from now on. */
   acquired(lease: ShardLease): void;
   /** Called when another node has a shard: this one MUST stop serving it at once. */
@@ -34,7 +43,12 @@ export class ShardLeases {
   readonly #lostAt = new Map<number, number>();
   #last: Promise<void> = Promise.resolve();
   #cancel: Cancel | undefined;
+  #isStopping = false;
+  /** Whether this node has been told to give its shards up. */
   #isDraining = false;
+  #isInMotion = false;
+  /** The shard that is being given up. */
+  #moving: number | undefined;
   #isStopped = false;
   #isFailing = false;
 
@@ -68,9 +82,16 @@ export class ShardLeases {
     return lease;
   }
 
-  /** Takes no further shard. */
-  startDraining(): void {
-    this.#isDraining = true;
+  /** Takes no further shard, and lets other nodes take those of this one, one after the other. */
+  async startStopping(): Promise<void> {
+    this.#isStopping = true;
+    await this.#deps.membership.setDraining(this.#deps.node().id, true);
+    await this.renewNow();
+  }
+
+  /** The shards of this node. */
+  get owned(): readonly number[] {
+    return [...this.#owned.keys()];
   }
 
   /** Gives a shard up, so that another node can take it at once. */
@@ -106,7 +127,11 @@ export class ShardLeases {
     this.#cancel?.();
     if (this.#isStopped) return;
     const { scheduler, leaseMs } = this.#deps;
-    this.#cancel = scheduler.after(leaseMs / RENEWALS, () => void this.renewNow(), true);
+    this.#cancel = scheduler.after(
+      leaseMs / (this.#isInMotion ? RENEWALS_IN_MOTION : RENEWALS),
+      () => void this.renewNow(),
+      true,
+    );
   }
 
   async #pass(): Promise<void> {
@@ -122,17 +147,39 @@ export class ShardLeases {
       this.#forget(shard);
       lost(shard);
     }
+    this.#isDraining = nodes.some((one) => one.id === node().id && one.isDraining);
     const taken = await this.#takeFree(owners);
     for (const lease of taken) acquired(lease);
     const own = taken.map((lease) => ({ ...lease, node: node().id }));
-    renewed({ nodes, owners: [...owners, ...own] }, sentAt + leaseMs * (1 - MARGIN));
+    const view = { nodes, owners: [...owners, ...own] };
+    renewed(view, sentAt + leaseMs * (1 - MARGIN));
+    this.#move(view);
+  }
+
+  /** Gives a shard up if it is the next one that moves. */
+  #move(view: ClusterView): void {
+    const { shards, release, logger } = this.#deps;
+    const rules = { ...this.#deps, count: shards };
+    const next = nextMove(view, rules);
+    this.#isInMotion = next !== undefined || !isSettled(view, rules);
+    if (next === undefined || !this.#owned.has(next) || this.#moving !== undefined) return;
+    this.#moving = next;
+    release(next)
+      .then(() => this.give(next))
+      .catch((cause: unknown) =>
+        logger.warn("a shard could not be given up: its lease ends by itself", { shard: next, cause }),
+      )
+      .finally(() => {
+        this.#moving = undefined;
+        return this.renewNow();
+      });
   }
 
   async #takeFree(owners: ClusterView["owners"]): Promise<readonly ShardLease[]> {
     const { membership, shards, clock, leaseMs, node } = this.#deps;
     const taken: ShardLease[] = [];
     const since = clock.mono() - leaseMs;
-    for (let shard = 0; shard < shards && !this.#isDraining; shard++) {
+    for (let shard = 0; shard < shards && !this.#isDraining && !this.#isStopping; shard++) {
       if (this.#owned.has(shard) || owners.some((one) => one.shard === shard)) continue;
       if ((this.#lostAt.get(shard) ?? -Infinity) > since) continue;
       // oxlint-disable-next-line no-await-in-loop -- a node that starts beside this one gets some too

@@ -6,6 +6,12 @@ export interface ClusterNode {
   readonly address: string;
 }
 
+/** A living node of a cluster. */
+export interface ClusterMember extends ClusterNode {
+  /** Whether it gives its shards up, and takes no others. */
+  readonly isDraining: boolean;
+}
+
 /** A shard that a node owns. */
 export interface ShardLease {
   readonly shard: number;
@@ -16,7 +22,7 @@ export interface ShardLease {
 /** A cluster at one moment. */
 export interface ClusterView {
   /** The living nodes, in the order of their ids. */
-  readonly nodes: readonly ClusterNode[];
+  readonly nodes: readonly ClusterMember[];
   /** The leases that have not ended, by shard. */
   readonly owners: readonly (ShardLease & { readonly node: string })[];
 }
@@ -53,6 +59,10 @@ export interface Membership {
   take(node: string, shard: number): Promise<number | undefined>;
   /** Ends a lease. Does nothing if the shard has been taken again since. */
   give(node: string, lease: ShardLease): Promise<void>;
+  /**
+   * Says whether a node has to give its shards up. It is so until this is called again, or the node leaves. A new node does not. Returns false if there is no such living node.
+   */
+  setDraining(node: string, isDraining: boolean): Promise<boolean>;
   /** Removes a node, and ends its leases. */
   leave(node: string): Promise<void>;
 }
