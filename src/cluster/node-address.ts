@@ -17,7 +17,7 @@ export interface NodeAddress {
 export const parseNodeAddress = (text: string): NodeAddress => JSON.parse(text) as NodeAddress;
 
 /** The name of a node, without what makes its id unique. */
-export const nodeNameOf = (id: string): string => id.slice(0, id.lastIndexOf("/"));
+export const nodeNameOf = (id: string): string => id.replace(/\/[^/]*$/, "");
 
 /** @throws ServiceError `config.invalid` if a node has another secret than the one that this is the `check` of */
 export function checkSameSecret(nodes: readonly ClusterNode[], check: string): void {

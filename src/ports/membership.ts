@@ -60,7 +60,8 @@ export interface Membership {
   /** Ends a lease. Does nothing if the shard has been taken again since. */
   give(node: string, lease: ShardLease): Promise<void>;
   /**
-   * Says whether a node has to give its shards up. It is so until this is called again, or the node leaves. A new node does not. Returns false if there is no such living node.
+   * Says whether a node has to give its shards up, which holds until this is called again, or the node leaves. A new node
+   * does not have to. Returns false if there is no such living node.
    */
   setDraining(node: string, isDraining: boolean): Promise<boolean>;
   /** Removes a node, and ends its leases. */

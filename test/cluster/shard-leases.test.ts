@@ -105,7 +105,7 @@ test("a shard is taken anew with a new epoch, but not from another node", async 
 });
 
 test("a node that drains gives up one shard after the other, and takes none until told otherwise", async () => {
-  const { shared, node } = cluster();
+  const { clock, shared, node } = cluster();
   const [a, b] = [node("a"), node("b")];
   await a.leases.start();
   await b.leases.start();
@@ -125,6 +125,7 @@ test("a node that drains gives up one shard after the other, and takes none unti
   await a.leases.renewNow();
   expect(a.events).toHaveLength(4);
   await shared.setDraining("a", false);
+  clock.advance(LEASE_MS);
   await a.leases.renewNow();
   expect(a.events.slice(4)).toEqual(["got 0 in epoch 3", "got 1 in epoch 3"]);
 });
