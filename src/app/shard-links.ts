@@ -19,11 +19,14 @@ import { type RequestForwarder, type KnownClient, MISDIRECTED, type PeerAddress 
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { StoreItems } from "../ports/store-items.ts";
-import type { Handlers, TransportOptions } from "../ports/transport.ts";
+import type { Handlers, Reply, TransportOptions } from "../ports/transport.ts";
 import type { Assistants } from "../service/assistants.ts";
 import { type Service, type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
 import { createNodePeers } from "../transport/node-peers.ts";
 import { openPeerServer, type PeerServer } from "../transport/node-peer-server.ts";
+
+/** The status of an error that a stop causes. */
+const REFUSED = 503;
 
 /** The place of a process among the processes of one server. */
 export interface ShardPlace {
@@ -170,10 +173,12 @@ export class ShardLinks {
   ): Promise<PeerServer | undefined> {
     const { network, number } = this.#deps.place;
     if (number === undefined) return undefined;
+    let isMoving = false;
     const request: Handlers["request"] = (asked, reply) => {
       if (!network.isOwner()) return reply.send(MISDIRECTED, {});
-      if (isProcessCall(asked)) return serveCall(asked, reply, partsOf);
-      handlers.request(asked, reply);
+      const answered = isMoving ? misdirectRefused(reply) : reply;
+      if (isProcessCall(asked)) return serveCall(asked, answered, partsOf);
+      handlers.request(asked, answered);
     };
     const upgrade: Handlers["upgrade"] = (asked) =>
       network.isOwner()
@@ -182,10 +187,29 @@ export class ShardLinks {
     const secured = network.key && { shard: number, key: network.key };
     const server = await openPeerServer({ ...handlers, request, upgrade }, network.own, options, secured);
     network.onListening?.(server.address);
-    return server;
+    return {
+      address: server.address,
+      startDraining: () => {
+        // Only in a cluster does another process take the shard over.
+        isMoving = network.key !== undefined;
+        server.startDraining();
+      },
+      close: () => server.close(),
+    };
   }
 
   close(): void {
     this.#peers.close();
   }
 }
+
+/** A reply of a process that stops: what it refuses now, the sender asks the next owner of the shard. */
+const misdirectRefused = (reply: Reply): Reply => ({
+  send: (status, headers, body) =>
+    status === REFUSED ? reply.send(MISDIRECTED, {}) : reply.send(status, headers, body),
+  open: (status, headers, first) => reply.open(status, headers, first),
+  onAbort: (listener) => reply.onAbort(listener),
+  get aborted() {
+    return reply.aborted;
+  },
+});

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { checkClusterSecret, deriveClusterKeys } from "../access/cluster-keys.ts";
-import { type NodeAddress, nodeNameOf, parseNodeAddress, routesOf } from "../cluster/node-address.ts";
+import { checkSameSecret, isReady, isServed, type NodeAddress, routesOf } from "../cluster/node-address.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -48,6 +48,16 @@ interface NodeOptions {
   readonly logger: Logger;
 }
 
+/** The process of a shard. */
+type NodeChild = ShardChild & { peer?: PeerAddress; isReleased?: boolean };
+
+/** The most milliseconds in which a node that stops hands its shards over one by one. */
+const HAND_OVER_MS = 15_000;
+/** Milliseconds after which such a node ends, whatever is left. */
+const STOP_MS = 25_000;
+/** Milliseconds after which it looks again whether that is done. */
+const HAND_OVER_LOOK_MS = 20;
+
 /** Sends the routes, and the time until which the leases are valid, to a process, unless the process has ended. */
 const send = ({ process }: ShardChild, news: ClusterNews): void => void process.send(news, () => undefined);
 
@@ -63,11 +73,17 @@ export class ClusterNodeProcesses {
   readonly #logger: Logger;
   readonly #leases: ShardLeases;
   readonly #task: (shard: number | undefined, epoch: number) => ShardTask;
-  readonly #children = new Map<number, ShardChild & { peer?: PeerAddress }>();
+  readonly #children = new Map<number, NodeChild>();
   #forwarding: ShardChild | undefined;
   #news: ClusterNews = { routes: [], validUntil: -Infinity };
+  readonly stopMs = STOP_MS;
+  readonly #id: string;
   #url = "";
+  /** Whether another node can take shards. */
+  #hasOthers = false;
   #isOpen = false;
+  /** Whether the shards are being handed over, after which all ends. */
+  #isClosing = false;
   #isStopping = false;
 
   private constructor(
@@ -88,7 +104,7 @@ export class ClusterNodeProcesses {
       tokenSecret,
       cluster: { ...place, epoch },
     });
-    const id = `${name}/${Buffer.from(systemRandom().bytes(8)).toString("hex")}`;
+    this.#id = `${name}/${Buffer.from(systemRandom().bytes(8)).toString("hex")}`;
     const address = (): NodeAddress => ({ url: this.#url, host, ports: this.#ports(), check: keys.check });
     this.#leases = new ShardLeases({
       membership: database.membership,
@@ -97,7 +113,10 @@ export class ClusterNodeProcesses {
       clock: systemClock,
       scheduler: systemScheduler,
       logger,
-      node: (): ClusterNode => ({ id, address: JSON.stringify(address()) }),
+      node: (): ClusterNode => ({ id: this.#id, address: JSON.stringify(address()) }),
+      isReady,
+      isServed,
+      release: (shard) => this.#release(shard),
       acquired: (lease) => this.#serve(lease, FIRST_RESTART_DELAY_MS),
       lost: (shard) => this.#lose(shard),
       renewed: (view, validUntil) => this.#renewed(view, validUntil),
@@ -123,14 +142,7 @@ export class ClusterNodeProcesses {
     try {
       const keys = deriveClusterKeys(cluster.secret, database.id);
       const { nodes } = await database.membership.view();
-      const stranger = nodes.find(({ address }) => parseNodeAddress(address).check !== keys.check);
-      if (stranger !== undefined) {
-        throw new ServiceError(
-          "config.invalid",
-          `The node ${nodeNameOf(stranger.id)} of this cluster has another secret: HEDDLE_CLUSTER_SECRET must be the same for all nodes. ` +
-            "For a second cluster in the same database, set HEDDLE_CLUSTER_SCHEMA",
-        );
-      }
+      checkSameSecret(nodes, keys.check);
       options.checkData(database.id);
       return new ClusterNodeProcesses(database, options, keys);
     } catch (error) {
@@ -160,10 +172,16 @@ export class ClusterNodeProcesses {
     }
   }
 
-  /** Stops all processes, and gives up the leases of their shards. */
+  /** Hands all shards over, one after the other, if another node can take them; then lets all processes end. */
   async close(): Promise<void> {
+    this.#isClosing = true;
+    try {
+      await this.#leases.startStopping();
+      await this.#handOver();
+    } catch (cause) {
+      this.#logger.warn("the shards of this node could not be handed over one by one", { cause });
+    }
     this.#isStopping = true;
-    this.#leases.startDraining();
     const given = [...this.#children].map(async ([shard, { process }]) => {
       await stopShardProcess(process);
       await this.#leases.give(shard);
@@ -172,6 +190,26 @@ export class ClusterNodeProcesses {
     const ended = await Promise.allSettled(given);
     await this.#leave();
     for (const end of ended) if (end.status === "rejected") throw end.reason;
+  }
+
+  /** Waits until other nodes have all shards. Those that nobody takes in time are given up together. */
+  async #handOver(): Promise<void> {
+    const until = systemClock.mono() + HAND_OVER_MS;
+    while (this.#leases.owned.length > 0 && this.#hasOthers && systemClock.mono() < until)
+      // oxlint-disable-next-line no-await-in-loop -- it waits for the other nodes
+      await new Promise<void>((resolve) => systemScheduler.after(HAND_OVER_LOOK_MS, resolve, true));
+  }
+
+  /** Lets the process of a shard end. Its runs go on where the shard is next. */
+  async #release(shard: number): Promise<void> {
+    const child = this.#children.get(shard);
+    if (child === undefined) return;
+    this.#logger.info("a shard is handed over", { shard });
+    if (this.#children.size === 1 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
+    // Something has to accept connections when the last process of a shard has ended.
+    await this.#forwarding?.started.catch(() => undefined);
+    child.isReleased = true;
+    await stopShardProcess(child.process, "hand over");
   }
 
   async #leave(): Promise<void> {
@@ -204,7 +242,7 @@ export class ClusterNodeProcesses {
   #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
     const since = systemClock.mono();
-    const child: ShardChild & { peer?: PeerAddress } = startShardProcess(this.#task(shard, epoch));
+    const child: NodeChild = startShardProcess(this.#task(shard, epoch));
     this.#children.set(shard, child);
     send(child, this.#news);
     child.started.then(
@@ -220,9 +258,9 @@ export class ClusterNodeProcesses {
       },
     );
     child.process.once("exit", (code, signal) => {
-      if (this.#children.get(shard) !== child || this.#isStopping) return;
+      if (this.#children.get(shard) !== child) return;
       this.#children.delete(shard);
-      if (!this.#isOpen) return;
+      if (!this.#isOpen || this.#isStopping || child.isReleased === true) return;
       this.#logger.error("the process of a shard ended", { shard, code, signal });
       this.#serveAgain(shard, restartDelayAfterEnd(since, delay));
     });
@@ -252,7 +290,9 @@ export class ClusterNodeProcesses {
   }
 
   #renewed(view: ClusterView, validUntil: number): void {
-    if (this.#children.size === 0 && this.#forwarding === undefined && !this.#isStopping) this.#forward();
+    if (this.#children.size === 0 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
+    const id = this.#id;
+    this.#hasOthers = view.nodes.some((one) => one.id !== id && !one.isDraining && isReady(one));
     this.#news = { routes: routesOf(view), validUntil: machineTime() + validUntil - systemClock.mono() };
     for (const child of this.#all()) send(child, this.#news);
   }

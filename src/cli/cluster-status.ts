@@ -14,8 +14,10 @@ export async function showCluster(
   try {
     const { nodes, owners } = await database.membership.view();
     say(`Cluster ${database.id}: ${database.shards} shards, ${nodes.length} nodes`);
-    for (const { id, address } of nodes)
-      say(`  node ${nodeNameOf(id)} at ${parseNodeAddress(address).url || "(starting)"}`);
+    for (const { id, address, isDraining } of nodes) {
+      const draining = isDraining ? ", draining" : "";
+      say(`  node ${nodeNameOf(id)} at ${parseNodeAddress(address).url || "(starting)"}${draining}`);
+    }
     let free = 0;
     for (let shard = 0; shard < database.shards; shard++) {
       const owner = owners.find((one) => one.shard === shard);

@@ -58,6 +58,10 @@ async function run(invocation: Invocation): Promise<void> {
       return;
     }
     case "cluster": {
+      if (invocation.action !== "status") {
+        const { drainNode, undrainNode } = await import("./cluster-drain.ts");
+        return (invocation.action === "drain" ? drainNode : undrainNode)(invocation, say);
+      }
       const { showCluster } = await import("./cluster-status.ts");
       if ((await showCluster(invocation.place, say)) > 0) process.exitCode = 1;
       return;

@@ -12,10 +12,15 @@ const STOP_MS = 9_500;
 /** A server that can be stopped. */
 export interface Running extends Pick<App, "close"> {
   readonly system: { readonly figures: { readonly running: number; readonly queued: number } };
+  /** The most milliseconds that its stop takes, if not as long as usual. */
+  readonly stopMs?: number;
 }
 
+/** Stops a server. `drainMs`: the most milliseconds that its running supersteps get; absent: as many as usual. */
+export type StopProcess = (signal: NodeJS.Signals, drainMs?: number) => void;
+
 /** Calls `stop` when the process is asked to stop. */
-type OnStop = (stop: (signal: NodeJS.Signals) => void) => void;
+type OnStop = (stop: StopProcess) => void;
 
 /**
  * Handles uncaught errors, signals, and graphs that end the process, also while graphs are loaded. The returned function MUST be called
@@ -56,9 +61,9 @@ function stopper(
   logger: Logger,
   current: () => Running | undefined,
   exit: (code: number) => never,
-): (signal: NodeJS.Signals) => void {
+): StopProcess {
   let stopping = false;
-  return (signal) => {
+  return (signal, drainMs = DRAIN_MS) => {
     const app = current();
     // On a second signal, or before the server is up, the process ends at once. Stored data is consistent at any moment.
     if (stopping || app === undefined) {
@@ -68,13 +73,13 @@ function stopper(
     }
     stopping = true;
     logger.info("stopping", { signal });
-    systemScheduler.after(STOP_MS, () => {
+    systemScheduler.after(app.stopMs ?? STOP_MS, () => {
       logger.error("did not stop in time; the next start resumes unfinished runs");
       exit(1);
     });
     const { running } = app.system.figures;
     if (running > 0) logger.info(waitingFor(running));
-    app.close(DRAIN_MS).then(
+    app.close(drainMs).then(
       () => {
         const { running: parked, queued } = app.system.figures;
         // The next start resumes the unfinished runs.
@@ -90,10 +95,8 @@ function stopper(
 }
 
 const onSignals: OnStop = (stop) => {
-  process.on("SIGTERM", stop);
-  process.on("SIGINT", stop);
   // SIGHUP: the terminal was closed.
-  process.on("SIGHUP", stop);
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop(signal));
 };
 
 function waitingFor(runs: number): string {

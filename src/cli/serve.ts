@@ -5,7 +5,7 @@ import { parseKeyList } from "../access/api-keys.ts";
 import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
-import { guardProcess, type Running } from "./process-lifecycle.ts";
+import { guardProcess, type Running, type StopProcess } from "./process-lifecycle.ts";
 import { clusterNetwork, endAtOnce } from "./cluster-network.ts";
 import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
 import {
@@ -71,8 +71,8 @@ export async function serve(options: Serving): Promise<void> {
   let running: () => Running | undefined = () => undefined;
   const onStop =
     task &&
-    ((stop: (signal: NodeJS.Signals) => void) => {
-      const end = () => stop("SIGTERM");
+    ((stop: StopProcess) => {
+      const end = (drainMs?: number) => stop("SIGTERM", drainMs);
       // A process of a cluster node ends at once without its parent, because only the parent renews the leases: another
       // node may soon take the shard.
       onStopOfParent(end, task.cluster === undefined ? end : endAtOnce);
@@ -169,7 +169,12 @@ export async function serve(options: Serving): Promise<void> {
             logger,
           });
     announce(await processes.start(), config, settings, {});
-    return { close: () => processes.close(), system: { figures: { running: 0, queued: 0 } } };
+    const { stopMs } = processes;
+    return {
+      close: () => processes.close(),
+      ...(stopMs !== undefined && { stopMs }),
+      system: { figures: { running: 0, queued: 0 } },
+    };
   };
   const startShards = (
     count: number,

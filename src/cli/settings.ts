@@ -48,6 +48,10 @@ export interface Settings {
   readonly webhooks?: { readonly secret: string };
 }
 
+type ClusterAction =
+  | { readonly action: "status" }
+  | { readonly action: "drain" | "undrain"; readonly node: string; readonly secret: string };
+
 export type Invocation =
   | { readonly command: "help" | "version" }
   | {
@@ -73,7 +77,7 @@ export type Invocation =
       readonly compose: boolean;
       readonly force: boolean;
     }
-  | { readonly command: "cluster"; readonly place: ClusterDatabaseLocation }
+  | ({ readonly command: "cluster"; readonly place: ClusterDatabaseLocation } & ClusterAction)
   | { readonly command: "check"; readonly data: string }
   | { readonly command: "repair"; readonly data: string; readonly accept: boolean }
   | { readonly command: "backup"; readonly data: string; readonly target: string }
@@ -118,6 +122,9 @@ Commands
   repair         Rebuild a damaged database, and list what is still damaged; --accept gives up what is lost instead, so that
                  its threads are served again
   cluster status Print the nodes of the cluster at --cluster, and which node has which shard
+  cluster drain NODE
+                 Let a node of the cluster at --cluster hand over its shards, one after the other, and take no others until
+                 "heddle cluster undrain NODE" or its restart; needs HEDDLE_CLUSTER_SECRET
   backup DIR     Copy a data directory to DIR, also while a server uses it
   inspect [ID]   Print the address of the inspector, for one thread or for all, of the server on the data directory here or at
                  --data, or of the one at --host and --port; --relay PORT forwards the statecharts'
@@ -292,7 +299,7 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
     command === "init" ||
     command === "prove";
   const [target, ...others] = hasTarget ? rest : [undefined, ...rest];
-  const [claim, extra] = command === "prove" ? others : [undefined, ...others];
+  const [claim, extra] = command === "prove" || command === "cluster" ? others : [undefined, ...others];
   if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
   const data = given(flags, env, "data", "HEDDLE_DATA")?.value ?? ".heddle";
   switch (command) {
@@ -303,13 +310,14 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
       return { command, config, compose: flags.compose === true, force: flags.force === true };
     }
     case "cluster": {
-      if (target !== "status") return refused("heddle cluster has one command: heddle cluster status");
+      const action = clusterActionOf(target, claim, env);
+      if (typeof action === "string") return refused(action);
       const url = given(flags, env, "cluster", "HEDDLE_CLUSTER")?.value;
       if (url === undefined)
         return refused(
-          "name the database: heddle cluster status --cluster postgres://user:password@host/database",
+          `name the database: heddle cluster ${target} --cluster postgres://user:password@host/database`,
         );
-      return { command, place: { url, ...schemaOf(env) } };
+      return { command, place: { url, ...schemaOf(env) }, ...action };
     }
     case "check":
       return { command, data };
@@ -526,6 +534,19 @@ function clusterOf(
     ...(host === undefined ? {} : { host: host.value }),
     ...(leaseMs === undefined ? {} : { leaseMs }),
   };
+}
+
+/** What a command does with a cluster, or why it is refused. */
+function clusterActionOf(
+  action: string | undefined,
+  node: string | undefined,
+  env: Env,
+): ClusterAction | string {
+  if (action !== "status" && action !== "drain" && action !== "undrain")
+    return "name a command for the cluster: heddle cluster status, drain NODE or undrain NODE";
+  if (action === "status") return node === undefined ? { action } : `"${node}" is one argument too many`;
+  if (node === undefined || node === "") return `name the node: heddle cluster ${action} NODE`;
+  return { action, node, secret: env["HEDDLE_CLUSTER_SECRET"] ?? "" };
 }
 
 const schemaOf = ({ HEDDLE_CLUSTER_SCHEMA: schema = "" }: Env): Pick<ClusterDatabaseLocation, "schema"> =>

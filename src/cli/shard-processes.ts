@@ -65,13 +65,22 @@ export function reportToParent(report: Report, then?: () => void): void {
   process.send?.(report, undefined, undefined, () => then?.());
 }
 
+/** Messages with which a parent asks a process to end: with all others, or because its shard is handed over to another node. */
+type StopMessage = "stop" | "hand over";
+
+/** Milliseconds that a handed-over shard waits for nodes in progress. Requests for the shard wait too, so it is less than in a stop. */
+const HAND_OVER_DRAIN_MS = 2_000;
+
 /**
  * Calls `stop` when the parent process requests it, and `orphaned` when the parent has ended. Signals are ignored,
  * because the parent process handles them.
  */
-export function onStopOfParent(stop: () => void, orphaned: () => void): void {
+export function onStopOfParent(stop: (drainMs?: number) => void, orphaned: () => void): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
-  process.on("message", (message) => message === "stop" && stop());
+  process.on("message", (message) => {
+    if (message === ("stop" satisfies StopMessage)) stop();
+    if (message === ("hand over" satisfies StopMessage)) stop(HAND_OVER_DRAIN_MS);
+  });
   process.on("disconnect", orphaned);
 }
 
@@ -100,11 +109,11 @@ export function startShardProcess(task: ShardTask): ShardChild {
 }
 
 /** Asks a process to stop. Resolves when the process has ended. */
-export function stopShardProcess(child: ChildProcess): Promise<void> {
+export function stopShardProcess(child: ChildProcess, message: StopMessage = "stop"): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve();
     child.once("exit", () => resolve());
-    child.send("stop", () => undefined);
+    child.send(message, () => undefined);
   });
 }
 
@@ -120,6 +129,8 @@ export class ShardProcesses {
   readonly #logger: Logger;
   readonly #sockets = mkdtempSync(join(tmpdir(), "heddle-"));
   readonly #children = new Map<number, ChildProcess>();
+  /** A stop takes no longer than that of one process. */
+  readonly stopMs = undefined;
   #isStopping = false;
 
   constructor(task: Omit<ShardTask, "number" | "sockets">, logger: Logger) {
@@ -184,6 +195,6 @@ export class ShardProcesses {
   /** Asks all processes to stop, and waits until they have ended. */
   async close(): Promise<void> {
     this.#isStopping = true;
-    await Promise.all([...this.#children.values()].map(stopShardProcess));
+    await Promise.all([...this.#children.values()].map((child) => stopShardProcess(child)));
   }
 }

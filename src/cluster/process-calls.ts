@@ -36,6 +36,8 @@ const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledPa
 /** Calls that must not be carried out twice. */
 const ONCE: ReadonlySet<string> = new Set(["threads.create", "items.change"]);
 
+const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set(["server.draining", "storage.unavailable"]);
+
 type PartName = keyof CalledParts;
 
 interface Call {
@@ -81,12 +83,16 @@ export function serveCall(
         return { error: { code, message, fields, response } };
       },
     )
-    .then((outcome) => packCall(outcome))
+    .then(async (outcome) => [statusOf(outcome), await packCall(outcome)] as const)
     .then(
-      (bytes) => reply.aborted || reply.send(200, {}, bytes),
+      ([status, bytes]) => reply.aborted || reply.send(status, {}, bytes),
       (cause: unknown) => reply.aborted || reply.send(500, {}, String(cause)),
     );
 }
+
+/** 503 if the process refuses all work now, as it does while it stops. */
+const statusOf = (outcome: Outcome): number =>
+  "error" in outcome && UNAVAILABLE.has(outcome.error.code) ? 503 : 200;
 
 /** Replaces asynchronous lists by arrays of their entries. Such a list may be the result itself or one of its members. */
 async function collected(result: unknown): Promise<unknown> {
@@ -149,7 +155,8 @@ function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call
   const ask = async (): Promise<unknown> => {
     const response = await deps.peers.request(shard, request, new AbortController().signal);
     const bytes = await readAllBytes(response);
-    if (response.status !== 200) throw new Error(`a process of this server failed: ${String(bytes)}`);
+    if (response.status !== 200 && response.status !== 503)
+      throw new Error(`a process of this server failed: ${String(bytes)}`);
     const outcome = unpackCall(bytes) as Outcome;
     if ("value" in outcome) return outcome.value;
     const { code, message, fields, response: refusal } = outcome.error;

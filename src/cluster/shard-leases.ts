@@ -1,10 +1,18 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { ClusterNode, ClusterView, Membership, ShardLease } from "../ports/membership.ts";
+import type { ClusterMember, ClusterNode, ClusterView, Membership, ShardLease } from "../ports/membership.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import { isSettled, nextMove, type PlacementRules, preferredOwner } from "./shard-placement.ts";
 
 /** Renewals in the time of a lease. */
 const RENEWALS = 3;
+/** The same while shards move, or have no owner: what has changed is seen soon. */
+const RENEWALS_IN_MOTION = 30;
+/**
+ * Leases for which a node counts as living before it gets shards that others have. One of them may be the last one of a
+ * node that is gone already. In another one, a node that comes back leaves to others what it had lost, so it would not take it.
+ */
+const ESTABLISHED_LEASES = 3;
 /** The part of a lease, at its end, in which a node no longer relies on it. */
 const MARGIN = 1 / 6;
 
@@ -18,6 +26,12 @@ export interface ShardLeasesDeps {
   readonly logger: Logger;
   /** This node, as it is now. Its id MUST stay the same. */
   node(): ClusterNode;
+  /** Whether a node can take shards. */
+  isReady(node: ClusterMember): boolean;
+  /** Whether the owner of a shard serves it. */
+  isServed(shard: number, view: ClusterView): boolean;
+  /** Ends the service of a shard in an orderly way. Afterwards its lease is given up. MUST NOT reject. */
+  release(shard: number): Promise<void>;
   /** Called with a new lease: the node has the shard from now on. */
   acquired(lease: ShardLease): void;
   /** Called when another node has a shard: this one MUST stop serving it at once. */
@@ -26,15 +40,27 @@ export interface ShardLeasesDeps {
   renewed(view: ClusterView, validUntil: number): void;
 }
 
-/** The leases of a node: it renews them, and takes each shard that has no owner. */
+/**
+ * The leases of a node. It renews them, takes the shards without an owner that are its own by rendezvous hashing, and
+ * gives up, one at a time, those that another node should have.
+ */
 export class ShardLeases {
   readonly #deps: ShardLeasesDeps;
   readonly #owned = new Map<number, ShardLease>();
-  /** When a shard was lost. A node that has just lost one leaves it to others for the time of a lease. */
+  /** When a shard was lost or given up. A node leaves such a one to others for the time of a lease. */
   readonly #lostAt = new Map<number, number>();
+  /** Since when a shard has been without an owner. */
+  readonly #freeSince = new Map<number, number>();
+  /** Since when a node has lived without a gap. */
+  readonly #livesSince = new Map<string, number>();
   #last: Promise<void> = Promise.resolve();
   #cancel: Cancel | undefined;
+  #isStopping = false;
+  /** Whether this node has been told to give its shards up. */
   #isDraining = false;
+  #isInMotion = false;
+  /** The shard that is being given up. */
+  #moving: number | undefined;
   #isStopped = false;
   #isFailing = false;
 
@@ -68,15 +94,22 @@ export class ShardLeases {
     return lease;
   }
 
-  /** Takes no further shard. */
-  startDraining(): void {
-    this.#isDraining = true;
+  /** Takes no further shard, and lets other nodes take those of this one, one after the other. */
+  async startStopping(): Promise<void> {
+    this.#isStopping = true;
+    await this.#deps.membership.setDraining(this.#deps.node().id, true);
+    await this.renewNow();
+  }
+
+  /** The shards of this node. */
+  get owned(): readonly number[] {
+    return [...this.#owned.keys()];
   }
 
   /** Gives a shard up, so that another node can take it at once. */
   async give(shard: number): Promise<void> {
     const lease = this.#owned.get(shard);
-    this.#owned.delete(shard);
+    this.#forget(shard);
     if (lease !== undefined) await this.#deps.membership.give(this.#deps.node().id, lease);
   }
 
@@ -106,7 +139,11 @@ export class ShardLeases {
     this.#cancel?.();
     if (this.#isStopped) return;
     const { scheduler, leaseMs } = this.#deps;
-    this.#cancel = scheduler.after(leaseMs / RENEWALS, () => void this.renewNow(), true);
+    this.#cancel = scheduler.after(
+      leaseMs / (this.#isInMotion ? RENEWALS_IN_MOTION : RENEWALS),
+      () => void this.renewNow(),
+      true,
+    );
   }
 
   async #pass(): Promise<void> {
@@ -122,19 +159,67 @@ export class ShardLeases {
       this.#forget(shard);
       lost(shard);
     }
-    const taken = await this.#takeFree(owners);
+    this.#isDraining = nodes.some((one) => one.id === node().id && one.isDraining);
+    this.#observe({ nodes, owners });
+    const taken = await this.#takeFree({ nodes, owners });
     for (const lease of taken) acquired(lease);
     const own = taken.map((lease) => ({ ...lease, node: node().id }));
-    renewed({ nodes, owners: [...owners, ...own] }, sentAt + leaseMs * (1 - MARGIN));
+    const view = { nodes, owners: [...owners, ...own].toSorted((one, two) => one.shard - two.shard) };
+    renewed(view, sentAt + leaseMs * (1 - MARGIN));
+    this.#move(view);
   }
 
-  async #takeFree(owners: ClusterView["owners"]): Promise<readonly ShardLease[]> {
-    const { membership, shards, clock, leaseMs, node } = this.#deps;
+  /** Gives a shard up if it is the next one that moves. */
+  #move(view: ClusterView): void {
+    const { shards, leaseMs, clock, isReady, isServed, release, logger } = this.#deps;
+    const established = clock.mono() - ESTABLISHED_LEASES * leaseMs;
+    const rules: PlacementRules = {
+      count: shards,
+      isReady,
+      isServed,
+      isEstablished: ({ id }) => (this.#livesSince.get(id) ?? Infinity) <= established,
+    };
+    const next = nextMove(view, rules);
+    this.#isInMotion = next !== undefined || !isSettled(view, rules);
+    if (next === undefined || !this.#owned.has(next) || this.#moving !== undefined) return;
+    this.#moving = next;
+    release(next)
+      .then(() => this.give(next))
+      .catch((cause: unknown) =>
+        logger.warn("a shard could not be given up: its lease ends by itself", { shard: next, cause }),
+      )
+      .finally(() => {
+        this.#moving = undefined;
+        return this.renewNow();
+      });
+  }
+
+  /** Notes since when nodes live, and shards are free. */
+  #observe({ nodes, owners }: ClusterView): void {
+    const { shards, clock } = this.#deps;
+    const now = clock.mono();
+    const living = new Set(nodes.map(({ id }) => id));
+    for (const id of this.#livesSince.keys()) if (!living.has(id)) this.#livesSince.delete(id);
+    for (const id of living) if (!this.#livesSince.has(id)) this.#livesSince.set(id, now);
+    const owned = new Set(owners.map(({ shard }) => shard));
+    for (let shard = 0; shard < shards; shard++) {
+      if (owned.has(shard)) this.#freeSince.delete(shard);
+      else if (!this.#freeSince.has(shard)) this.#freeSince.set(shard, now);
+    }
+  }
+
+  /** Takes the free shards that no other node should have, and those that nobody has taken for the time of a lease. */
+  async #takeFree({ nodes, owners }: ClusterView): Promise<readonly ShardLease[]> {
+    const { membership, shards, clock, leaseMs, node, isReady } = this.#deps;
+    const { id } = node();
+    const able = nodes.filter((one) => one.id === id || (!one.isDraining && isReady(one)));
     const taken: ShardLease[] = [];
     const since = clock.mono() - leaseMs;
-    for (let shard = 0; shard < shards && !this.#isDraining; shard++) {
+    for (let shard = 0; shard < shards && !this.#isDraining && !this.#isStopping; shard++) {
       if (this.#owned.has(shard) || owners.some((one) => one.shard === shard)) continue;
       if ((this.#lostAt.get(shard) ?? -Infinity) > since) continue;
+      const isAbandoned = (this.#freeSince.get(shard) ?? Infinity) <= since;
+      if (!isAbandoned && preferredOwner(shard, able)?.id !== id) continue;
       // oxlint-disable-next-line no-await-in-loop -- a node that starts beside this one gets some too
       const epoch = await membership.take(node().id, shard);
       if (epoch === undefined) continue;

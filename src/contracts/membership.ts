@@ -1,5 +1,5 @@
 import { deepEqual, equal, notEqual, rejects } from "node:assert/strict";
-import type { ClusterNode, ClusterView, Membership, ShardLease } from "../ports/membership.ts";
+import type { ClusterMember, ClusterNode, ClusterView, Membership, ShardLease } from "../ports/membership.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import { defineContract } from "./contract.ts";
 
@@ -19,6 +19,8 @@ export interface MembershipHarness {
 const A: ClusterNode = { id: "a", address: "http://a:2024" };
 const B: ClusterNode = { id: "b", address: "http://b:2024" };
 
+const member = (node: ClusterNode): ClusterMember => ({ ...node, isDraining: false });
+
 async function taken(membership: Membership, node: ClusterNode, shard: number): Promise<ShardLease> {
   const epoch = await membership.take(node.id, shard);
   if (epoch === undefined) throw new Error(`shard ${shard} was not given to ${node.id}`);
@@ -30,7 +32,7 @@ const owners = (view: ClusterView): string[] => view.owners.map(({ shard, node }
 /** The contract of every {@link Membership}. */
 export const membershipContract = defineContract<MembershipHarness>({
   "a new cluster has no nodes and no owners": async ({ membership }) => {
-    deepEqual(await membership.renew(A, []), { nodes: [A], owners: [], kept: [] });
+    deepEqual(await membership.renew(A, []), { nodes: [member(A)], owners: [], kept: [] });
   },
 
   "a node sees the living nodes and the owners": async ({ membership, other }) => {
@@ -38,7 +40,7 @@ export const membershipContract = defineContract<MembershipHarness>({
     const first = await taken(membership, B, 2);
     const second = await taken(other, A, 0);
     deepEqual(await other.renew(A, [second]), {
-      nodes: [A, B],
+      nodes: [member(A), member(B)],
       owners: [
         { ...second, node: "a" },
         { ...first, node: "b" },
@@ -51,14 +53,14 @@ export const membershipContract = defineContract<MembershipHarness>({
     deepEqual(await membership.view(), { nodes: [], owners: [] });
     await membership.renew(A, []);
     const lease = await taken(membership, A, 1);
-    deepEqual(await other.view(), { nodes: [A], owners: [{ ...lease, node: "a" }] });
+    deepEqual(await other.view(), { nodes: [member(A)], owners: [{ ...lease, node: "a" }] });
   },
 
   "a node can change its address": async ({ membership, other }) => {
     await membership.renew(A, []);
     const moved = { ...A, address: "http://elsewhere:2024" };
     await membership.renew(moved, []);
-    deepEqual((await other.renew(B, [])).nodes, [moved, B]);
+    deepEqual((await other.renew(B, [])).nodes, [member(moved), member(B)]);
   },
 
   "a shard that has an owner is not given to another node": async ({ membership, other }) => {
@@ -146,7 +148,7 @@ export const membershipContract = defineContract<MembershipHarness>({
   "a lease that was given up can be taken at once, and is not extended": async ({ membership, other }) => {
     const former = await taken(membership, A, 0);
     await membership.give("a", former);
-    deepEqual(await membership.renew(A, [former]), { nodes: [A], owners: [], kept: [] });
+    deepEqual(await membership.renew(A, [former]), { nodes: [member(A)], owners: [], kept: [] });
     await taken(other, B, 0);
   },
 
@@ -163,11 +165,39 @@ export const membershipContract = defineContract<MembershipHarness>({
   "a node that does not renew is no longer a living one": async ({ membership, other, leaseMs, pass }) => {
     await membership.renew(A, []);
     await pass(leaseMs / 2);
-    deepEqual((await other.renew(B, [])).nodes, [A, B]);
+    deepEqual((await other.renew(B, [])).nodes, [member(A), member(B)]);
     await pass(leaseMs / 2);
-    deepEqual((await other.renew(B, [])).nodes, [B]);
+    deepEqual((await other.renew(B, [])).nodes, [member(B)]);
     await membership.renew(A, []);
-    deepEqual((await other.renew(B, [])).nodes, [A, B]);
+    deepEqual((await other.renew(B, [])).nodes, [member(A), member(B)]);
+  },
+
+  "a node drains until it is told otherwise, whatever it renews": async ({ membership, other }) => {
+    await membership.renew(A, []);
+    await membership.renew(B, []);
+    equal(await other.setDraining("a", true), true);
+    const draining = [{ ...A, isDraining: true }, member(B)];
+    deepEqual((await other.view()).nodes, draining);
+    deepEqual((await membership.renew(A, [])).nodes, draining);
+    deepEqual((await membership.renew(B, [])).nodes, draining);
+    equal(await other.setDraining("a", false), true);
+    deepEqual((await membership.renew(A, [])).nodes, [member(A), member(B)]);
+  },
+
+  "only a living node can be told to drain, and one that has left begins anew": async ({
+    membership,
+    other,
+    leaseMs,
+    pass,
+  }) => {
+    equal(await other.setDraining("a", true), false);
+    await membership.renew(A, []);
+    equal(await other.setDraining("a", true), true);
+    await membership.leave("a");
+    equal(await other.setDraining("a", true), false);
+    deepEqual((await membership.renew(A, [])).nodes, [member(A)]);
+    await pass(leaseMs);
+    equal(await other.setDraining("a", true), false);
   },
 
   "a node that leaves is gone at once, with its leases": async ({ membership, other }) => {
@@ -177,7 +207,7 @@ export const membershipContract = defineContract<MembershipHarness>({
     const lease = await taken(other, B, 2);
     await membership.leave("a");
     deepEqual(await other.renew(B, [lease]), {
-      nodes: [B],
+      nodes: [member(B)],
       owners: [{ ...lease, node: "b" }],
       kept: [lease],
     });

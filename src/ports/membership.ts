@@ -6,6 +6,12 @@ export interface ClusterNode {
   readonly address: string;
 }
 
+/** A living node of a cluster. */
+export interface ClusterMember extends ClusterNode {
+  /** Whether it gives its shards up, and takes no others. */
+  readonly isDraining: boolean;
+}
+
 /** A shard that a node owns. */
 export interface ShardLease {
   readonly shard: number;
@@ -19,8 +25,8 @@ export interface ShardLease {
 /** The state of a cluster at one moment. */
 export interface ClusterView {
   /** The living nodes, in the order of their ids. */
-  readonly nodes: readonly ClusterNode[];
-  /** The leases that have not ended, each with the id of the node that holds it. */
+  readonly nodes: readonly ClusterMember[];
+  /** The leases that have not ended, by shard, each with the id of the node that holds it. */
   readonly owners: readonly (ShardLease & { readonly node: string })[];
 }
 
@@ -56,6 +62,11 @@ export interface Membership {
   take(node: string, shard: number): Promise<number | undefined>;
   /** Ends a lease. Does nothing if the shard has been taken again since. */
   give(node: string, lease: ShardLease): Promise<void>;
+  /**
+   * Says whether a node has to give its shards up, which holds until this is called again, or the node leaves. A new node
+   * does not have to. Returns false if there is no such living node.
+   */
+  setDraining(node: string, isDraining: boolean): Promise<boolean>;
   /** Removes a node, and ends its leases. */
   leave(node: string): Promise<void>;
 }

@@ -117,6 +117,7 @@ INSERT INTO ${schema}.shards (shard)
 CREATE TABLE IF NOT EXISTS ${schema}.nodes (
   id text PRIMARY KEY,
   address text NOT NULL,
+  is_draining boolean NOT NULL DEFAULT false,
   lives_until timestamptz NOT NULL
 );
 CREATE TABLE IF NOT EXISTS ${schema}.log (

@@ -11,6 +11,7 @@ export class PostgresMembership implements Membership {
   readonly #renew: Statement;
   readonly #take: Statement;
   readonly #give: Statement;
+  readonly #drain: Statement;
   readonly #leave: Statement;
 
   /** `connections`: MUST NOT be the connections of the log: a slow append could make a lease end. */
@@ -20,7 +21,7 @@ export class PostgresMembership implements Membership {
     const schema = quoteName(schemaName);
     const until = (parameter: string): string =>
       `clock_timestamp() + ${parameter} * interval '1 millisecond'`;
-    const nodes = `(SELECT json_agg(json_build_object('id', id, 'address', address)) FROM ${schema}.nodes
+    const nodes = `(SELECT json_agg(json_build_object('id', id, 'address', address, 'isDraining', is_draining)) FROM ${schema}.nodes
             WHERE lives_until > clock_timestamp()`;
     const owners = `(SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch, 'node', owner)) FROM ${schema}.shards
             WHERE lease_until > clock_timestamp()`;
@@ -31,6 +32,7 @@ export class PostgresMembership implements Membership {
       text: `WITH known AS (
           INSERT INTO ${schema}.nodes (id, address, lives_until) VALUES ($1, $2, ${until("$3::float8")})
           ON CONFLICT (id) DO UPDATE SET address = excluded.address, lives_until = excluded.lives_until
+          RETURNING is_draining
         ), kept AS (
           UPDATE ${schema}.shards AS s SET lease_until = ${until("$3::float8")}
           FROM unnest($4::int[], $5::bigint[]) AS l (shard, epoch)
@@ -40,7 +42,8 @@ export class PostgresMembership implements Membership {
         SELECT
           ${nodes} AND id <> $1) AS nodes,
           ${owners} AND shard NOT IN (SELECT shard FROM kept)) AS owners,
-          (SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch)) FROM kept) AS kept`,
+          (SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch)) FROM kept) AS kept,
+          (SELECT is_draining FROM known) AS is_draining`,
     };
     this.#take = {
       name: "heddle-take",
@@ -50,6 +53,10 @@ export class PostgresMembership implements Membership {
     this.#give = {
       name: "heddle-give",
       text: `UPDATE ${schema}.shards SET owner = NULL, lease_until = NULL WHERE owner = $1 AND shard = $2 AND epoch = $3`,
+    };
+    this.#drain = {
+      name: "heddle-drain",
+      text: `UPDATE ${schema}.nodes SET is_draining = $2 WHERE id = $1 AND lives_until > clock_timestamp() RETURNING 1`,
     };
     this.#leave = {
       name: "heddle-leave",
@@ -69,7 +76,8 @@ export class PostgresMembership implements Membership {
     const [row] = await this.#run(this.#renew, [node.id, node.address, this.#leaseMs, shards, epochs]);
     const kept = ((row?.["kept"] ?? []) as ShardLease[]).toSorted(byShard);
     const own = kept.map((lease) => ({ ...lease, node: node.id }));
-    return { ...viewOf(row, [{ id: node.id, address: node.address }], own), kept };
+    const isDraining = row?.["is_draining"] === true;
+    return { ...viewOf(row, [{ id: node.id, address: node.address, isDraining }], own), kept };
   }
 
   async take(node: string, shard: number): Promise<number | undefined> {
@@ -79,6 +87,10 @@ export class PostgresMembership implements Membership {
 
   async give(node: string, { shard, epoch }: ShardLease): Promise<void> {
     await this.#run(this.#give, [node, shard, epoch]);
+  }
+
+  async setDraining(node: string, isDraining: boolean): Promise<boolean> {
+    return (await this.#run(this.#drain, [node, isDraining])).length > 0;
   }
 
   async leave(node: string): Promise<void> {

@@ -1,5 +1,12 @@
 import type { Clock } from "../ports/clock.ts";
-import type { ClusterNode, ClusterView, Membership, RenewedView, ShardLease } from "../ports/membership.ts";
+import type {
+  ClusterMember,
+  ClusterNode,
+  ClusterView,
+  Membership,
+  RenewedView,
+  ShardLease,
+} from "../ports/membership.ts";
 import type { MemoryShardLog } from "./memory-shard-log.ts";
 
 interface OwnedLease extends ShardLease {
@@ -15,7 +22,7 @@ export class MemoryMembership implements Membership {
   readonly #log: MemoryShardLog;
   readonly #clock: Clock;
   readonly #leaseMs: number;
-  readonly #nodes = new Map<string, { readonly node: ClusterNode; readonly until: number }>();
+  readonly #nodes = new Map<string, { readonly node: ClusterMember; readonly until: number }>();
   readonly #leases = new Map<number, OwnedLease>();
 
   /** `clock`: the clock by which the leases of all nodes end. */
@@ -28,7 +35,8 @@ export class MemoryMembership implements Membership {
   async renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<RenewedView> {
     const now = this.#clock.mono();
     const until = now + this.#leaseMs;
-    this.#nodes.set(node.id, { node, until });
+    const isDraining = this.#nodes.get(node.id)?.node.isDraining ?? false;
+    this.#nodes.set(node.id, { node: { ...node, isDraining }, until });
     const kept = leases.filter(({ shard, epoch }) => {
       const lease = this.#leases.get(shard);
       if (lease?.node !== node.id || lease.epoch !== epoch) return false;
@@ -64,6 +72,13 @@ export class MemoryMembership implements Membership {
   async give(node: string, { shard, epoch }: ShardLease): Promise<void> {
     const lease = this.#leases.get(shard);
     if (lease?.node === node && lease.epoch === epoch) this.#leases.delete(shard);
+  }
+
+  async setDraining(id: string, isDraining: boolean): Promise<boolean> {
+    const found = this.#nodes.get(id);
+    if (found === undefined || found.until <= this.#clock.mono()) return false;
+    this.#nodes.set(id, { ...found, node: { ...found.node, isDraining } });
+    return true;
   }
 
   async leave(node: string): Promise<void> {

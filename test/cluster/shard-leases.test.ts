@@ -25,6 +25,9 @@ function cluster() {
       scheduler: { soon: () => undefined, after: () => () => undefined },
       logger: silentLogger,
       node: () => ({ id, address: "" }),
+      isReady: () => true,
+      isServed: () => true,
+      release: async (shard) => void events.push(`released ${shard}`),
       acquired: ({ shard, epoch }) => void events.push(`got ${shard} in epoch ${epoch}`),
       lost: (shard) => void events.push(`lost ${shard}`),
       renewed: (view, validUntil) => (last = { view, validUntil }),
@@ -33,6 +36,12 @@ function cluster() {
     return { leases, events, owners, isValid: () => clock.mono() < (last?.validUntil ?? 0) };
   };
   return { clock, shared, node };
+}
+
+/** Waits until a move that the last renewal began has ended. */
+async function settled(leases: ShardLeases): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  await leases.renewNow();
 }
 
 test("a node takes what is free, and another one that whose lease has ended", async () => {
@@ -95,14 +104,58 @@ test("a shard is taken anew with a new epoch, but not from another node", async 
   expect(a.events.slice(2)).toEqual(["lost 1"]);
 });
 
-test("a node that drains takes nothing, and what it gives up is free at once", async () => {
+test("a node that drains gives up one shard after the other, and takes none until told otherwise", async () => {
+  const { clock, shared, node } = cluster();
+  const [a, b] = [node("a"), node("b")];
+  await a.leases.start();
+  await b.leases.start();
+  await shared.setDraining("a", true);
+  await a.leases.renewNow();
+  await settled(a.leases);
+  expect(a.events.slice(2)).toEqual(["released 0"]);
+  await a.leases.renewNow();
+  expect([a.events.length, b.events]).toEqual([3, []]);
+  await b.leases.renewNow();
+  await a.leases.renewNow();
+  await settled(a.leases);
+  await b.leases.renewNow();
+  expect(a.events.slice(3)).toEqual(["released 1"]);
+  expect(b.events).toEqual(["got 0 in epoch 2", "got 1 in epoch 2"]);
+  await b.leases.stop();
+  await a.leases.renewNow();
+  expect(a.events).toHaveLength(4);
+  await shared.setDraining("a", false);
+  clock.advance(LEASE_MS);
+  await a.leases.renewNow();
+  expect(a.events.slice(4)).toEqual(["got 0 in epoch 3", "got 1 in epoch 3"]);
+});
+
+test("a node that drains keeps its shards while no other could take them", async () => {
+  const { shared, node } = cluster();
+  const [a, b] = [node("a"), node("b")];
+  await a.leases.start();
+  await shared.setDraining("a", true);
+  await a.leases.renewNow();
+  await settled(a.leases);
+  await b.leases.start();
+  await shared.setDraining("b", true);
+  await a.leases.renewNow();
+  await settled(a.leases);
+  expect(a.events).toHaveLength(2);
+  await shared.setDraining("b", false);
+  await a.leases.renewNow();
+  await settled(a.leases);
+  expect(a.events.slice(2)).toEqual(["released 0"]);
+});
+
+test("a node that stops drains, and what it leaves behind is free at once", async () => {
   const { node } = cluster();
   const [a, b] = [node("a"), node("b")];
   await a.leases.start();
-  a.leases.startDraining();
-  await a.leases.give(0);
-  await a.leases.renewNow();
   await b.leases.start();
+  await a.leases.startStopping();
+  await settled(a.leases);
+  await b.leases.renewNow();
   expect(b.events).toEqual(["got 0 in epoch 2"]);
   await a.leases.stop();
   await b.leases.renewNow();

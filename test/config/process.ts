@@ -86,8 +86,8 @@ export function heddle(
 }
 
 /** The same, without blocking this process. */
-export async function heddleBeside(args: readonly string[]) {
-  const child = spawn(process.execPath, [cli, ...args], { cwd: root, env: environment({}) });
+export async function heddleBeside(args: readonly string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [cli, ...args], { cwd: root, env: environment(env) });
   onTestFinished(() => void child.kill("SIGKILL"));
   const output = { stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));

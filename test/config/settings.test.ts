@@ -112,6 +112,14 @@ describe("a cluster", () => {
     expect(settings([], env)).toEqual(defaults);
     expect(parseCommandLine(["cluster", "status"], { ...env, HEDDLE_CLUSTER: url })).toEqual({
       command: "cluster",
+      action: "status",
+      place: { url, schema: "own" },
+    });
+    expect(parseCommandLine(["cluster", "drain", "a", "--cluster", url], env)).toEqual({
+      command: "cluster",
+      action: "drain",
+      node: "a",
+      secret: "s",
       place: { url, schema: "own" },
     });
   });
@@ -124,10 +132,22 @@ describe("a cluster", () => {
     expect(settings(args)).toMatchObject({ command: "refused", why: expect.stringContaining(why) });
   });
 
-  test("is shown by one command, which needs its database", () => {
-    expect(parseCommandLine(["cluster"], {})).toMatchObject({
-      why: expect.stringContaining("heddle cluster status"),
-    });
+  test("its commands need the database, and the node that they are for", () => {
+    for (const args of [["cluster"], ["cluster", "stop"]])
+      expect(parseCommandLine(args, {})).toMatchObject({
+        why: expect.stringContaining("heddle cluster status, drain NODE or undrain NODE"),
+      });
+    for (const action of ["drain", "undrain"])
+      expect(parseCommandLine(["cluster", action], { HEDDLE_CLUSTER: url })).toMatchObject({
+        why: `name the node: heddle cluster ${action} NODE`,
+      });
+    for (const args of [
+      ["status", "a"],
+      ["drain", "b", "a"],
+    ])
+      expect(parseCommandLine(["cluster", ...args], { HEDDLE_CLUSTER: url })).toMatchObject({
+        why: '"a" is one argument too many',
+      });
     expect(parseCommandLine(["cluster", "status"], {})).toMatchObject({
       why: expect.stringContaining("--cluster postgres:"),
     });

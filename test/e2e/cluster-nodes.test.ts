@@ -1,11 +1,13 @@
 import { setTimeout } from "node:timers/promises";
+import { Client } from "@langchain/langgraph-sdk";
+import { Client as PostgresClient } from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { shardOf } from "../../src/model/shard-of.ts";
-import { build, heddle, Running } from "../config/process.ts";
+import { build, heddle, heddleBeside, Running } from "../config/process.ts";
 import { connect, Home } from "../config/project.ts";
 import { type PostgresServer, startPostgres, urlOf } from "../postgres/postgres-server.ts";
-import { Client as PostgresClient } from "pg";
 
+/** By their names, the node a should have both shards: beside it, b is there to take over. */
 const SHARDS = 2;
 const STEPS = 12;
 const LEASE_MS = 1_500;
@@ -88,6 +90,12 @@ function refused(name: string, settings: NodeSettings, ...more: string[]): strin
 const status = (schema: string) =>
   heddle(["cluster", "status", "--cluster", postgres.url], { env: { HEDDLE_CLUSTER_SCHEMA: schema } });
 
+const clusterCommand = (schema: string, args: readonly string[], secret = SECRET) =>
+  heddleBeside(["cluster", ...args, "--cluster", postgres.url], {
+    HEDDLE_CLUSTER_SCHEMA: schema,
+    HEDDLE_CLUSTER_SECRET: secret,
+  });
+
 /** New ids, as many in each shard. */
 function idsOf(each: number): readonly string[] {
   const ids: string[] = [];
@@ -100,8 +108,6 @@ function idsOf(each: number): readonly string[] {
     }
   return ids;
 }
-
-type Client = ReturnType<typeof connect>;
 
 /** Waits for runs. A node may be taken over meanwhile, which can take longer than a request waits. */
 async function joined(client: Client, runs: readonly { readonly id: string; readonly run: string }[]) {
@@ -225,6 +231,118 @@ test("a node that was paused and taken over writes nothing any more, and forward
   const through = connect(a);
   await expect.poll(() => through.threads.count().catch(() => 0), { timeout: 60_000 }).toBeGreaterThan(0);
   expect(await joined(through, runs)).toEqual(runs.map(() => ({ log: counted })));
+});
+
+/** The answer to a request that has waited ten seconds for its shard. On a slow machine, a process can take longer to start. */
+const WAITED = "does not answer; it is being started again";
+
+/** Creates runs one after the other, in all shards, without repeating a request, until it is stopped. Any other failure is thrown by `stop`. */
+function load(url: string) {
+  const client = new Client({ apiUrl: url, callerOptions: { maxRetries: 0 } });
+  const created: { readonly id: string; readonly run: string }[] = [];
+  let isStopped = false;
+  const work = async (): Promise<void> => {
+    while (!isStopped) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        created.push(...(await createRuns(client, idsOf(1))));
+      } catch (cause) {
+        if (!String(cause).includes(WAITED)) throw cause;
+      }
+    }
+  };
+  const done = work();
+  done.catch(() => undefined);
+  const stop = async () => {
+    isStopped = true;
+    await done;
+    return created;
+  };
+  return { created, stop };
+}
+
+test("a drained node hands its shards over one by one, fails no request, and takes none until told so", async () => {
+  const schema = "drained";
+  const a = await start("a", { schema });
+  const alone = await clusterCommand(schema, ["drain", "a"]);
+  expect(alone).toMatchObject({ status: 1, stderr: expect.stringContaining("No other node could take") });
+  const b = await start("b", { schema });
+  const requests = load(b.url);
+  await expect.poll(() => requests.created.length).toBeGreaterThan(2);
+  const drained = await clusterCommand(schema, ["drain", "a"]);
+  expect(drained).toEqual({
+    status: 0,
+    stderr: "",
+    stdout: [
+      "Node a gives up the shards 0, 1",
+      "  shard 0: node b",
+      "  shard 1: node b",
+      'Node a has no shards, and takes none until "heddle cluster undrain a" or its restart',
+      "",
+    ].join("\n"),
+  });
+  const before = requests.created.length;
+  await expect.poll(() => requests.created.length).toBeGreaterThan(before + 2);
+  const created = await requests.stop();
+  const through = connect(a);
+  expect(await joined(through, created)).toEqual(created.map(() => ({ log: counted })));
+  const listed = await Promise.all(created.map(({ id }) => through.runs.list(id)));
+  expect(listed.map((of) => of.map(({ status: end }) => end))).toEqual(created.map(() => ["success"]));
+  await expectTakenOver(schema);
+
+  expect(status(schema).stdout).toMatch(/node a at http:\S+, draining\n/);
+  await b.stop("SIGKILL");
+  await setTimeout(2 * LEASE_MS);
+  expect(status(schema).status).toBe(1);
+  expect((await clusterCommand(schema, ["undrain", "a"])).stdout).toBe("Node a takes shards again\n");
+  expect(await joined(through, created.slice(0, 2))).toHaveLength(2);
+  expect(status(schema)).toMatchObject({ status: 0 });
+});
+
+test("a drain is refused with the reason", async () => {
+  const schema = "undrained";
+  await start("a", { schema });
+  expect((await clusterCommand(schema, ["drain", "c"])).stderr).toContain(
+    'no living node "c"; there are: a\n',
+  );
+  const stranger = await clusterCommand(schema, ["drain", "a"], `another ${SECRET}`);
+  expect([stranger.status, stranger.stderr]).toEqual([1, expect.stringContaining("has another secret")]);
+  expect((await clusterCommand(schema, ["drain", "a"], "")).stderr).toContain("HEDDLE_CLUSTER_SECRET");
+  expect((await clusterCommand("none", ["drain", "a"])).stderr).toContain("no cluster in the schema none");
+  expect(status(schema).stdout).not.toContain("draining");
+});
+
+test("a node that stops under load fails no request through another node", async () => {
+  const schema = "load";
+  const a = await start("a", { schema });
+  const b = await start("b", { schema });
+  const requests = load(b.url);
+  await expect.poll(() => requests.created.length).toBeGreaterThan(2);
+  expect(await a.stop()).toBe(0);
+  const created = await requests.stop();
+  expect(await joined(connect(b), created)).toEqual(created.map(() => ({ log: counted })));
+  await expectTakenOver(schema);
+});
+
+test("a node that joins gets its share of the shards, without a failed request, and then nothing moves", async () => {
+  const schema = "joined";
+  const a = await start("a", { schema });
+  const client = connect(a);
+  const early = await createRuns(client, idsOf(2));
+  // By their names, the node a should have shard 0, and c shard 1.
+  const c = await start("c", { schema });
+  const requests = load(c.url);
+  const placed = /shard 0: node a, epoch (\d+), .*\n {2}shard 1: node c, epoch (\d+),/;
+  await expect
+    .poll(() => status(schema).stdout, { timeout: 90_000, interval: 500 })
+    .toEqual(expect.stringMatching(placed));
+  const before = requests.created.length;
+  await expect.poll(() => requests.created.length, { timeout: 60_000 }).toBeGreaterThan(before + 2);
+  const created = await requests.stop();
+  const all = [...early, ...created];
+  expect(await joined(client, all)).toEqual(all.map(() => ({ log: counted })));
+  const [first, then] = [placed.exec(status(schema).stdout), await setTimeout(4 * LEASE_MS)];
+  expect([then, placed.exec(status(schema).stdout)?.slice(1)]).toEqual([undefined, first?.slice(1)]);
 });
 
 test("a node that stops hands its shards over", async () => {

@@ -1,0 +1,61 @@
+import { shardOf } from "../model/shard-of.ts";
+import type { ClusterMember, ClusterView } from "../ports/membership.ts";
+import { nodeNameOf } from "./node-address.ts";
+
+/** What is known of nodes and shards beyond a view of the cluster. */
+export interface PlacementRules {
+  /** How many shards there are. */
+  readonly count: number;
+  /** Whether a node can take shards. */
+  isReady(node: ClusterMember): boolean;
+  /** Whether a node has lived for so long that it gets shards which others have. */
+  isEstablished(node: ClusterMember): boolean;
+  /** Whether the owner of a shard serves it. */
+  isServed(shard: number, view: ClusterView): boolean;
+}
+
+/**
+ * The node of these that should own a shard, by rendezvous hashing of their names; undefined if there are none. When a node joins or leaves,
+ * only shards move that it gets or has. A node that is started again gets its shards back, whose data it has.
+ */
+export function preferredOwner(shard: number, nodes: readonly ClusterMember[]): ClusterMember | undefined {
+  let best: ClusterMember | undefined;
+  let highest = -1;
+  for (const node of nodes) {
+    const weight = weightOf(shard, node);
+    // Of nodes with the same name, the one with the higher id: all nodes have to find the same.
+    if (weight < highest || (weight === highest && best !== undefined && node.id < best.id)) continue;
+    best = node;
+    highest = weight;
+  }
+  return best;
+}
+
+/** The text ends with a character that does not count: of a text as long as an id, `shardOf` leaves out the last one. */
+const weightOf = (shard: number, { id }: ClusterMember): number =>
+  shardOf(`${nodeNameOf(id)}/${shard}/`, 2 ** 32);
+
+/** Whether every shard has an owner that serves it. */
+export function isSettled(view: ClusterView, rules: PlacementRules): boolean {
+  return view.owners.length === rules.count && view.owners.every(({ shard }) => rules.isServed(shard, view));
+}
+
+/**
+ * The shard that its owner should give up next; undefined if there is none now. All nodes compute the same from the same
+ * view, so one shard of the cluster moves at a time: the next one follows when its new owner serves the one before.
+ */
+export function nextMove(view: ClusterView, rules: PlacementRules): number | undefined {
+  const able = view.nodes.filter((one) => !one.isDraining && rules.isReady(one));
+  if (able.length === 0 || view.owners.length < rules.count) return undefined;
+  const draining = new Set(view.nodes.filter((one) => one.isDraining).map(({ id }) => id));
+  // A shard that is not served may leave a draining node, but holds up all others: its new owner may be starting.
+  if (view.owners.some((one) => !draining.has(one.node) && !rules.isServed(one.shard, view)))
+    return undefined;
+  const leaving = view.owners.find((one) => draining.has(one.node));
+  if (leaving !== undefined) return leaving.shard;
+  return view.owners.find(({ shard, node }) => {
+    const candidates = able.filter((one) => one.id === node || rules.isEstablished(one));
+    const preferred = preferredOwner(shard, candidates);
+    return preferred !== undefined && preferred.id !== node;
+  })?.shard;
+}
