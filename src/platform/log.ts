@@ -86,19 +86,21 @@ function json(time: string, level: LogLevel, message: string, fields: LogFields 
 }
 
 function encode(value: unknown): string {
-  const above: unknown[] = [];
+  // The members that contain the current one, as they are written, and as they were: an error is written as another object.
+  const above: { readonly written: unknown; readonly original: unknown }[] = [];
   return (
     JSON.stringify(value, function (this: unknown, _key, member: unknown) {
       if (typeof member === "bigint") return member.toString();
-      if (member instanceof Error) {
-        const { name, message, stack, cause } = member;
-        return { name, message, stack: typeof stack === "string" ? readableStack(stack) : stack, cause };
-      }
       if (typeof member !== "object" || member === null) return member;
-      while (above.length > 0 && above.at(-1) !== this) above.pop();
-      if (above.includes(member)) return "[circular]";
-      above.push(member);
-      return member;
+      while (above.length > 0 && above.at(-1)?.written !== this) above.pop();
+      if (above.some(({ original }) => original === member)) return "[circular]";
+      const written = member instanceof Error ? membersOf(member) : member;
+      above.push({ written, original: member });
+      return written;
     }) ?? "undefined"
   );
+}
+
+function membersOf({ name, message, stack, cause }: Error): object {
+  return { name, message, stack: typeof stack === "string" ? readableStack(stack) : stack, cause };
 }

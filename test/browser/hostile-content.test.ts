@@ -103,6 +103,19 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
     expect(wrong).toEqual([]);
   });
 
+  test("states that differ in 20,000 lines are not compared", async () => {
+    const { url } = await serve({ graphs: { kept } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "kept", input: {} });
+    for (const shift of [0, 1]) {
+      const numbers = Array.from({ length: 10_000 }, (_, i) => 2 * i + shift);
+      await postJson(`${url}/threads/${thread}/state`, { values: { deep: [numbers] }, as_node: "stay" });
+    }
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
+    await page.waitForSelector("text=Too large to be compared here.");
+    expect(wrong).toEqual([]);
+  });
+
   test("ids of the address are looked at before they are asked for", async () => {
     const { url } = await serve();
     const context = await browser();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { conversationKey, toChatMessage } from "../../src/dashboard/live/chat-messages.ts";
+import { appendChunk, conversationKey, toChatMessage } from "../../src/dashboard/live/chat-messages.ts";
 import {
   visibleChart,
   marksOf,
@@ -208,6 +208,27 @@ describe("a thread that waits", () => {
 });
 
 describe("messages", () => {
+  test("what is no tool call is left out; calls are told apart by any index", () => {
+    expect(toChatMessage({ type: "ai", content: "hi", tool_calls: [null, 1, { name: "f" }] }).calls).toEqual([
+      { id: "", name: "f", args: "{}" },
+    ]);
+    const chunks = [
+      [{ index: 50_000_000, id: "a", name: "f", args: "{" }, null],
+      [{ index: 2, id: "b", name: "g", args: "[" }],
+      [{ index: 50_000_000, args: "}" }],
+      [{ index: 2, args: "]" }],
+    ];
+    const message = chunks.reduce<ReturnType<typeof toChatMessage> | undefined>(
+      (before, tool_call_chunks) =>
+        appendChunk(before, { type: "ai", id: "m", content: "", tool_call_chunks }),
+      undefined,
+    );
+    expect(message?.calls).toMatchObject([
+      { id: "a", name: "f", args: "{}" },
+      { id: "b", name: "g", args: "[]" },
+    ]);
+  });
+
   test("of all forms: roles, blocks, calls that come in pieces", () => {
     expect(
       toChatMessage({ role: "user", content: [{ type: "text", text: "hi" }, { type: "image_url" }] }),
@@ -225,7 +246,7 @@ describe("messages", () => {
       };
       take("messages", [{ id: "m", type: "ai", content: "", tool_call_chunks: [chunk] }, {}]);
     }
-    expect(trace.messages.get("m")?.calls).toEqual([{ id: "c", name: "f", args: '{"a":1}' }]);
+    expect(trace.messages.get("m")?.calls).toEqual([{ id: "c", name: "f", args: '{"a":1}', index: 0 }]);
   });
 
   test("are found in a state by their form, whatever the key", () => {

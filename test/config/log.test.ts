@@ -78,6 +78,19 @@ describe("JSON lines", () => {
     });
   });
 
+  test("an error that contains itself, as its cause or below it", () => {
+    const { lines, logger } = log();
+    const own = new Error("own");
+    own.cause = own;
+    const below = new Error("below");
+    below.cause = { request: { error: below } };
+    logger.error("failed", { own, below });
+    expect(JSON.parse(lines[0] ?? "{}")).toMatchObject({
+      own: { message: "own", cause: "[circular]" },
+      below: { message: "below", cause: { request: { error: "[circular]" } } },
+    });
+  });
+
   test("never throws, whatever it is given", () => {
     const { lines, logger } = log();
     const hostile = Object.defineProperty({}, "x", {

@@ -5,6 +5,8 @@ import { useMemo } from "preact/hooks";
 const AROUND = 2;
 /** The most characters of two texts together that are compared. Comparing longer texts would block the page. */
 const MAX_DIFF_CHARACTERS = 400_000;
+/** The most added and removed lines. The time grows with their square: 2,000 take half a second, 4,000 several. */
+const MAX_CHANGED_LINES = 2_000;
 
 interface Part {
   readonly kind: "same" | "added" | "removed" | "fold";
@@ -38,7 +40,8 @@ export function Diff({ before, after }: { readonly before: unknown; readonly aft
 function partsOf(before: unknown, after: unknown): readonly Part[] | null {
   const [a, b] = [textOf(before), textOf(after)];
   if (a.length + b.length > MAX_DIFF_CHARACTERS) return null;
-  const changes = diffLines(a, b);
+  const changes = diffLines(a, b, { maxEditLength: MAX_CHANGED_LINES });
+  if (changes === undefined) return null;
   return changes.flatMap(({ value, added, removed }, i): readonly Part[] => {
     const lines = value.replace(/\n$/, "").split("\n");
     if (added) return [{ kind: "added", lines }];

@@ -6,6 +6,8 @@ export interface ChatToolCall {
   readonly name: string;
   /** JSON text, possibly incomplete. */
   readonly args: string;
+  /** Identifies the call among those of a streamed message. */
+  readonly index?: number;
 }
 
 /** A message for display. */
@@ -41,6 +43,10 @@ const textOf = (content: unknown): string => {
     .join("");
 };
 
+/** The objects of a list. Anything else in it, such as null, is malformed and left out. */
+const recordsOf = (value: unknown): readonly JsonRecord[] =>
+  Array.isArray(value) ? value.filter((item) => isJsonRecord(item)) : [];
+
 const str = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Returns the normalised type: `AIMessageChunk`, `ai` and `assistant` are the same. */
@@ -53,13 +59,12 @@ export function messageTypeOf({ type, role }: JsonRecord): string {
 
 /** Converts a complete message of the state or of the stream. */
 export function toChatMessage(raw: JsonRecord): ChatMessage {
-  const calls = Array.isArray(raw["tool_calls"]) ? (raw["tool_calls"] as readonly JsonRecord[]) : [];
   return {
     id: str(raw["id"]),
     type: messageTypeOf(raw),
     name: typeof raw["name"] === "string" ? raw["name"] : null,
     text: textOf(raw["content"]),
-    calls: calls.map(({ id, name, args }) => ({
+    calls: recordsOf(raw["tool_calls"]).map(({ id, name, args }) => ({
       id: str(id),
       name: str(name),
       args: JSON.stringify(args ?? {}),
@@ -99,9 +104,7 @@ function addUsage(before: JsonRecord | null, next: JsonRecord | null): JsonRecor
 /** Appends a streamed chunk to a message. */
 export function appendChunk(message: ChatMessage | undefined, raw: JsonRecord): ChatMessage {
   const next = toChatMessage(raw);
-  const chunks = Array.isArray(raw["tool_call_chunks"])
-    ? (raw["tool_call_chunks"] as readonly JsonRecord[])
-    : [];
+  const chunks = recordsOf(raw["tool_call_chunks"]);
   const calls = chunks.length > 0 ? joined(message?.calls ?? [], chunks) : null;
   if (message === undefined) return calls === null ? next : { ...next, calls };
   return {
@@ -114,19 +117,25 @@ export function appendChunk(message: ChatMessage | undefined, raw: JsonRecord): 
   };
 }
 
-/** Merges chunks of tool calls. Each call is identified by its `index`. */
+/** Merges chunks of tool calls. A chunk without an `index` continues the last call, unless it has an id. */
 function joined(calls: readonly ChatToolCall[], chunks: readonly JsonRecord[]): readonly ChatToolCall[] {
   const all = [...calls];
   for (const { index, id, name, args } of chunks) {
-    const at = typeof index === "number" ? index : Math.max(0, all.length - (str(id) === "" ? 1 : 0));
-    const before = all[at];
-    all[at] = {
+    const isNumbered = typeof index === "number";
+    const found = isNumbered
+      ? all.findIndex((call) => call.index === index)
+      : all.length - (str(id) === "" ? 1 : 0);
+    const before = all[found];
+    const call = {
       id: before?.id === undefined || before.id === "" ? str(id) : before.id,
       name: (before?.name ?? "") + str(name),
       args: (before?.args ?? "") + str(args),
+      ...(isNumbered ? { index } : before?.index !== undefined && { index: before.index }),
     };
+    if (before === undefined) all.push(call);
+    else all[found] = call;
   }
-  return all.filter((call) => call !== undefined);
+  return all;
 }
 
 const TYPES = new Set(["human", "user", "ai", "assistant", "system", "tool", "function", "developer"]);
