@@ -31,6 +31,7 @@ export function createStatecharts(
   const runEffects: RunEffects = {
     load: (input, self, stopped) => graphOf(input)?.load(self, stopped),
     plan: (input) => graphOf(input)?.next(),
+    abortPlanning: (input) => graphOf(input)?.abortPlanning(),
     abort: (input) => graphOf(input)?.tasks.abort("The run was stopped"),
     sayClosing: ({ thread, within }) => {
       // The end of a subgraph is the outcome of its task, not of the run.

@@ -55,6 +55,8 @@ export class GraphExecution {
   #commits = 0;
   /** True when the server is stopping: planned tasks do not start. */
   #isPaused = false;
+  /** True when the run was stopped while a step was being computed. */
+  #isPlanningAborted = false;
   #isOver = false;
 
   constructor(attempt: Attempt, origin: GraphParent) {
@@ -97,6 +99,8 @@ export class GraphExecution {
     this.#guarded(
       () =>
         andThen(this.origin.position(), (position) => {
+          // A stopped run does not wait longer than the grace period for this read.
+          if (!this.alive) return;
           this.head = position.head;
           this.#startId = position.head?.id ?? null;
           this.values = this.stored = position.values;
@@ -106,7 +110,10 @@ export class GraphExecution {
           this.#execution = this.origin.open(position);
         }),
       // A run that is stopped before it starts applies no input.
-      () => (stopped ? self.send({ type: "PLANNED", tasks: [], hold: false }) : this.next()),
+      () =>
+        stopped || this.#isPlanningAborted
+          ? self.send({ type: "PLANNED", tasks: [], hold: false })
+          : this.next(),
     );
   }
 
@@ -140,14 +147,20 @@ export class GraphExecution {
     }
     this.#guarded(
       () =>
-        andThen(this.#hasBegun ? this.execution.apply() : this.execution.begin(), (step) =>
-          this.applyStep(step),
-        ),
+        andThen(this.#hasBegun ? this.execution.apply() : this.execution.begin(), (step) => {
+          if (this.alive) this.applyStep(step);
+        }),
       () => {
         if (this.failure !== null || this.#failAfter !== null) this.#failed();
         else if (this.plan !== null) this.#planned(this.plan);
       },
     );
+  }
+
+  /** Asks the engine to stop computing a step, because the run was stopped. */
+  abortPlanning(): void {
+    this.#isPlanningAborted = true;
+    this.#execution?.abortPlanning?.();
   }
 
   #failed(): void {

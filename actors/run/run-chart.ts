@@ -27,6 +27,8 @@ export interface RunEffects {
   load(run: RunInput, self: AnyActorRef, stopped: boolean): void;
   /** Computes the next step and stores the last one. Reports `PLANNED` or `PAUSED`. */
   plan(run: RunInput): void;
+  /** Asks the engine to stop computing the step. Reports `PLANNED` or `PAUSED` if the engine stops. */
+  abortPlanning(run: RunInput): void;
   /** Aborts the signals of the nodes. Each task ends by itself if its node listens to the signal. */
   abort(run: RunInput): void;
   /** Notifies the thread that the run has ended and cannot be stopped any more. */
@@ -93,11 +95,19 @@ export const runChartConfig = {
       states: {
         loading: {
           entry: "load",
-          on: { PLANNED: planned, PAUSED: paused },
+          on: { PLANNED: planned, PAUSED: paused, CANCEL: { target: "aborting", actions: "remember" } },
         },
         planning: {
           entry: "plan",
-          on: { PLANNED: planned, PAUSED: paused },
+          on: { PLANNED: planned, PAUSED: paused, CANCEL: { target: "aborting", actions: "remember" } },
+        },
+        // The run was stopped while the engine computed a step. In a LangGraph.js graph, this includes code of the user,
+        // such as a graph factory or a router, which cannot be forced to stop. The run leaves this state when the engine
+        // has stopped, or after the grace period.
+        aborting: {
+          entry: "abortPlanning",
+          on: { PLANNED: "closing", PAUSED: "closing" },
+          after: { grace: { target: "closing" } },
         },
         // The server is stopping, and continues the run when it starts again. A cancelled run still ends at once, and a
         // LangGraph.js graph may end too: then it sends a plan without tasks.
@@ -228,6 +238,7 @@ export function runChart(
       cancelTasks: ({ context }) => {
         for (const [, child] of context.waiting) child.send({ type: "CANCEL" });
       },
+      abortPlanning: ({ context }) => effects.abortPlanning(context),
       abort: ({ context }) => effects.abort(context),
       sayClosing: ({ context }) => effects.sayClosing(context),
       close: ({ context }) => effects.close(context, context.stop),

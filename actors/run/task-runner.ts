@@ -3,6 +3,7 @@ import { toPlainError } from "../../src/model/errors.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import type { NodeCall, Position, SettledTask, StreamedFact, TaskOutcome } from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
+import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 import { taskRetryDelay } from "./retry-delay.ts";
 import { RunningTask, sendOutcome, withSteps } from "./running-task.ts";
@@ -23,8 +24,8 @@ export class TaskRunner {
   #parents: Map<string, string> | undefined;
   /** Ids of tasks whose node functions have ended but whose outcome the engine has not settled yet. */
   #unsettled: Set<string> | undefined;
-  /** The number of failed tasks that wait for their next attempt. */
-  #retrying = 0;
+  /** Cancels the timers of failed tasks that wait for their next attempt, by task id. */
+  #retrying: Map<string, Cancel> | undefined;
   /** The messages that stopped tasks have streamed, by task id. */
   #stopped: Map<string, readonly StreamedFact[]> | undefined;
   /**
@@ -83,7 +84,7 @@ export class TaskRunner {
    */
   get bodyCount(): number {
     const waiting = new Set(this.#parents?.values());
-    let count = (this.#unsettled?.size ?? 0) + this.#retrying;
+    let count = (this.#unsettled?.size ?? 0) + (this.#retrying?.size ?? 0);
     for (const [task, { inner }] of this.#running) if (inner === null && !waiting.has(task)) count++;
     return count;
   }
@@ -132,12 +133,12 @@ export class TaskRunner {
     }
     const delay = taskRetryDelay(call, outcome, graph.liveThread.deps.random.float());
     if (delay !== null) {
-      this.#retrying++;
       self.send({ type: "RETRY" });
-      graph.liveThread.deps.scheduler.after(delay, () => {
-        this.#retrying--;
+      const retry = () => {
+        this.#retrying?.delete(call.task);
         self.send({ type: "TRY" });
-      });
+      };
+      (this.#retrying ??= new Map()).set(call.task, graph.liveThread.deps.scheduler.after(delay, retry));
       return;
     }
     if (outcome.kind === "failed" && outcome.isLogged) graph.attempt.noteLogged(outcome.error);
@@ -222,5 +223,7 @@ export class TaskRunner {
       live.inner?.revoke();
     }
     this.#running.clear();
+    for (const cancel of this.#retrying?.values() ?? []) cancel();
+    this.#retrying?.clear();
   }
 }

@@ -66,6 +66,8 @@ export class HostedExecution implements Execution {
   #ended: { readonly error: PlainError | null } | null = null;
   #onEnd: (() => void) | null = null;
   #driving = false;
+  /** True when the run was stopped: the graph's end is then not a failure of the graph. */
+  #isStopped = false;
 
   constructor(
     run: RunRecord,
@@ -138,8 +140,9 @@ export class HostedExecution implements Execution {
     this.#called.delete(task);
     const from = this.#recorder.loop(called.ns).next.find(({ id }) => id === task)?.from;
     const places = from === undefined ? undefined : await this.#leading.checkpointMapFor(called, from);
-    // LangGraph's own signal stops the root graph's nodes; nodes of subgraphs need the signal of their task.
-    const outcome = await called.start({ signal: called.ns === "" ? undefined : io.signal, places });
+    // The signal of the task, because LangGraph's own signal also ends the graph, which then does not wait for what a
+    // node returns after its signal was aborted.
+    const outcome = await called.start({ signal: io.signal, places });
     if (outcome.kind !== "failed" || !called.thrown || io.signal.aborted) return outcome;
     failed(called.thrown.error);
     return { ...outcome, isLogged: true };
@@ -162,15 +165,26 @@ export class HostedExecution implements Execution {
     throw new TypeError("Graphs within tasks have no execution of their own");
   }
 
+  abortPlanning(): void {
+    if (this.#driving) this.#stop();
+  }
+
+  #stop(): void {
+    this.#isStopped = true;
+    this.events.stop();
+    if (this.#ended === null) this.#abort.abort(new DOMException("The run was stopped", "AbortError"));
+  }
+
   end(stopped: boolean): Promise<EngineStep | null> | null {
     if (!this.#driving) return null;
-    if (stopped) this.events.stop();
+    if (stopped) this.#stop();
     if (this.#ended !== null) return Promise.resolve(this.#rest());
-    const abort = (why: string) => this.#abort.abort(new DOMException(why, "AbortError"));
-    if (stopped) abort("The run was stopped");
     // After a failure, the graph usually ends by itself. It is aborted too, because a node function may still be running and
     // ignore its signal.
-    else this.#stage.soon(() => this.#stage.soon(() => abort("The run has failed")));
+    if (!stopped) {
+      const abort = () => this.#abort.abort(new DOMException("The run has failed", "AbortError"));
+      this.#stage.soon(() => this.#stage.soon(abort));
+    }
     return new Promise((resolve) => {
       this.#onEnd = () => resolve(this.#rest());
     });
@@ -312,6 +326,7 @@ export class HostedExecution implements Execution {
   }
 
   #lastPlan({ error }: { readonly error: PlainError | null }): Plan {
+    if (this.#isStopped) return { kind: "done" };
     if (error !== null) return { kind: "failed", error };
     const done = this.#recorder.root.next.length === 0;
     return done ? { kind: "done" } : { kind: "paused", interrupts: this.#recorder.pendingInterrupts() };

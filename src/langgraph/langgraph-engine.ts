@@ -104,7 +104,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
         const work = async () => {
           try {
             const { config, context } = run.kwargs;
-            const made = await loaded.graphFor(config, runtimeOf(context));
+            const made = await untilAborted(loaded.graphFor(config, runtimeOf(context)), signal);
             const graph = copyGraph(hostedOf(library, made));
             graph.checkpointer = saver;
             graph.store = createBaseStore(library, storeAccessOf(execution));
@@ -133,6 +133,19 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
   };
 
   return { engine, host };
+}
+
+/** The graph that a factory makes. Rejects when the signal is aborted first, because a factory may never return. */
+async function untilAborted(
+  made: CompiledGraph | Promise<CompiledGraph>,
+  signal: AbortSignal,
+): Promise<CompiledGraph> {
+  if (!(made instanceof Promise)) return made;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    signal.addEventListener("abort", abort, { once: true });
+    made.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
 }
 
 const UPDATING: FactoryRuntime = { accessContext: "threads.update", executionRuntime: null };

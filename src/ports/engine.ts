@@ -160,6 +160,12 @@ export interface Execution {
   /** Applies the writes of the tasks, in task order, and plans what follows. Called when all tasks of the plan are settled. */
   apply(): Eventually<EngineStep>;
   /**
+   * Asks a graph that plans its own steps (LangGraph.js) to stop, because the run was stopped before `begin` or `apply`
+   * has resolved. The pending call then resolves with what was recorded so far, as soon as the graph has stopped. The
+   * caller waits for it only for the grace period, then calls `end`.
+   */
+  abortPlanning?(): void;
+  /**
    * Makes a checkpoint with the partial messages of a run that is stopped (not rolled back) in the middle of a step. Returns
    * null when no messages are kept. The new checkpoint has the same next tasks. Called for the root graph only: messages
    * that a subgraph streams belong to the root graph's task that runs the subgraph.

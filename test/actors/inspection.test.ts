@@ -16,7 +16,14 @@ function live(thread: string, tenant = "_") {
   const interpret = interpretStatechart;
   const task: TaskLogic = interpret(taskChart({ execute: nothing }, { run: () => run, task: () => task }));
   const sayClosing = () => actor.send({ type: "RUN.CLOSING" });
-  const effects = { load: nothing, plan: nothing, abort: nothing, close: nothing, sayClosing };
+  const effects = {
+    load: nothing,
+    plan: nothing,
+    abortPlanning: nothing,
+    abort: nothing,
+    close: nothing,
+    sayClosing,
+  };
   const run: RunLogic = interpret(runChart(effects, task, 500));
   const threads: ThreadActorLogic = interpret(threadChart({ ask: nothing, start: nothing }, run));
   const actor = createActor(threads, {

@@ -34,7 +34,7 @@ const idle = fromCallback<{ readonly type: string }, object>(({ receive, input }
 const threadLogic = (interpret: Interpreter, run: AnyActorLogic = idle): ThreadActorLogic =>
   interpret(threadChart({ ask: noted("ask"), start: noted("start") }, run));
 const runEffects = Object.fromEntries(
-  ["load", "plan", "abort", "sayClosing", "close"].map((name) => [name, noted(name)]),
+  ["load", "plan", "abortPlanning", "abort", "sayClosing", "close"].map((name) => [name, noted(name)]),
 ) as unknown as RunEffects;
 const runLogic = (interpret: Interpreter): RunLogic => interpret(runChart(runEffects, idle, 500));
 
@@ -260,6 +260,7 @@ describe.each(interpreters)("the run's chart, walked through with %s", (_, inter
     done("1", "done"),
     done("2", "done"),
     done("2", "failed"),
+    { type: "xstate.after.grace.run.running.aborting" },
     { type: "xstate.after.grace.run.running.draining" },
     ...(["success", "interrupted", "error", "timeout"] as const).map((status) => ({
       type: "ENDED",
@@ -278,7 +279,16 @@ describe.each(interpreters)("the run's chart, walked through with %s", (_, inter
 
   test("reaches every state, by the contract's words", () => {
     const names = new Set(states.map(({ value }) => JSON.stringify(value)));
-    for (const inner of ["loading", "planning", "paused", "executing", "committing", "draining", "closing"]) {
+    for (const inner of [
+      "loading",
+      "planning",
+      "aborting",
+      "paused",
+      "executing",
+      "committing",
+      "draining",
+      "closing",
+    ]) {
       expect(names).toContain(JSON.stringify({ running: inner }));
     }
     for (const final of ["success", "interrupted", "error", "timeout"]) {
@@ -295,6 +305,11 @@ describe.each(interpreters)("the run's chart, walked through with %s", (_, inter
   test("leaves executing and draining only when every task has ended", () => {
     expect(inside("executing", "draining").every(({ context }) => context.waiting.size > 0)).toBe(true);
     expect(inside("closing").every(({ context }) => context.waiting.size === 0)).toBe(true);
+  });
+
+  test("a run that is stopped while a step is computed is given a grace period", () => {
+    expect(inside("planning").every(({ context }) => context.stop === null)).toBe(true);
+    expect(inside("aborting").every(({ context }) => context.stop !== null)).toBe(true);
   });
 
   test("a stopped run starts no task", () => {
