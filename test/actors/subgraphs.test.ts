@@ -408,7 +408,6 @@ test("a step makes more checkpoints in its parallel subgraphs than an append hol
   const key = await server.thread();
   const run = await server.admit(key, {
     input: { items: Array.from({ length: count }, (_, n) => n) },
-    durability,
   });
   expect(await end(server, key, run)).toMatchObject({ status: "success", attempt: 1 });
   expect(ran).toBe(count);
