@@ -40,6 +40,11 @@ const HEADROOM = 1_024;
  * referred to by its event id, and these facts begin no message.
  */
 const NO_EVENT = -1;
+/**
+ * The most checkpoints that are stored in one append. A step with thousands of parallel subgraphs makes more, which are
+ * stored in several appends: the journal limits the size of each.
+ */
+const MAX_CHECKPOINTS = 1_000;
 /** The number of node errors that an attempt remembers as logged. */
 const MAX_LOGGED = 100;
 
@@ -344,12 +349,42 @@ export class Attempt {
 
   /**
    * Takes everything that is pending, to store it in one append: checkpoints, task writes, and the log's next chunk of
-   * events. With `eventsAlone`, takes only the events.
+   * events. With `eventsAlone`, takes only the events. Checkpoints beyond the limit of an append are stored before.
    */
   takePending(eventsAlone: boolean) {
-    const { checkpoints, writes, emissions, taken } = this.pending.takeAll(eventsAlone);
+    const { checkpoints: all, writes, emissions, taken } = this.pending.takeAll(eventsAlone);
+    const checkpoints = this.#storeExcess(all, taken.length > 0);
     for (const { fact } of emissions) this.#countUsage(fact, NO_EVENT);
     return { checkpoints, writes, taken, events: this.sink.take(emissions) };
+  }
+
+  /** Stores checkpoints in appends of their own while there are more than one append may hold. Returns the rest. */
+  #storeExcess(checkpoints: readonly NewCheckpoint[], endsRuns: boolean): readonly NewCheckpoint[] {
+    if (checkpoints.length <= MAX_CHECKPOINTS) return checkpoints;
+    // Checkpoints of the root graph come last if they must be stored together with the end of runs. Otherwise all are
+    // stored in the order in which they were made, so that no subgraph is stored before the step that started it.
+    const rest =
+      this.#atExit || endsRuns
+        ? [...checkpoints.filter(({ ns }) => ns !== ""), ...checkpoints.filter(({ ns }) => ns === "")]
+        : [...checkpoints];
+    while (rest.length > MAX_CHECKPOINTS) this.#storePart(rest.splice(0, MAX_CHECKPOINTS));
+    return rest;
+  }
+
+  #storePart(checkpoints: readonly NewCheckpoint[]): void {
+    const head = checkpoints.findLast(({ ns }) => ns === "");
+    this.liveThread
+      .write({ kind: "advanced", durable: false, checkpoints }, (thread) =>
+        head === undefined
+          ? thread
+          : changeThread(thread, {
+              checkpoint: head.id,
+              state_updated_at: this.liveThread.deps.clock.now(),
+              timers: timersAt(head, thread.timers),
+            }),
+      )
+      // If the write failed, the live thread has failed with it. Recovery continues the run.
+      .catch(() => undefined);
   }
 
   #countUsage(fact: Fact, event: number): void {

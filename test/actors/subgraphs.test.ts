@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { graph, list, to, value } from "../../src/index.ts";
+import { graph, list, send, to, value } from "../../src/index.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
@@ -385,3 +385,31 @@ test("a stop in good order halts it between its steps; the next server goes on f
   expect(ran).toEqual(["one", "two"]);
   expect((await server.values(key))["log"]).toEqual(["one", "two"]);
 });
+
+test("a step makes more checkpoints in its parallel subgraphs than an append holds", async () => {
+  const count = 1_400;
+  let ran = 0;
+  const inner = graph({
+    state: { n: list<number>(), done: list<number>() },
+    nodes: {
+      leaf: async () => {
+        ran++;
+        return { done: [1] };
+      },
+    },
+    edges: { start: "leaf" },
+  });
+  const outer = graph({
+    state: { items: list<number>(), done: list<number>() },
+    nodes: { inner },
+    edges: { start: ({ items }) => items.map((n) => send("inner", { n: [n] })) },
+  });
+  const server = await Server.start(outer);
+  const key = await server.thread();
+  const run = await server.admit(key, {
+    input: { items: Array.from({ length: count }, (_, n) => n) },
+  });
+  expect(await end(server, key, run)).toMatchObject({ status: "success", attempt: 1 });
+  expect(ran).toBe(count);
+  expect((await server.values(key))["done"]).toHaveLength(count);
+}, 60_000);
