@@ -183,12 +183,12 @@ export class ShardLeases {
     this.#isInMotion = next !== undefined || !isSettled(view, rules);
     if (next === undefined || !this.#owned.has(next) || this.#moving !== undefined) return;
     this.#moving = next;
-    release(next)
+    void release(next)
       .then(() => this.give(next))
       .catch((cause: unknown) =>
         logger.warn("a shard could not be given up: its lease ends by itself", { shard: next, cause }),
       )
-      .finally(() => {
+      .then(() => {
         this.#moving = undefined;
         return this.renewNow();
       });
