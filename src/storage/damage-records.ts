@@ -39,8 +39,10 @@ export class DamageRecords {
     const known = new Set(this.#list.map(idOf));
     const added = findings.filter((finding) => !known.has(idOf(finding)));
     if (added.length === 0) return;
-    this.#list = [...this.#list, ...added];
-    store(join(this.#directory, DAMAGE_FILE), this.#list);
+    const list = [...this.#list, ...added];
+    // If this fails, the findings remain unknown, so that a later call stores them.
+    store(join(this.#directory, DAMAGE_FILE), list);
+    this.#list = list;
   }
 
   /** Moves all findings to the file of accepted findings, and returns them. */

@@ -240,7 +240,6 @@ export class Integrity {
   }
 
   #add(found: readonly DamageRecord[]): void {
-    this.findings.add(found);
     for (const finding of found) {
       this.#quarantine(finding);
       const { names, more } = affectedBy(finding);
@@ -249,6 +248,8 @@ export class Integrity {
         ...(more > 0 && { more }),
       });
     }
+    // Last, because it fails on a full disk: damaged data must be refused even then.
+    this.findings.add(found);
   }
 
   #quarantine({ touches, ranges, unknown }: DamageRecord): void {

@@ -137,7 +137,12 @@ async function openDirectory(directory: string, isVerified: boolean, deps: Stora
     await integrity.inspect(isVerified);
     const kv = new LevelDbKeyValueStore(databaseIn(directory), existing);
     const storage = await start(kv, directory, existing, deps, integrity);
-    marker.write();
+    try {
+      marker.write();
+    } catch (cause) {
+      await storage.close();
+      throw cause;
+    }
     if (!isVerified) integrity.watch(storage.forget);
     return {
       ...storage,

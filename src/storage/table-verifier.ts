@@ -74,7 +74,12 @@ export class TableVerifier {
     this.#isClosed = true;
     this.#wake?.();
     await this.#work;
-    this.#verified.store(new Set(this.#files.names()));
+    try {
+      this.#verified.store(new Set(this.#files.names()));
+    } catch (cause) {
+      // Without the list, the next start verifies the tables again. A full disk must not keep the database from being closed.
+      this.#deps.logger.warn("the list of verified tables could not be stored", { error: withCauses(cause) });
+    }
   }
 
   async #run(): Promise<void> {
@@ -100,12 +105,13 @@ export class TableVerifier {
       const damage = await this.#files.check(table, this.#pace);
       if (this.#isClosed) return;
       if (damage === undefined) continue;
-      this.#checked.add(table.name);
       if (damage.found.length === 0) this.#verified.add(table.name, damage.stats);
       else {
         this.#verified.delete(table.name);
         this.#found(damage.found);
       }
+      // Last, so that a table is read again if its damage could not be recorded.
+      this.#checked.add(table.name);
     }
     this.#left = undefined;
     const names = new Set(this.#files.names());

@@ -1,5 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -153,19 +162,60 @@ describe("tables that were verified before", () => {
   });
 });
 
-test("tables that LevelDB writes are verified while it is open: the next start need not read them", async () => {
-  await fill();
+/** Opens the storage with a verifier that hardly waits between two looks. */
+async function openHasty(): Promise<Storage> {
+  const note = (line: string): void => void errors.push(line);
+  const logger: Logger = { ...deps.logger, error: note, warn: note };
   const scheduler = {
     ...deps.scheduler,
     after: (ms: number, task: () => void) => deps.scheduler.after(Math.min(ms, 5), task),
   };
-  const storage = await openStorage({ kind: "level", directory: room.path }, { ...deps, scheduler });
+  const storage = await openStorage({ kind: "level", directory: room.path }, { ...deps, logger, scheduler });
   opened.push(storage);
-  const before = tables();
-  const one = new Writer(() => storage.journal, threadKey(THREADS));
+  return storage;
+}
+
+/** Writes so much that LevelDB makes new tables. */
+async function writeTables({ journal }: Storage): Promise<void> {
+  const one = new Writer(() => journal, threadKey(THREADS));
   for (let n = 0; n < 12; n++) {
     await one.append({ thread: { metadata: { blob: randomBytes(3_000_000).toString("base64") } } });
   }
+}
+
+describe("files beside the database that cannot be written, as on a full disk", () => {
+  test("damaged data are refused even so, and recorded as soon as that is possible", async () => {
+    await fill();
+    rot();
+    const obstacle = join(room.path, "damage.json.tmp");
+    mkdirSync(obstacle);
+    const storage = await openHasty();
+    await until(() => storage.damage().ranges > 0);
+    expect(errors.join()).toContain("wrong checksum");
+    expect(storage.findings()).toEqual([]);
+    rmSync(obstacle, { recursive: true });
+    await until(() => storage.findings().length > 0);
+  });
+
+  test("the storage is closed, and can be opened again", async () => {
+    await fill();
+    const storage = await openHasty();
+    mkdirSync(join(room.path, "tables.json.tmp"));
+    await writeTables(storage);
+    await until(() => errors.includes("tables could not be verified"));
+    await close();
+    await expect(storage.check()).rejects.toMatchObject({ code: "storage.unavailable" });
+    rmSync(join(room.path, "tables.json.tmp"), { recursive: true });
+    const again = await open();
+    expect(again.journal.thread(threadKey(THREADS))).toBeDefined();
+  });
+});
+
+test("tables that LevelDB writes are verified while it is open: the next start need not read them", async () => {
+  await fill();
+  const storage = await openHasty();
+  const before = tables();
+  await writeTables(storage);
   const noted = (): readonly string[] =>
     Object.keys(JSON.parse(readFileSync(join(room.path, "tables.json"), "utf8")) as object);
   const isNew = (name: string): boolean => !before.some((table) => table.endsWith(name));
