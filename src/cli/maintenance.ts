@@ -9,6 +9,7 @@ import { threadMapKey } from "../model/thread.ts";
 import type { DamageRecord } from "../storage/damage-records.ts";
 import { affectedBy } from "../storage/integrity.ts";
 import { threadLabel } from "../storage/key-labels.ts";
+import type { BackupOptions } from "../storage/backup.ts";
 import { acceptDamage, backupStorage, hasData, openStorage, repairStorage } from "../storage/open.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
@@ -129,10 +130,26 @@ export async function accept(
   );
 }
 
+/** Copies all databases of a data directory. A signal to end the process stops the copying and removes its working files first. */
 export async function backup(data: string, target: string, onProgress?: OnProgress): Promise<void> {
+  const aborter = new AbortController();
+  const abort = (signal: NodeJS.Signals) =>
+    aborter.abort(
+      new ServiceError("storage.unavailable", `${signal}: the copy in ${target} is not complete; delete it`),
+    );
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const name of signals) process.once(name, abort);
+  try {
+    await copyAll(data, target, { signal: aborter.signal, ...(onProgress && { onProgress }) });
+  } finally {
+    for (const name of signals) process.off(name, abort);
+  }
+}
+
+async function copyAll(data: string, target: string, options: BackupOptions): Promise<void> {
   for (const directory of databaseDirectories(data)) {
     mustHaveData(directory);
-    await backupStorage(directory, join(target, relative(data, directory)), onProgress);
+    await backupStorage(directory, join(target, relative(data, directory)), options);
   }
   // The number of shards is copied last, so that an incomplete copy does not count as a data directory.
   copyShardCount(data, target);

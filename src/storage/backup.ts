@@ -10,6 +10,17 @@ import { makeDirectory } from "./make-directory.ts";
  */
 const MAX_TRIES = 50;
 
+/** The beginning of the names of folders in which backups collect the files. */
+const STAGING = "backup-";
+/** Milliseconds after which such a folder was left behind by a backup that was killed. No backup takes that long. */
+const ABANDONED_MS = 24 * 60 * 60 * 1000;
+
+export interface BackupOptions {
+  readonly onProgress?: OnProgress;
+  /** Stops the backup after the file that is being copied. The incomplete copy remains, the staging folder does not. */
+  readonly signal?: AbortSignal;
+}
+
 /** The names of tables. The file of a table never changes once it is complete. */
 const TABLE = /\.(ldb|sst)$/;
 
@@ -23,7 +34,7 @@ export async function copyDatabase(
   from: string,
   to: string,
   workspace: string,
-  onProgress?: OnProgress,
+  { onProgress, signal }: BackupOptions = {},
 ): Promise<void> {
   if ((await manifestOf(from)) === undefined) {
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
@@ -31,9 +42,11 @@ export async function copyDatabase(
   await makeEmpty(to);
   // Makes the links beside the database, because hard links cannot cross file systems. If that folder is not writable, the links are made
   // in the target folder. If the target folder is on another file system, each table is copied twice.
-  const staging = await mkdtemp(join(workspace, "backup-")).catch(() => mkdtemp(join(to, "backup-")));
+  const staging = await mkdtemp(join(workspace, STAGING)).catch(() => mkdtemp(join(to, STAGING)));
   try {
+    await removeAbandoned(workspace, (await stat(staging)).mtimeMs);
     for (let tries = 1; !(await stage(from, staging)); tries++) {
+      signal?.throwIfAborted();
       await empty(staging);
       if (tries === MAX_TRIES)
         throw new ServiceError(
@@ -46,12 +59,27 @@ export async function copyDatabase(
     const total = sizes.reduce((sum, size) => sum + size, 0);
     let done = 0;
     for (const [i, name] of names.entries()) {
+      signal?.throwIfAborted();
       onProgress?.({ work: "copying the files", done, total, unit: "bytes" });
       await copyFile(join(staging, name), join(to, name));
       done += sizes[i] as number;
     }
   } finally {
     await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Removes the folders of backups that were killed. Their links keep tables on the disk that LevelDB has deleted since.
+ * `now` is in milliseconds, from the clock of the file system.
+ */
+async function removeAbandoned(workspace: string, now: number): Promise<void> {
+  for (const name of await readdir(workspace)) {
+    if (!name.startsWith(STAGING)) continue;
+    const path = join(workspace, name);
+    const made = await stat(path).catch(() => undefined);
+    if (made !== undefined && now - made.mtimeMs > ABANDONED_MS)
+      await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 

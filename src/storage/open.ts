@@ -12,7 +12,7 @@ import type { OnProgress } from "../ports/progress.ts";
 import type { LostRunEnds } from "../ports/lost-run-ends.ts";
 import { KeyValueCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
-import { copyDatabase } from "./backup.ts";
+import { type BackupOptions, copyDatabase } from "./backup.ts";
 import { KeyValueCrons } from "./cron-book.ts";
 import { checkFormat, checkStoredFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
 import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
@@ -324,7 +324,7 @@ async function withoutServer(
 export async function backupStorage(
   directory: string,
   target: string,
-  onProgress?: OnProgress,
+  options: BackupOptions = {},
 ): Promise<void> {
   const [from, to] = [resolve(directory), resolve(target)];
   if (`${to}${sep}`.startsWith(`${from}${sep}`)) {
@@ -333,7 +333,7 @@ export async function backupStorage(
       `The target ${target} is within the data directory ${directory}; choose another one`,
     );
   }
-  await copyDatabase(databaseIn(from), databaseIn(to), from, onProgress);
+  await copyDatabase(databaseIn(from), databaseIn(to), from, options);
   for (const name of [MARKER_FILE, DAMAGE_FILE]) {
     if (existsSync(join(from, name))) await copyFile(join(from, name), join(to, name));
   }

@@ -7,6 +7,7 @@ import {
   writeFileSync,
   statSync,
   truncateSync,
+  utimesSync,
 } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
@@ -396,6 +397,36 @@ describe("a stretch of the log that LevelDB drops without a word", () => {
       expect(await copied.journal.thread(one)).toMatchObject({ seq: 20 });
       await copied.close();
     }
+    copy.remove();
+  });
+
+  test("a stopped backup removes its working files; those of a killed one are removed by a later one, a day after", async () => {
+    const storage = await open();
+    await new Writer(() => storage.journal, one).append();
+    await storage.close();
+    const working = (): readonly string[] =>
+      readdirSync(room.path).filter((name) => name.startsWith("backup-"));
+    const copy = temporary();
+    const aborter = new AbortController();
+    const seen: number[] = [];
+    const onProgress = () => {
+      seen.push(working().length);
+      aborter.abort(new Error("stopped"));
+    };
+    const target = join(copy.path, "first");
+    await expect(backupStorage(room.path, target, { onProgress, signal: aborter.signal })).rejects.toThrow(
+      "stopped",
+    );
+    expect(seen).toEqual([1]);
+    expect(working()).toEqual([]);
+
+    for (const [name, hours] of Object.entries({ "backup-aaaaaa": 25, "backup-bbbbbb": 1 })) {
+      mkdirSync(join(room.path, name));
+      const made = Date.now() / 1000 - hours * 3600;
+      utimesSync(join(room.path, name), made, made);
+    }
+    await backupStorage(room.path, join(copy.path, "second"));
+    expect(working()).toEqual(["backup-bbbbbb"]);
     copy.remove();
   });
 
