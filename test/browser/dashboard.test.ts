@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
+import { graph, list, value } from "../../src/index.ts";
 import { headersOf, type Name, owned, tokens } from "../e2e/support/auth.ts";
 import { gated } from "../e2e/support/latches.ts";
 import { directory, serve } from "../e2e/support/server.ts";
@@ -193,6 +194,46 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await expect.poll(() => page.innerText(".compare")).toContain("Draft 1: coffee");
     expect(await page.locator('.compare tr:has(td:text-is("write"))').innerText()).toContain("differs");
     expect(wrong).toEqual([]);
+  });
+
+  test("after nodes that ran in parallel, an edit asks for the node that it is stored as, and offers all", async () => {
+    const both = graph({
+      state: { amount: value(0), said: list<string>() },
+      nodes: {
+        begin: async () => ({ said: ["begin"] }),
+        left: async () => ({ said: ["left"] }),
+        right: async () => ({ said: ["right"] }),
+        charge: async ({ amount }) => {
+          if (amount < 0) throw new RangeError("too little");
+          return { said: ["charge"] };
+        },
+      },
+      edges: { start: "begin", begin: ["left", "right"], left: "charge", right: "charge" },
+    });
+    const app = await serve({ graphs: { both } });
+    const thread = await newThread(app.url);
+    const runs = `${app.url}/threads/${thread}/runs`;
+    await post(`${runs}/wait`, { assistant_id: "both", input: { amount: -1 } });
+    const { page } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
+    await page.click('button:has-text("Edit state")');
+    await page.fill("dialog input[type=number]", "5");
+    await page.click('dialog button:has-text("Store")');
+    await page.waitForSelector('dialog [role="alert"]:has-text("Choose a node"):has-text("left, right")');
+    expect(await page.getAttribute("#edit-node", "aria-invalid")).toBe("true");
+    const offered = await page.$$eval("#edit-nodes option", (all) =>
+      all.map((one) => one.getAttribute("value")),
+    );
+    expect(offered.toSorted()).toEqual(["begin", "charge", "left", "right"]);
+    await page.fill("#edit-node", "right");
+    await page.click('dialog button:has-text("Store")');
+    await page.waitForSelector("dialog", { state: "detached" });
+    await page.click('button:has-text("Resume")');
+    await expect.poll(() => status(page)).toBe("idle");
+    const { values } = (await (await fetch(`${app.url}/threads/${thread}/state`)).json()) as {
+      readonly values: { readonly amount: number; readonly said: readonly string[] };
+    };
+    expect(values.amount).toBe(5);
+    expect(values.said.at(-1)).toBe("charge");
   });
 
   test("under a prefix, with a key: it is asked for, a wrong one again", async () => {

@@ -229,6 +229,13 @@ export const setAssistantVersion = (id: string, version: number): Promise<Assist
 export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
 
+/** Returns the names of the nodes of an assistant's graph. */
+export async function listNodes(assistant: string): Promise<readonly string[]> {
+  const path = `assistants/${part(assistant)}/graph`;
+  const { nodes } = await fetchJson<{ readonly nodes: readonly { readonly id: string }[] }>(path);
+  return nodes.map(({ id }) => id).filter((id) => id !== "__start__" && id !== "__end__");
+}
+
 export const getDashboardSettings = (): Promise<DashboardSettings> => fetchJson("dashboard/settings");
 
 export const getMetricsHistory = (): Promise<ServerHistory> => fetchJson("metrics/history");

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { createRun } from "../api/client.ts";
 import type { Run } from "../api/records.ts";
 import { navigate } from "../app/page-location.ts";
-import { runAction, showNotice } from "../app/notices.ts";
+import { showNotice } from "../app/notices.ts";
 import type { TraceStep } from "../live/trace.ts";
 import { type EditedState, StateForm, storeEdit } from "../threads/state-editor.tsx";
 import type { ReplayOrigin } from "./timeline-rows.ts";
@@ -19,17 +19,16 @@ interface ReplayProps {
 export function ReplayForm({ run, from, number }: ReplayProps) {
   const [isOpen, setOpen] = useState(false);
   const { thread_id: thread, assistant_id } = run;
-  const replay = (change: EditedState) =>
-    runAction(async () => {
-      const isSame = Object.keys(change.update).length === 0 && change.asNode === "";
-      const checkpoint_id = isSame ? from.checkpoint : await storeEdit(thread, from.checkpoint, change);
-      const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
-      const request = { assistant_id, input: null, checkpoint_id, metadata };
-      const { run_id } = await createRun(thread, { ...request, multitask_strategy: "enqueue" });
-      showNotice("The replay has started.");
-      setOpen(false);
-      navigate(["threads", thread, "runs", run_id]);
-    });
+  const replay = async (change: EditedState): Promise<void> => {
+    const isSame = Object.keys(change.update).length === 0 && change.asNode === "";
+    const checkpoint_id = isSame ? from.checkpoint : await storeEdit(thread, from.checkpoint, change);
+    const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
+    const request = { assistant_id, input: null, checkpoint_id, metadata };
+    const { run_id } = await createRun(thread, { ...request, multitask_strategy: "enqueue" });
+    showNotice("The replay has started.");
+    setOpen(false);
+    navigate(["threads", thread, "runs", run_id]);
+  };
   return (
     <p>
       <button

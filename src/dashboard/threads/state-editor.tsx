@@ -1,7 +1,8 @@
 import { useMemo, useState } from "preact/hooks";
-import { getSchemas, getStateAt, getThread, updateState } from "../api/client.ts";
+import { getSchemas, getStateAt, getThread, listNodes, updateState } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
+import { RequestError } from "../request-errors.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";
@@ -36,18 +37,17 @@ interface EditProps {
 /** A dialog to edit the state of a checkpoint. The edited state is stored as a new checkpoint whose parent is the edited one. */
 export function StateEditor({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
   const [from] = useState(checkpoint);
-  const save = (change: EditedState) =>
-    runAction(async () => {
-      await storeEdit(thread, from, change);
-      const { status } = await getThread(thread);
-      showNotice(
-        status === "interrupted"
-          ? "The state is stored. The thread is paused: resume it to go on."
-          : "The state is stored.",
-      );
-      onStored();
-      onClose();
-    });
+  const save = async (change: EditedState): Promise<void> => {
+    await storeEdit(thread, from, change);
+    const { status } = await getThread(thread);
+    showNotice(
+      status === "interrupted"
+        ? "The state is stored. The thread is paused: resume it to go on."
+        : "The state is stored.",
+    );
+    onStored();
+    onClose();
+  };
   return (
     <StateForm
       title="Edit the state"
@@ -94,7 +94,8 @@ interface ChangeProps {
   readonly values: JsonRecord;
   readonly assistant: string | undefined;
   readonly submit: string;
-  readonly onSubmit: (change: EditedState) => Promise<unknown>;
+  /** Stores the change. The form shows the error if it fails. */
+  readonly onSubmit: (change: EditedState) => Promise<void>;
   readonly onClose: () => void;
 }
 
@@ -110,6 +111,10 @@ export function StateForm(props: ChangeProps) {
     async () => (assistant === undefined ? undefined : getSchemas(assistant)),
     [assistant],
   );
+  const { value: nodes = [] } = useResource(
+    async () => (assistant === undefined ? [] : listNodes(assistant)),
+    [assistant],
+  );
   return (
     <Dialog title={title} wide onClose={onClose}>
       <p class="dim">{hint}</p>
@@ -118,7 +123,7 @@ export function StateForm(props: ChangeProps) {
           Reading…
         </p>
       ) : (
-        <ChangeForm {...props} values={values} schema={schemas?.state_schema ?? null} />
+        <ChangeForm {...props} values={values} nodes={nodes} schema={schemas?.state_schema ?? null} />
       )}
     </Dialog>
   );
@@ -128,12 +133,14 @@ function ChangeForm({
   values,
   submit,
   schema,
+  nodes,
   onSubmit,
   onClose,
-}: ChangeProps & { schema: JsonSchema | null }) {
+}: ChangeProps & { schema: JsonSchema | null; nodes: readonly string[] }) {
   const [fields, setFields] = useState(values);
   const [rest, setRest] = useState<JsonRecord | null>({});
   const [asNode, setAsNode] = useState("");
+  const [nodeFault, setNodeFault] = useState<string | null>(null);
   const stored = useMemo(() => messageListsOf(schema, values), [schema, values]);
   const [edited, setEdited] = useState<MessageLists>({});
   const shown = useMemo(() => fieldsOf(schema, values), [schema, values]);
@@ -152,7 +159,15 @@ function ChangeForm({
       onSubmit={(event) => {
         event.preventDefault();
         if (!validation.validate() || wrong !== null || messages.isInvalid) return;
-        void onSubmit({ update, lists: messages.lists, asNode });
+        void runAction(async () => {
+          setNodeFault(null);
+          try {
+            await onSubmit({ update, lists: messages.lists, asNode });
+          } catch (cause) {
+            if (!isFaultOfNode(cause)) throw cause;
+            setNodeFault(cause.message);
+          }
+        });
       }}
     >
       {Object.entries(stored).map(([name, list]) => (
@@ -185,10 +200,26 @@ function ChangeForm({
         <label for="edit-node">As the node (decides what runs next)</label>
         <input
           id="edit-node"
+          list="edit-nodes"
           value={asNode}
           placeholder="the one that wrote last"
+          aria-invalid={nodeFault !== null}
+          aria-describedby="edit-node-fault"
           onInput={({ currentTarget }) => setAsNode(currentTarget.value)}
         />
+        <datalist id="edit-nodes">
+          {nodes.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        {nodeFault !== null && (
+          <p class="hint bad" role="alert" id="edit-node-fault">
+            {asNode === ""
+              ? "Choose a node: the change is stored as if that node had made it, and what follows the node runs next. "
+              : ""}
+            The server says: {nodeFault}
+          </p>
+        )}
       </div>
       <section class="field" aria-label="Changes">
         <h4>What changes</h4>
@@ -218,6 +249,10 @@ function ChangeForm({
     </form>
   );
 }
+
+/** True if the server refuses a change because of `as_node`: several nodes ran last, in parallel, or there is no such node. */
+const isFaultOfNode = (cause: unknown): cause is RequestError =>
+  cause instanceof RequestError && cause.status === 422 && cause.message.includes("as_node");
 
 /** Returns why the values given as JSON cannot be stored; null if they can. */
 function restFault(rest: JsonRecord | null, lists: MessageLists): string | null {
