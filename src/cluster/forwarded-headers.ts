@@ -9,7 +9,7 @@ import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
  */
 const CLIENT_HEADER = "x-heddle-client";
 
-/** Headers that are not forwarded: they belong to one connection, or each process sets them itself. */
+/** Headers that are not forwarded: hop-by-hop headers of HTTP, which are about one connection, and headers that each process sets itself. */
 const OF_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",

@@ -19,10 +19,10 @@ import { clientHeaders, endToEndHeaders } from "./forwarded-headers.ts";
 import { askPatiently, Patience } from "./patience.ts";
 
 export interface ForwardingDeps {
-  /** The number of this process's shard; undefined if it has none. */
+  /** The number of this process's shard; undefined for a process without a shard, which only forwards. */
   readonly own: number | undefined;
   readonly count: number;
-  /** Whether this process may answer for its shard now. */
+  /** True while this process may answer for its shard: in a cluster, only while it holds a valid lease. */
   readonly isOwner: () => boolean;
   readonly peers: Peers;
   readonly newId: () => string;
@@ -34,7 +34,7 @@ export interface ForwardingDeps {
 const GOING_AWAY = 1001;
 /** Responses up to this size are collected and sent as a whole. Longer ones are passed on piece by piece. */
 const MAX_WHOLE_BYTES = 256 * 1024;
-/** The WebSocket close code of a broken connection. */
+/** The WebSocket close code that reports a broken connection. It is never sent over a connection. */
 const LOST = 1006;
 
 const isSendable = (code: number): boolean => code >= 1000 && (code <= 1003 || code >= 1007);
@@ -46,7 +46,7 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
     if (name === HOME_SHARD) return 0;
     return name === ANY_SHARD ? (own ?? next++ % count) : shardOf(name, count);
   };
-  /** Makes an idempotency key for a run without a thread, which is in the shard of its key. */
+  /** Makes an idempotency key that falls into a shard, because a run without a thread is stored in the shard of its key. */
   const keyIn = (shard: number): string => {
     for (;;) {
       const key = deps.newId();
@@ -56,9 +56,9 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
   return {
     request(name, request, reply, more) {
       const shard = numberOf(name);
-      // Without a lease, the request goes to whichever process has the shard by now, which may be this one again.
+      // Without a valid lease, the request is forwarded to the current owner of the shard. That may be this process again.
       if (shard === own && deps.isOwner()) return undefined;
-      // Read now: the request is invalid once this call has returned.
+      // The headers are read now, because the request is invalid once this call has returned.
       const headers = endToEndHeaders(request.headers());
       const isKeyed = (request.header("idempotency-key") ?? "") !== "";
       if (more.startsRun && !isKeyed)
@@ -116,7 +116,7 @@ async function join(
       left--;
       // A feed of all shards is incomplete without one of the processes. The client connects again, and then also reaches the restarted process.
       if (code === LOST) socket.close(GOING_AWAY, "");
-      // The code of an abnormal end may not be sent.
+      // RFC 6455 reserves some codes, such as 1006, for reports: they must not be sent.
       else if (left === 0) socket.close(isSendable(code) ? code : GOING_AWAY, reason);
     });
   }
@@ -133,7 +133,10 @@ class Exchange {
   readonly #gone = new AbortController();
   #stream: ByteStream | undefined;
   #resume: (() => void) | undefined;
-  /** Whether the client has received nothing but white space so far. If so, the request can still be sent again for another response. */
+  /**
+   * True while the client has received only white space, which keeps the connection alive before a JSON body. The request
+   * can then be sent again, and its new response follows the white space.
+   */
   #isBlank = true;
 
   constructor(reply: Reply, more: ForwardedRequest) {

@@ -1,4 +1,4 @@
-/** Entries read at a time, to find where a page begins. */
+/** The number of entries that are read from a list at a time, to find where a page begins. */
 const ENTRIES_PER_READ = 500;
 
 export type Compare<T> = (a: T, b: T) => number;
@@ -9,7 +9,7 @@ export type ReadPage<T> = (
   limit: number,
 ) => Promise<AsyncIterable<T> | Iterable<T>> | AsyncIterable<T>;
 
-/** Merges sorted lists. Of each list, one entry at most is read ahead. */
+/** Merges sorted lists. It reads at most one entry of each list ahead, so that lists of any length can be merged. */
 export async function* mergeSorted<T>(
   lists: readonly (AsyncIterable<T> | Iterable<T>)[],
   compare: Compare<T>,
@@ -35,8 +35,8 @@ export async function* mergeSorted<T>(
 }
 
 /**
- * Returns the offset at which the page begins in each list: how many of the first `offset` entries of the merged lists come from it. Reads
- * these entries, some hundred at a time.
+ * Returns, for each list, the offset at which the page begins: the number of entries of this list among the first `offset`
+ * entries of the merged lists. It reads all entries before the page, {@link ENTRIES_PER_READ} at a time.
  */
 export async function offsetsInLists<T>(
   lists: readonly ReadPage<T>[],
@@ -95,7 +95,7 @@ export async function readAll<T>(entries: AsyncIterable<T>): Promise<readonly T[
   return all;
 }
 
-/** Orders texts and numbers. */
+/** A compare function for sorting in ascending order. */
 export const ascending = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
 
 export const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);

@@ -2,24 +2,24 @@ import { ServiceError } from "../model/errors.ts";
 import type { ClusterNode, ClusterView } from "../ports/membership.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 
-/** What a node tells the others of itself, as the text of its address. */
+/** The data that a node publishes about itself. It is stored as JSON in the `address` of a {@link ClusterNode}. */
 export interface NodeAddress {
-  /** Its URL for clients; empty while it starts. */
+  /** The URL of the node for clients; empty while the node starts. */
   readonly url: string;
-  /** The host at which its processes listen for other nodes. */
+  /** The host at which the processes of the node listen for other nodes. */
   readonly host: string;
   /** The port of each shard's process. */
   readonly ports: { readonly [shard: number]: number };
-  /** What nodes with the same secret have in common. */
+  /** A value derived from the cluster secret. Nodes compare it to check that they have the same secret. */
   readonly check: string;
 }
 
 export const parseNodeAddress = (text: string): NodeAddress => JSON.parse(text) as NodeAddress;
 
-/** The name of a node, without what makes its id unique. */
+/** The name of a node: its id without the random suffix that makes ids unique. */
 export const nodeNameOf = (id: string): string => id.replace(/\/[^/]*$/, "");
 
-/** @throws ServiceError `config.invalid` if a node has another secret than the one that this is the `check` of */
+/** @throws ServiceError `config.invalid` if the secret of a node differs from the secret from which `check` was derived */
 export function checkSameSecret(nodes: readonly ClusterNode[], check: string): void {
   const stranger = nodes.find(({ address }) => parseNodeAddress(address).check !== check);
   if (stranger === undefined) return;
@@ -40,7 +40,7 @@ export function isServed(shard: number, { nodes, owners }: ClusterView): boolean
   return node !== undefined && parseNodeAddress(node.address).ports[shard] !== undefined;
 }
 
-/** Where the processes of all shards listen that have an owner. */
+/** The addresses of the processes of all shards that have an owner. */
 export function routesOf({ nodes, owners }: ClusterView): readonly (readonly [shard: number, PeerAddress])[] {
   const addresses = new Map(nodes.map(({ id, address }) => [id, parseNodeAddress(address)]));
   return owners.flatMap(({ shard, node }) => {

@@ -18,14 +18,15 @@ export class Patience {
     this.#scheduler = scheduler;
   }
 
-  /** Resets the waiting time. To be called when the process has answered. */
+  /** Resets the waiting time. Must be called after each answer, so that a later failure may wait for the full time again. */
   renew(): void {
     this.#since = undefined;
   }
 
   /**
    * Waits before the next attempt. `repeatable`: whether the request may be carried out twice.
-   * @throws ServiceError `storage.unavailable` when there may be no further attempt; `cause` itself if it is no {@link PeerLost}
+   * @throws ServiceError `storage.unavailable` after {@link PATIENCE_MS}, or if the request may have been carried out and
+   *   is not repeatable; `cause` itself if it is no {@link PeerLost}
    */
   async wait(cause: unknown, repeatable: boolean): Promise<void> {
     if (!(cause instanceof PeerLost)) throw cause;
@@ -44,7 +45,7 @@ export class Patience {
   }
 }
 
-/** Asks another process until it answers. Throws the errors of {@link Patience.wait}. */
+/** Sends a request to another process until it answers. Throws the errors of {@link Patience.wait}. */
 export async function askPatiently<T>(
   deps: ConstructorParameters<typeof Patience>[0],
   isRepeatable: boolean,

@@ -21,7 +21,10 @@ export interface CalledParts extends ListingService {
   readonly metrics: { snapshot(): Promise<unknown> };
 }
 
-/** The functions that may be called. They concern no single thread, or a thread that only the body of a client's request names. */
+/**
+ * The functions that other processes may call. All other requests are forwarded as HTTP to the shard of their thread. The
+ * requests for these functions concern all shards, or name their thread only in the body.
+ */
 const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledParts[Part] & string)[] } = {
   threads: ["create", "search", "count", "prune", "removeOf"],
   runs: ["search", "cancelEverywhere", "cancelSome"],
@@ -33,7 +36,7 @@ const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledPa
   metrics: ["snapshot"],
 };
 
-/** Calls that must not be carried out twice. */
+/** Calls that must not be carried out twice. They are not repeated if the called process ends before it answers. */
 const ONCE: ReadonlySet<string> = new Set(["threads.create", "items.change"]);
 
 const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set(["server.draining", "storage.unavailable"]);
@@ -58,7 +61,7 @@ type Outcome = { readonly value: unknown } | { readonly error: PlainServiceError
 /** Whether a request is a call of another process. {@link serveCall} serves such requests. */
 export const isProcessCall = ({ path }: HttpRequest): boolean => path === CALL_PATH;
 
-/** Serves a call of another process. `partsOf` returns what may be called for a request of this client. */
+/** Serves a call of another process. `partsOf` returns the parts of the service, restricted to what this client may do. */
 export function serveCall(
   request: HttpRequest,
   reply: Reply,
@@ -162,7 +165,7 @@ function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call
     const { code, message, fields, response: refusal } = outcome.error;
     throw new ServiceError(code, message, { fields, ...(refusal && { response: refusal }) });
   };
-  // A call for metrics is not repeated: the metrics of the other processes must not wait for one that does not answer.
+  // A call for metrics is not repeated: a process that does not answer must not delay the metrics of the others.
   if (call.part === "metrics") return ask();
   return askPatiently(deps, !ONCE.has(`${call.part}.${call.name}`), ask);
 }
@@ -178,7 +181,10 @@ function readAllBytes(response: PeerResponse): Promise<Buffer> {
   });
 }
 
-/** The assistants, for a process without the home shard. `home` reads them in the process that stores them; `own` does everything else. */
+/**
+ * The assistants, for a process without the home shard, which is shard 0 and stores all assistants. `home` reads them in the
+ * process of that shard; `own` does everything else.
+ */
 export function remoteAssistants(own: Assistants, home: CalledParts["assistants"]): Assistants {
   const permitted =
     (name: "get" | "resolve"): Assistants["get"] =>

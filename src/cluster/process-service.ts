@@ -8,8 +8,8 @@ import { ShardRouter } from "./shard-router.ts";
 export type ListingService = Pick<Service, "threads" | "runs" | "crons" | "webhooks" | "inspection">;
 
 /**
- * The service of a process that has one of several shards, or none. Lists, counts and bulk calls are those of all shards; everything else is of its own
- * shard, since a request for another one is forwarded.
+ * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all shards. Everything else concerns
+ * only the shard of this process, because requests for other shards are forwarded before.
  */
 export class ProcessService implements Service {
   readonly #own: Service;

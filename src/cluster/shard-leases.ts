@@ -4,16 +4,17 @@ import type { ClusterMember, ClusterNode, ClusterView, Membership, ShardLease } 
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import { isSettled, nextMove, type PlacementRules, preferredOwner } from "./shard-placement.ts";
 
-/** Renewals in the time of a lease. */
+/** The number of renewals within the length of a lease. */
 const RENEWALS = 3;
-/** The same while shards move, or have no owner: what has changed is seen soon. */
+/** The number of renewals within the length of a lease while shards move or have no owner, so that nodes see changes soon. */
 const RENEWALS_IN_MOTION = 30;
 /**
- * Leases for which a node counts as living before it gets shards that others have. One of them may be the last one of a
- * node that is gone already. In another one, a node that comes back leaves to others what it had lost, so it would not take it.
+ * The number of leases for which a node must have lived before it gets shards of other nodes. After one lease, the node may
+ * have ended already. For another lease, a node that returns takes no shards that it has lost. With 2, shards moved to and
+ * fro while a node was paused again and again.
  */
 const ESTABLISHED_LEASES = 3;
-/** The part of a lease, at its end, in which a node no longer relies on it. */
+/** The part of a lease, at its end, during which a node no longer relies on it, because its clock may run slower than the database's. */
 const MARGIN = 1 / 6;
 
 export interface ShardLeasesDeps {
@@ -34,7 +35,7 @@ export interface ShardLeasesDeps {
   release(shard: number): Promise<void>;
   /** Called with a new lease: the node has the shard from now on. */
   acquired(lease: ShardLease): void;
-  /** Called when another node has a shard: this one MUST stop serving it at once. */
+  /** Called when another node has taken a shard. The caller MUST stop serving this shard at once. */
   lost(shard: number): void;
   /** Called after each renewal. Until `validUntil`, on the monotonic clock, no other node can take this node's shards. */
   renewed(view: ClusterView, validUntil: number): void;
@@ -47,11 +48,11 @@ export interface ShardLeasesDeps {
 export class ShardLeases {
   readonly #deps: ShardLeasesDeps;
   readonly #owned = new Map<number, ShardLease>();
-  /** When a shard was lost or given up. A node leaves such a one to others for the time of a lease. */
+  /** The time at which each shard was lost or given up, in milliseconds of the monotonic clock. For the length of a lease, the node does not take such a shard. */
   readonly #lostAt = new Map<number, number>();
-  /** Since when a shard has been without an owner. */
+  /** The time since which each free shard has had no owner, in milliseconds of the monotonic clock. */
   readonly #freeSince = new Map<number, number>();
-  /** Since when a node has lived without a gap. */
+  /** The time since which each node, by its id, has lived without a gap, in milliseconds of the monotonic clock. */
   readonly #livesSince = new Map<string, number>();
   #last: Promise<void> = Promise.resolve();
   #cancel: Cancel | undefined;
@@ -74,12 +75,15 @@ export class ShardLeases {
     this.#schedule();
   }
 
-  /** Renews now, and then again in time. Never rejects: without the database, it goes on trying. */
+  /** Renews the leases now. Regular renewals go on. Never rejects: if the database cannot be reached, the next renewal tries again. */
   renewNow(): Promise<void> {
     return (this.#last = this.#last.then(() => this.#passSafely()));
   }
 
-  /** Takes a shard of this node anew, with a new epoch. Resolves with undefined if another node has it. */
+  /**
+   * Takes a shard of this node again, with a new epoch, for example for a new process after the old one has ended. Resolves
+   * with undefined if another node has the shard.
+   */
   async retake(shard: number): Promise<ShardLease | undefined> {
     if (!this.#owned.has(shard)) return undefined;
     const { membership, node, lost } = this.#deps;
@@ -94,7 +98,7 @@ export class ShardLeases {
     return lease;
   }
 
-  /** Takes no further shard, and lets other nodes take those of this one, one after the other. */
+  /** Begins to stop the node: it takes no further shard, and other nodes take its shards one by one. */
   async startStopping(): Promise<void> {
     this.#isStopping = true;
     await this.#deps.membership.setDraining(this.#deps.node().id, true);
@@ -153,7 +157,7 @@ export class ShardLeases {
     const { nodes, owners, kept } = await membership.renew(node(), leases);
     for (const lease of leases) {
       const { shard, epoch } = lease;
-      // It may have been taken anew meanwhile.
+      // The shard may have been taken again, with a new epoch, since this renewal was sent.
       if (this.#owned.get(shard) !== lease || kept.some((one) => one.shard === shard && one.epoch === epoch))
         continue;
       this.#forget(shard);
@@ -194,7 +198,7 @@ export class ShardLeases {
       });
   }
 
-  /** Notes since when nodes live, and shards are free. */
+  /** Records since when nodes have lived, and since when shards have been free. */
   #observe({ nodes, owners }: ClusterView): void {
     const { shards, clock } = this.#deps;
     const now = clock.mono();
@@ -220,7 +224,7 @@ export class ShardLeases {
       if ((this.#lostAt.get(shard) ?? -Infinity) > since) continue;
       const isAbandoned = (this.#freeSince.get(shard) ?? Infinity) <= since;
       if (!isAbandoned && preferredOwner(shard, able)?.id !== id) continue;
-      // oxlint-disable-next-line no-await-in-loop -- a node that starts beside this one gets some too
+      // oxlint-disable-next-line no-await-in-loop -- one shard at a time, so that a node that starts at the same moment gets some of them
       const epoch = await membership.take(node().id, shard);
       if (epoch === undefined) continue;
       const lease = { shard, epoch };

@@ -14,13 +14,13 @@ export class ShardRouter<Shard> {
   readonly #own: number | undefined;
   #last = -1;
 
-  /** @param own the number of the shard for everything new; without it, shards take turns */
+  /** @param own the number of the shard for new records that may be in any shard; if absent, the shards take turns */
   constructor(shards: readonly Shard[], own?: number) {
     this.all = shards;
     this.#own = own;
   }
 
-  /** The shard of shared records, such as assistants. */
+  /** Shard 0, which stores the records that all shards share, such as assistants. */
   get home(): Shard {
     return this.all[0] as Shard;
   }
@@ -59,7 +59,7 @@ export class ShardRouter<Shard> {
     throw missing;
   }
 
-  /** The shard for something new that may be in any shard. */
+  /** The shard for a new record that may be in any shard. */
   next(): Shard {
     this.#last = this.#own ?? (this.#last + 1) % this.all.length;
     return this.all[this.#last] as Shard;

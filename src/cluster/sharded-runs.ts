@@ -5,7 +5,7 @@ import { ascending } from "./merged-pages.ts";
 import type { ShardRouter } from "./shard-router.ts";
 
 export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
-  /** The shard of a run without a thread: that of its id if the id is known, else that of its idempotency key, else the next shard. */
+  /** The shard of a run without a thread. It is found by the run's id, or else by its idempotency key. Without both, it is the next shard. */
   const shardFor = (id: string | undefined, key?: string): Pick<Service, "runs"> => {
     const name = id ?? key;
     return name === undefined ? router.next() : router.of(name);
@@ -42,7 +42,7 @@ export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
     async search(tenant, query) {
       const { limit, sort_order = "desc", thread_id } = query;
       if (thread_id !== undefined) return router.of(thread_id).runs.search(tenant, query);
-      // Cursors are positions in the order, so one cursor fits all shards.
+      // A cursor is a position in the sort order, not in a shard's list, so one cursor is valid in all shards.
       const pages = await Promise.all(router.all.map(({ runs }) => runs.search(tenant, query)));
       const sign = sort_order === "asc" ? 1 : -1;
       const compare = (a: string, b: string): number => sign * ascending(a, b);
