@@ -20,12 +20,12 @@ import {
  */
 const MAX_EVENTS = 10_000;
 
-/** What the actors of a tree begin with: the machine's input, or its stored snapshot. */
+/** The start of a machine and its child actors: from an input, or from a stored snapshot. */
 export type TreeStart = { readonly input: unknown } | { readonly snapshot: JsonObject };
 
 /**
  * Creates the root actors of a machine. XState copies the options of each new actor several times, which takes longer than the rest of the
- * creation: these actors have none, and what they begin with comes from their logic.
+ * creation. Therefore these actors get no options; the logic supplies their first snapshot instead.
  */
 export class RootActors {
   readonly #xstate: XStateLibrary;
@@ -80,7 +80,10 @@ export class ActorTree {
   #events = 0;
   #microsteps = 0;
 
-  /** @throws XState's error if the machine no longer has the stored state, or if its initial state cannot be computed */
+  /**
+   * Creates the actors from an input or from a stored snapshot.
+   * @throws XState's error if the machine no longer has the stored state, or if its initial state cannot be computed
+   */
   constructor(roots: RootActors, start: TreeStart) {
     this.root = roots.create(start, (root) => {
       this.#observe(root);
@@ -136,7 +139,7 @@ export class ActorTree {
     });
   }
 
-  /** Registers a restored actor and its children as started: they were started in an earlier step. */
+  /** Registers a restored actor and its children as started, so that they are not started again: an earlier step has started them. */
   #adopt(actor: XStateActor, stored: JsonObject): void {
     this.#started.add(actor);
     this.#restored.add(actor);
@@ -259,7 +262,7 @@ export class ActorTree {
   #end(actor: XStateActor): void {
     const { _snapshot: snapshot, _parent: parent, id } = actor;
     const { output, error } = snapshot;
-    // The effect `stop` also drops the actor's timers.
+    // The effect `stop` also drops the actor's timers, so no `cancel` is needed for them.
     this.effects.push({ kind: "stop", at: addressOf(actor) });
     if (snapshot.status === "error") actor._snapshot = { ...snapshot, error: toPlainError(error) };
     if (parent === undefined) return;

@@ -55,7 +55,7 @@ export type Effect =
       readonly begins: boolean;
       read(): ChildState;
     }
-  /** `from`: the actor that emits the event. */
+  /** Emit an event to the clients of the run. `from` is the actor that emits it. */
   | { readonly kind: "emit"; readonly from: Address; readonly event: unknown }
   | { readonly kind: "log"; readonly label: string | undefined; readonly value: unknown }
   /** Run a custom action. */
@@ -65,7 +65,7 @@ export type Effect =
 export interface ChildState {
   readonly value: unknown;
   readonly context: JsonObject;
-  /** Null unless it is done. */
+  /** The output of the machine; null unless the machine is done. */
   readonly output: unknown;
   /** Absent where an earlier version of Heddle has stored the state. */
   readonly status?: ChildMachineStatus;
@@ -85,7 +85,7 @@ export interface Taken {
   readonly effects: readonly Effect[];
 }
 
-/** What a machine waits for. */
+/** The events that a machine accepts in its current state, and the tags and metadata of that state. */
 export interface Waiting {
   readonly tags: readonly string[];
   readonly meta: JsonObject;
@@ -109,9 +109,9 @@ export interface RunningActor {
 
 /** A machine that may be started as a child. */
 export interface ChildMachine {
-  /** The `src` of each machine from the child of the root to this one. */
+  /** The path of `src` names from the root machine down to this machine, without the root. */
   readonly path: readonly string[];
-  /** The context with which it begins for the input `{}`; undefined if it cannot begin with that. */
+  /** The context with which the machine begins for the input `{}`; undefined if it cannot begin with this input. */
   firstContext(): JsonObject | undefined;
 }
 
@@ -120,7 +120,7 @@ export interface ChildMachine {
  * passes the snapshot. Errors that the machine does not handle are thrown.
  */
 export interface MachineDriver {
-  /** Identifies the structure of the machine. */
+  /** A hash of the machine's structure. It changes if the machine changes, and identifies its drawing and schemas. */
   readonly hash: string;
   /** The version that the machine declares; null if it declares none. */
   readonly version: string | null;
@@ -130,7 +130,7 @@ export interface MachineDriver {
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;
   startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
-  /** The machines that this one and those below it may start. One that is within itself is listed, and nothing below it. */
+  /** All machines that this machine and its children may start. If a machine may start itself again, it is listed once more, without children. */
   childMachines(): readonly ChildMachine[];
 }
 

@@ -64,7 +64,7 @@ import { type MachineVersions, versionOf } from "./machine-versions.ts";
 /** The steps that an event costs while promise actors work: one that processes the event, and one that waits for the actors again. */
 const STEPS_OF_EVENT = 2;
 
-/** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
+/** The default of `recursion_limit`, in steps. Each actor takes two steps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
 
 /** Channel rules for a state with any keys: the keys of a machine's context are known only when the machine runs. */
@@ -79,7 +79,7 @@ class OpenRules extends Map<string, ChannelRule> {
 
 const CONTEXT_RULE = value();
 
-/** The schemas of a child machine have these keys, besides those of its context. */
+/** The keys that the schemas of every child machine have, besides the keys of its context. */
 const CHILD: DescribedGraph = Object.freeze({
   name: null,
   rules: new Map([STATE_KEY, OUTPUT_KEY].map((key) => [key, CONTEXT_RULE])),
@@ -102,10 +102,11 @@ export function machineGraph(
 ): GraphDefinition {
   const live = new PromiseActors();
   const runActor = async (input: unknown, ctx: Ctx) => {
-    // An earlier version of Heddle has planned this task. The node TRANSITION_NODE then fails, and its error says why the state cannot be used.
+    // An input of an unknown form comes from a task that an earlier version of Heddle has planned. The task ends without a result. The node
+    // TRANSITION_NODE then fails, and its error says why the state cannot be used.
     if (!isWork(input)) return undefined;
     const { version, ...work } = input as Sent;
-    // The state has to be migrated first. The machine starts the actor again after that.
+    // The state must be migrated before the actor runs, so the task ends without a result. The migrated machine starts the actor again.
     if (versions.migrates(version)) return undefined;
     const driver = versions.only(version);
     const mailbox = ctx["~mailbox"];
@@ -212,7 +213,7 @@ export function machineGraph(
   });
 }
 
-/** The input of an actor's node. */
+/** The input of an actor's node. `version` is the version of the machine that has started the actor. */
 interface Sent extends Work {
   readonly version: string | null;
 }
@@ -244,7 +245,7 @@ function eventToTake(
 const pendingOf = (sent: WaitingEvent): Pending =>
   "timer" in sent ? { timer: sent.timer } : { event: sent.event as MachineEvent };
 
-/** Returns whether the machine takes one of the waiting events in its current state. Called while one of its promise actors runs. */
+/** Returns whether the machine takes one of the events of queued runs in its current state. Called while one of its promise actors runs. */
 function isEventDue(driver: MachineDriver, mailbox: MachineMailbox): boolean {
   const waiting = mailbox.waiting();
   if (waiting.length === 0) return false;
@@ -259,7 +260,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
   const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
-  // The numbers continue, so that results and timers of the thread's earlier machine are not mistaken for those of the new one.
+  // The numbers of actors and timers continue, so that results and timers of the thread's earlier machine are not mistaken for those of the new one.
   const { started: before = 0, rest: restBefore } =
     (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
   let started = before;
@@ -320,7 +321,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     [work, timers] = [[], []];
     children.clear();
   };
-  // The children of the machine before end with it.
+  // The child machines of the thread's earlier machine end with that machine.
   for (const child of begins ? storedChildrenOf(state) : []) {
     const last = livingChild(restBefore, child.at);
     if (last !== undefined)
@@ -367,7 +368,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   const update: Record<string, unknown> = {};
   for (const key of unset) update[key] = null;
   Object.assign(update, context);
-  // Also written if no version is declared any more, but the stored state still has one.
+  // The version is also written if the machine no longer declares one but the stored state has one, because it would stay there.
   if (versions.areDeclared || state[VERSION_KEY] !== undefined) update[VERSION_KEY] = driver.version;
   update[STATE_KEY] = stateValue;
   update[OUTPUT_KEY] = output;
@@ -379,7 +380,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
 const textOf = (label: string | undefined, logged: unknown) =>
   `${label === undefined ? "" : `${label}: `}${typeof logged === "string" ? logged : jsonOrText(logged)}`;
 
-/** A value that JSON does not have MUST NOT fail a run only because it is logged. */
+/** The text of a logged value: JSON if possible. A value that JSON cannot express, such as a cycle, MUST NOT fail the run. */
 function jsonOrText(logged: unknown): string {
   try {
     return JSON.stringify(logged) ?? String(logged);
@@ -388,7 +389,7 @@ function jsonOrText(logged: unknown): string {
   }
 }
 
-/** Epoch milliseconds: the last time that a date can have. */
+/** The latest time that a JavaScript `Date` can represent, in epoch milliseconds. */
 const LAST_TIME = 8.64e15;
 
 /** The time when a timer is due. As in `setTimeout`, an invalid or negative delay counts as 0. */

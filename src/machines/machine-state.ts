@@ -39,13 +39,13 @@ export interface SetTimer extends Timer {
 
 /** A child machine that has not ended. */
 export interface StoredChild {
-  /** Unique: a child that is started later at the same address has another number. */
+  /** The number of the child machine. It is unique: a child that is started later at the same address has another number. */
   readonly start: number;
-  /** The number of the child machine above it; null for children of the root. */
+  /** The number of the parent, which is a child machine too; null for children of the root. */
   readonly parent: number | null;
   readonly at: Address;
   readonly src: string;
-  /** Absent where an earlier version of Heddle has stored it. */
+  /** The namespace of the child machine's checkpoints. Absent if an earlier version of Heddle has stored the child. */
   readonly ns?: string;
 }
 
@@ -55,7 +55,7 @@ export type Step =
   | { readonly before: null; readonly input: unknown }
   | { readonly before: StoredSnapshot; readonly message: AddressedEvent };
 
-/** The stored parts of a machine other than its context, its state's value and its output. */
+/** The parts of a machine that are stored under one key of the state. The context, the state value and the output have keys of their own. */
 export interface StoredMachine {
   readonly rest: JsonObject;
   readonly work: readonly Work[];
@@ -68,11 +68,11 @@ export interface StoredMachine {
    * context leaves them out.
    */
   readonly unset: readonly string[];
-  /** Queued runs whose events the last step took. */
+  /** The ids of queued runs whose events were processed in the last step. */
   readonly taken?: readonly string[];
-  /** Absent if there are none. */
+  /** The child machines that have not ended. Absent if there are none. */
   readonly children?: readonly StoredChild[];
-  /** Child machines that began, took an event or ended in the last step. `state` is set if the child has ended, because `rest` then lacks it. */
+  /** Child machines that began, took an event or ended in the last step. `state` is set only if the child has ended, because `rest` has no state of ended children. */
   readonly changed?: readonly (StoredChild & { readonly state?: ChildState })[];
 }
 

@@ -21,11 +21,11 @@ export type Migrate = (snapshot: JsonObject, from: string | null) => unknown;
 export class MachineVersions {
   /** The version that new machines start with. */
   readonly current: MachineDriver;
-  /** Identifies the structures of all versions. */
+  /** A hash of the structures of all versions. It changes if any version changes. */
   readonly hash: string;
   /** The descriptors of the events that any of the versions handles. */
   readonly events: readonly string[];
-  /** True if threads have to store their version. */
+  /** True if any of the versions declares a version. Threads then store the version that made their state. */
   readonly areDeclared: boolean;
   readonly #drivers: readonly MachineDriver[];
   readonly #migrate: Migrate | undefined;

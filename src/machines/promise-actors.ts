@@ -1,6 +1,6 @@
 import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
-/** Events from outside that may come while actors work. */
+/** Events of clients and timers that may arrive while promise actors run. */
 interface Interruptions {
   /** True when the machine can take one of the waiting events. */
   isDue(): boolean;
@@ -8,7 +8,7 @@ interface Interruptions {
   watch(arrived: () => void): () => void;
 }
 
-/** An actor at work. Between two tasks that wait for it, nobody takes what it emits: that is kept for the next one. */
+/** A running promise actor. While no task waits for the actor, its emitted events are kept in `kept`; the next task receives them. */
 interface ActorAtWork extends RunningActor {
   readonly kept: unknown[];
   emit: ((event: unknown) => void) | undefined;
@@ -44,7 +44,7 @@ export class PromiseActors {
     key: string,
     { start, emit, signal, interruptions }: Awaiting,
   ): Promise<ActorResult | undefined> {
-    // A signal that has aborted already tells nobody so again.
+    // A signal that has already aborted fires no further `abort` event, so no listener would be called.
     if (signal.aborted) return Promise.resolve(undefined);
     const { actors, waiting } = this.#of(run);
     const live = actors.get(key) ?? begun(start);

@@ -16,13 +16,13 @@ export type ChildrenByAddress = Map<string, StoredChild>;
 
 export const addressKey = (at: Address): string => JSON.stringify(at);
 
-/** The namespace of the machine that an actor is, or that has started it. */
+/** The namespace of an actor: its own if it is a machine, else the namespace of the machine that has started it. */
 export function namespaceOfMachine(children: ChildrenByAddress, at: Address): string {
   if (at.length === 0) return "";
   return children.get(addressKey(at))?.ns ?? namespaceOfMachine(children, at.slice(0, -1));
 }
 
-/** A change of a child machine, as it is stored. It has the child's state only if the parent's snapshot does not have that. */
+/** A change of a child machine, as it is stored. The child's state is included only if the parent's snapshot does not contain it. */
 export function storedChange(
   { read, ...child }: StoredChild & { read(): ChildState },
   children: ChildrenByAddress,
