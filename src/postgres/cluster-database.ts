@@ -8,7 +8,7 @@ import { PostgresShardLog } from "./postgres-shard-log.ts";
 import { PostgresShardSnapshots } from "./postgres-shard-snapshots.ts";
 
 export interface ClusterOptions extends PostgresOptions {
-  /** The number of shards: the same for all nodes, and for good. Absent: as many as the cluster has; of a new one, 4. */
+  /** The number of shards. It is the same for all nodes and can never be changed. Default: the number of the existing cluster, or 4 for a new cluster. */
   readonly shards?: number;
   /** The schema of the tables, which is created if it is missing. Each cluster of a database has its own. Default: `heddle`. */
   readonly schema?: string;
@@ -16,7 +16,7 @@ export interface ClusterOptions extends PostgresOptions {
   readonly leaseMs?: number;
 }
 
-/** What the nodes of a cluster share, in a PostgreSQL database. */
+/** The PostgreSQL database of a cluster: its log, its leases and its snapshots, which all nodes share. */
 export interface ClusterDatabase extends ClusterIdentity {
   readonly log: ShardLog;
   readonly membership: Membership;
@@ -34,7 +34,7 @@ export function openClusterDatabase(options: ClusterOptions, deps: PostgresDeps)
   return open(options, deps, (connections, schema) => openSchema(connections, schema, options.shards));
 }
 
-/** Like {@link openClusterDatabase}, for a cluster that must be there. */
+/** Like {@link openClusterDatabase}, but creates nothing. @throws ServiceError `config.invalid` also if the database has no cluster */
 export const findClusterDatabase = (
   options: Omit<ClusterOptions, "shards">,
   deps: PostgresDeps,

@@ -21,8 +21,8 @@ export interface ClusterIdentity {
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * Creates the tables of a cluster where there are none, also if several nodes do so at the same time, and checks those that are there.
- * @param shards undefined: as many as the cluster has; of a new one, 4
+ * Creates the tables of a cluster if they are missing, and checks existing ones. Several nodes may call this at the same time.
+ * @param shards undefined: the number of the existing cluster, or 4 for a new cluster
  * @throws ServiceError `config.invalid` for another number of shards, or a database that is too old; `storage.version` for tables of another
  *   version; `storage.unavailable`
  */
@@ -45,7 +45,7 @@ export async function openSchema(
   return cluster;
 }
 
-/** Like {@link openSchema}, for a cluster that must be there. */
+/** Like {@link openSchema}, but creates nothing. @throws ServiceError `config.invalid` also if the database has no cluster */
 export async function findSchema(connections: PostgresConnections, schema: string): Promise<ClusterIdentity> {
   if (await hasTables(connections, schema)) return readIdentity(connections, schema);
   throw new ServiceError("config.invalid", `The database has no cluster in the schema ${schema}`);
@@ -91,7 +91,7 @@ export function checkPostgresVersion(version: number): void {
 
 /**
  * The statements that create the tables. Vacuuming is set to run often: the rows of `shards` change all the time, and
- * trimming deletes from `log` as much as is appended.
+ * in the long run as many old entries are deleted from `log` as new ones are appended.
  */
 function creation(name: string, shards: number): string {
   const schema = quoteName(name);

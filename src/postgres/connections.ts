@@ -9,11 +9,11 @@ export interface PostgresOptions {
   /** The most connections that are open at once. Default: 4. */
   readonly connections?: number;
   /**
-   * False: statements are parsed each time, for poolers in transaction mode that do not keep prepared statements (PgBouncer before 1.21, or with
-   * `max_prepared_statements = 0`). Default: true.
+   * Whether statements are prepared once for each connection. Default: true. False is needed behind poolers in transaction mode that do not keep
+   * prepared statements, such as PgBouncer before 1.21 or with `max_prepared_statements = 0`.
    */
   readonly prepared?: boolean;
-  /** Milliseconds until a connection that does not answer is closed. Default: 5,000. Large values get more. */
+  /** Milliseconds until a connection that does not answer is closed. Default: 5,000. A statement with large values gets more time, by its bytes. */
   readonly timeoutMs?: number;
 }
 
@@ -41,8 +41,8 @@ const SLOWEST_BYTES_PER_MS = 2_048;
 const IDLE_MS = 60_000;
 
 /**
- * Connections to a PostgreSQL database. Each statement is a transaction of its own and leaves nothing in its session, so that a pooler may give
- * each one another session.
+ * Connections to a PostgreSQL database. Each statement is a transaction of its own and leaves nothing in its session, so a pooler may run each
+ * statement in another session.
  */
 export class PostgresConnections {
   readonly #pool: Pool;
@@ -58,8 +58,8 @@ export class PostgresConnections {
     this.#scheduler = scheduler;
     this.#isPrepared = options.prepared ?? true;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-    // A connection that breaks is replaced when the next one is needed. Without listeners, the error would end the process: the pool listens to
-    // unused connections only.
+    // A broken connection is replaced when the next statement needs one. An `error` event without a listener would end the process, so the
+    // pool gets a listener for its unused connections, and each connection in use gets one too.
     pool.on("error", () => undefined);
     pool.on("connect", (client) => client.on("error", () => undefined));
   }

@@ -29,7 +29,7 @@ const MEANINGS: { readonly [sqlState: string]: readonly [code: ErrorCode, meanin
   ],
 };
 
-/** Classes of SQLSTATE after which a connection can be used again: the database has refused the data of a statement. */
+/** Matches the SQLSTATE classes of errors about a statement's data. After such an error, the connection can be used again. */
 const USABLE = /^(22|23|40|42|54)/;
 
 export interface PostgresFailure {
@@ -72,7 +72,8 @@ function reasonOf(cause: unknown): string {
 }
 
 /**
- * The error for a failure after the database was opened. Then even a refused password counts as a temporary failure.
+ * The error for a failure after the database was opened. Even a refused password is then a temporary failure, because the
+ * same password was accepted before: it is probably being changed.
  */
 export const unavailableDatabase = (error: unknown): ServiceError =>
   error instanceof ServiceError && error.code === "storage.unavailable"

@@ -14,7 +14,7 @@ export class PostgresMembership implements Membership {
   readonly #drain: Statement;
   readonly #leave: Statement;
 
-  /** `connections`: MUST NOT be the connections of the log: a slow append could make a lease end. */
+  /** `connections`: MUST NOT be the connections of the log, because a renewal that waits behind a slow append could come after the lease has ended. */
   constructor(connections: PostgresConnections, schemaName: string, leaseMs: number) {
     this.#connections = connections;
     this.#leaseMs = leaseMs;
@@ -26,7 +26,7 @@ export class PostgresMembership implements Membership {
     const owners = `(SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch, 'node', owner)) FROM ${schema}.shards
             WHERE lease_until > clock_timestamp()`;
     this.#view = { name: "heddle-view", text: `SELECT ${nodes}) AS nodes, ${owners}) AS owners` };
-    // The tables at the end are read as they were before the statement, so what it changes is added.
+    // In PostgreSQL, the SELECT at the end does not see the changes of the same statement's WITH clauses, so the changed rows are added to its result.
     this.#renew = {
       name: "heddle-renew",
       text: `WITH known AS (
@@ -106,7 +106,7 @@ export class PostgresMembership implements Membership {
   }
 }
 
-/** A row as a view, with the node and the leases that are not in it. An empty list is null in the row. */
+/** Converts a result row to a view, and adds the given node and leases. A list without entries is null in the row. */
 function viewOf(
   row: Row | undefined,
   nodes: ClusterView["nodes"] = [],

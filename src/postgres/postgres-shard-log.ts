@@ -33,8 +33,8 @@ export class PostgresShardLog implements ShardLog {
           AND ($2 = 1 OR EXISTS (SELECT FROM ${schema}.log WHERE shard = $1 AND seq = $2 - 1))
         RETURNING 1`,
     };
-    // The subquery reads the lengths of batches without the batches, which PostgreSQL stores outside of the table when
-    // they are large.
+    // The subquery sums up the lengths of batches to find how many entries fit. PostgreSQL stores large values outside of
+    // the table (TOAST), and the length of such a value is known without reading it.
     this.#read = {
       name: "heddle-read",
       text: `SELECT s.trimmed_below, e.seq, e.epoch, e.batch FROM ${schema}.shards AS s LEFT JOIN (

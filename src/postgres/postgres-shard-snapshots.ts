@@ -20,7 +20,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #prune: Statement;
   readonly #pruneParts: Statement;
 
-  /** `connections`: MUST NOT be the connections of the log, because parts of snapshots are large. */
+  /** `connections`: MUST NOT be the connections of the log, because appends would wait behind the large parts of snapshots. */
   constructor(connections: PostgresConnections, schemaName: string) {
     this.#connections = connections;
     const schema = quoteName(schemaName);

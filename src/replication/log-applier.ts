@@ -12,8 +12,8 @@ const APPLIED_KEY = "~applied";
 const READ_BYTES = 4 * 1024 * 1024;
 
 /**
- * Applies the log of a shard to a database. Each batch is written together with its position, without sync: what a power cut takes from the
- * database, the log still has.
+ * Applies the log of a shard to a database. Each batch is written together with its position, without sync: if a power cut removes
+ * batches from the database, they are applied again from the log.
  */
 export class LogApplier {
   readonly #kv: KeyValueStore;
@@ -73,7 +73,7 @@ export class LogApplier {
     }
   }
 
-  /** Applies everything that the log has. @throws ServiceError of the log, of the database, or `journal.damaged` */
+  /** Applies all entries of the log after the current position. @throws ServiceError of the log, of the database, or `journal.damaged` */
   async catchUp(): Promise<void> {
     for (;;) {
       const entries = await this.#log.read(this.#shard, this.#applied + 1, READ_BYTES);
@@ -103,7 +103,7 @@ export class LogApplier {
   }
 }
 
-/** The entry with which an owner begins. It changes nothing, but no older append can be stored after it. */
+/** The first entry of an owner. It changes nothing, but it takes a position in the log, so no late append of an earlier owner can take that position. */
 export const OPENING_ENTRY: Uint8Array = packBatch([]);
 
 const damagedEntry = (shard: number, seq: number, cause?: unknown): ServiceError =>

@@ -13,8 +13,8 @@ export class MemoryShardLog implements ShardLog {
   readonly #isEpochChecked: boolean;
 
   /**
-   * `isEpochChecked`: false only in tests, to show that the position alone keeps former owners out, once the new owner
-   * has appended.
+   * `isEpochChecked`: false only in tests. They show that former owners are refused even without the check of the epoch,
+   * because the new owner's first append has taken their next position.
    */
   constructor(isEpochChecked = true) {
     this.#isEpochChecked = isEpochChecked;

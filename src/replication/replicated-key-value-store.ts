@@ -9,7 +9,7 @@ import { fencedAppend, type ShardLog } from "../ports/shard-log.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import { LogApplier, OPENING_ENTRY } from "./log-applier.ts";
 
-/** Milliseconds for which an append that got no answer is repeated, by default. A restart of the log's database takes about as long. */
+/** The default of milliseconds for which an append without an answer is repeated. A restart of PostgreSQL takes about as long, so such a restart fails no batch. */
 const PATIENCE_MS = 5_000;
 /** Milliseconds before an append is repeated for the first time; doubled each time up to the longest. */
 const FIRST_DELAY_MS = 20;
@@ -108,14 +108,14 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     return this.#inner.keys(range);
   }
 
-  /** Every batch survives a power cut, with `sync` or without. */
+  /** Appends a batch to the log and writes it to the inner store. `sync` makes no difference: every batch in the log survives a power cut. */
   batch(ops: readonly WriteOperation[]): Promise<void> {
     const stored = this.#last.then(() => this.#store(ops));
     this.#last = stored.catch(() => undefined);
     return stored;
   }
 
-  /** Rejects while appends to the log fail. When it resolves, it is known again what the log has. */
+  /** Applies the entries that the inner store lacks, and appends an entry that changes nothing. Rejects while appends to the log fail. */
   async probe(): Promise<void> {
     await this.#inner.probe?.();
     if (!this.#isInnerBroken) await this.#recover();
@@ -182,8 +182,8 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
         return await this.#apply(seq, []);
       } catch (error) {
         if (!isFenced(error)) throw error;
-        // If the position is taken, a late append of the former owner, or of this one, was stored there. Otherwise the
-        // shard has a newer epoch.
+        // If the position is taken, a late append of the former owner or of this owner was stored there: it is applied, and
+        // the next position is tried. If the position is free, the shard has a newer epoch: another node owns it.
         if ((await this.#log.last(shard)) < seq) throw this.#fenced(error);
       }
     }
@@ -204,7 +204,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     return error;
   }
 
-  /** Waits before an append is repeated, for a random part of `ms`, so that the nodes of a cluster do not return all at once. */
+  /** Waits before an append is repeated, for a random part of `ms`, so that the nodes of a cluster do not retry at the same moment. */
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {

@@ -47,15 +47,15 @@ export class AcknowledgementPacer {
   measure(): void {
     if (this.#batchSize === 0) return;
     const took = (this.#clock.mono() - this.#batchStart) / this.#batchSize;
-    // The expected time rises at once and falls slowly, because batches differ: some writers only record the result, others start to run.
-    // With a hundred runs, batches of runs that end alternate with batches of runs that start.
+    // The expected time rises at once and falls slowly, because batches differ: the acknowledgement of a run's end costs little, that of
+    // its start runs nodes. With a hundred runs, batches of ends alternate with batches of starts.
     this.#expectedMs = Math.max(took, this.#expectedMs + (took - this.#expectedMs) / 8);
     this.#batchSize = 0;
   }
 
   /**
-   * Drops the measurement of the last batch. Called when the committer becomes idle: nobody will call {@link measure}
-   * in the next turn of the event loop.
+   * Drops the measurement of the last batch. Called when the committer becomes idle: {@link measure} is not called in
+   * the next turn of the event loop, so the time of that batch would include idle time.
    */
   skipMeasure(): void {
     this.#batchSize = 0;

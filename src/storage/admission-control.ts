@@ -1,8 +1,8 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 
 /**
- * New work is admitted while at most this many writes are queued or in flight: about one full batch. With 256 concurrent clients, this
- * limit saves a fifth of the CPU for each run; with half of it the disk is idle at times.
+ * New work is admitted while at most this many writes are queued or in flight: about one full batch. With 256 concurrent clients, the
+ * limit saves a fifth of the CPU of each run. With a limit of half this size, the disk is idle at times.
  */
 export const MAX_CONCURRENT_WRITES = 56;
 /** At least this many callers are admitted after every batch, even if much is in flight, so that none waits forever. */

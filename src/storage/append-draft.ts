@@ -48,7 +48,7 @@ export class AppendDraft {
     return this.#kv.get(key);
   }
 
-  /** Like {@link get}, decoded. `what` names the value in errors. */
+  /** Reads a value like {@link get}, and decodes it. `what` names the value in errors. */
   read(key: string, what: string): Eventually<unknown> {
     return andThen(this.get(key), (bytes) => bytes && unseal(bytes, this.head.key, what));
   }

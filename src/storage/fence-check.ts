@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Append, Fence } from "../ports/journal.ts";
 import type { ThreadHead } from "./thread-heads.ts";
 
-/** Checks a writer's fence. Returns the error; undefined when the fence is right. */
+/** Checks a writer's fence: the `epoch` and `seq` that the writer expects the thread to have. Returns an error if the thread has others, else undefined. */
 export function fenceErrorOf(head: ThreadHead, { epoch, seq }: Fence): ServiceError | undefined {
   if (head.epoch !== epoch) return fencedError(head, epoch);
   if (head.seq !== seq) {
@@ -33,8 +33,8 @@ export function checkNumbers({ key, fence, thread }: Append): ServiceError | und
 }
 
 /**
- * Rejects with `error`, but only when the writes in flight are stored. So if the caller then reads the thread, it finds
- * the newer write because of which its own was refused.
+ * Rejects with `error`, but only when the writes in flight are stored. A newer write is the reason for the refusal. If the
+ * caller then reads the thread, it finds that write.
  */
 export function rejectAfterFlights(head: ThreadHead, error: ServiceError): Promise<never> {
   const fail = (): never => {

@@ -8,7 +8,7 @@ export interface LargeWriteLimits {
   readonly most: number;
 }
 
-/** A write of a quarter of a megabyte takes some milliseconds of the store and of the event loop. */
+/** The default limits. Writing 256 KiB takes the store and the event loop some milliseconds each. */
 const LIMITS: LargeWriteLimits = { large: 256 * 1024, most: 8 * 1024 * 1024 };
 
 interface QueuedWrite {
@@ -79,8 +79,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Takes the writes of a batch: at least one, and more up to `maxBytes`. Returns an empty list if no write may be taken yet: a write does not
-   * overtake the ordinary writes that were submitted before it. `ordinaryTaken`: the number of ordinary writes that were taken so far.
+   * Takes the writes of a batch: at least one, and more up to `maxBytes`. A write must not overtake the ordinary writes that were submitted before
+   * it, so the list is empty while such writes are not taken yet. `ordinaryTaken`: the number of ordinary writes that were taken so far.
    */
   take(ordinaryTaken: number, maxBytes: number): readonly PendingWrite[] {
     const writes: PendingWrite[] = [];

@@ -23,14 +23,14 @@ export interface ThreadHead {
   seq: number;
   /** The order number of the next run. Runs with lower numbers are stored or in flight. */
   next_run: number;
-  /** True if the thread is stored under `!active/`, as one that has work. */
+  /** True if the thread is listed under `!active/`, which lists the threads with unfinished runs. */
   active: boolean;
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
   /** The latest checkpoint of each namespace. The namespace's next checkpoint is derived from it. */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /**
-   * The end index of each list span that was written, by the key prefix of the span. For other spans it is looked up.
+   * The end index of each list span that was written, by the key prefix of the span. The ends of other spans are read from the store.
    */
   readonly spanEnds: SmallMap<string, number>;
   /** The stored kwargs of unfinished runs. If a run still has the same object, it need not be written again. */
@@ -101,7 +101,7 @@ export class ThreadHeads {
   /** The thread's record as stored. */
   thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     const name = threadMapKey(key);
-    // Uses the cache only if no append is in flight: the store may already be newer, and data to which the cached record refers may be deleted.
+    // Uses the cache only if no append is in flight. Otherwise the store may already be newer than the cache, and data to which the cached record refers may be deleted.
     const settled = (this.#heads.get(name)?.inFlight.length ?? 0) === 0;
     const recent = settled ? this.#records.get(name) : undefined;
     if (recent !== undefined) return recent;
@@ -185,7 +185,7 @@ export class ThreadHeads {
     for (const name of this.#reads.keys()) this.#overtake(name);
   }
 
-  /** Drops all threads' states and records from memory. Called when it is unknown what is stored. */
+  /** Drops all threads' states and records from memory. Called after a failed write, when it is unknown what the store has. */
   clear(): void {
     for (const head of this.#heads.values()) head.isValid = false;
     this.#heads.clear();
@@ -193,7 +193,7 @@ export class ThreadHeads {
   }
 
   #drop(head: ThreadHead): void {
-    // Deletes nothing if this object was already dropped, and the thread was read again into another one.
+    // Deletes nothing if `head` was dropped before and the thread has another head by now.
     if (head.inFlight.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 }

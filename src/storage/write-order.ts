@@ -3,8 +3,8 @@ import { andThenWith, type Eventually } from "../ports/eventually.ts";
 /**
  * Keeps the order of writes that read stored data first. A write begins at once. Usually its reads are synchronous, and
  * its operations are submitted by the time the call returns. If the store reads asynchronously, submitting takes
- * longer. Then later writes of the same records wait, so that none overtakes this one, and nothing changes between its
- * reads and its write. Records are identified by their keys, or a prefix of their keys.
+ * longer. Then later writes of the same records wait for the earlier write, so that the data that it has read do not
+ * change before it is submitted. Records are identified by their keys, or a prefix of their keys.
  */
 export class WriteOrder {
   /** The last unfinished write of each record. The promises never reject. */
@@ -30,7 +30,7 @@ export class WriteOrder {
     return result;
   }
 
-  /** Makes later writes of these records wait for `until`. */
+  /** Makes later writes of these records wait until the promise `until` has settled. */
   hold(records: readonly string[], until: Promise<unknown>): void {
     const before = this.#before(records);
     const settled = until.then(ignore, ignore);
