@@ -17,7 +17,7 @@ const ANSWER_TIMEOUT = 5_000;
  * ends.
  * @throws ServiceError `config.invalid`; `server.address` if no server answers
  */
-export async function inspect(
+export async function showInspector(
   { url: address, data, thread, relay }: Asked,
   env: Env,
   say: (line: string) => void,

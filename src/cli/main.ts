@@ -82,8 +82,8 @@ async function run(invocation: Invocation): Promise<void> {
       });
     }
     case "inspect": {
-      const { inspect } = await import("./inspect.ts");
-      await inspect(invocation, process.env, say);
+      const { showInspector } = await import("./inspect.ts");
+      await showInspector(invocation, process.env, say);
       return;
     }
     case "conformance": {

@@ -20,7 +20,7 @@ export interface ProtocolAnswer {
 /** A run request without an assistant: the assistant of the last run is used. */
 export type RunRequestWithoutAssistant = Omit<RunRequest, "assistant_id">;
 
-export interface CheckpointQuery {
+export interface CheckpointListQuery {
   readonly ns: string;
   readonly limit: number;
   /** Only checkpoints older than this one. */
@@ -57,7 +57,7 @@ export interface ThreadProtocol {
   /** The state of the thread, or of a subgraph by its namespace. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   state(key: ThreadKey, ns: string, keys: readonly string[] | undefined): Promise<JsonObject>;
   /** The thread's checkpoints, newest first. @throws ServiceError `thread.not_found` */
-  checkpoints(key: ThreadKey, query: CheckpointQuery): Promise<readonly JsonObject[]>;
+  checkpoints(key: ThreadKey, query: CheckpointListQuery): Promise<readonly JsonObject[]>;
   /** The status of the thread's current or last run. @throws ServiceError `thread.not_found`, `run.not_found` */
   tree(key: ThreadKey): Promise<JsonObject>;
   /** The number of the thread's latest event; 0 if it has none. */

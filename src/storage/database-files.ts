@@ -19,7 +19,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
-import { buildTable, type DataBlock, type TableBounds } from "./leveldb/salvage.ts";
+import { buildTableFromBlocks, type DataBlock, type TableBounds } from "./leveldb/salvage.ts";
 import { checkTable, WHOLE_KEY_RANGE, type TableDamage } from "./leveldb/table-check.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
@@ -206,7 +206,7 @@ export class DatabaseFiles {
   rebuild(table: string, blocks: readonly DataBlock[]): void {
     const path = this.#putAside(table);
     const made = `${path}.tmp`;
-    writeFileSync(made, buildTable(readFileSync(path), blocks), { flush: true });
+    writeFileSync(made, buildTableFromBlocks(readFileSync(path), blocks), { flush: true });
     renameSync(made, path);
   }
 

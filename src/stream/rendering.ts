@@ -5,7 +5,7 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { namesMessage, type KindRenderers, renderersByKind } from "./stream-modes.ts";
+import { namesMessage, type RenderersOfKind, renderersByKind } from "./stream-modes.ts";
 import type { RenderContext } from "./render-context.ts";
 import { startMessage, extendMessage, type Partials, type PieceFact } from "./partial-messages.ts";
 import type { MessageHead, RenderDataLoader } from "./render-data.ts";
@@ -56,7 +56,7 @@ export interface ChunkSlice {
 export interface StreamView<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
-  readonly renderers: Readonly<Record<Fact["t"], KindRenderers | undefined>>;
+  readonly renderers: Readonly<Record<Fact["t"], RenderersOfKind | undefined>>;
   /** The namespaces to show; null: all. */
   readonly only: ReadonlySet<string> | null;
   /** True if the view shows messages as received so far, so that all earlier pieces of a message are needed to render the next piece. */

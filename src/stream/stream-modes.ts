@@ -152,14 +152,14 @@ const table: ModeTable = {
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
 /** The renderers for one kind of fact, in the order of its list in {@link eventModes}. Undefined: the event is not rendered. */
-export type KindRenderers = readonly (EventRenderer<FactKind> | undefined)[];
+export type RenderersOfKind = readonly (EventRenderer<FactKind> | undefined)[];
 
 /** The renderers for these modes, by kind of fact. A kind without renderers is undefined. */
 export function renderersByKind(
   modes: readonly StreamMode[],
-): Readonly<Record<FactKind, KindRenderers | undefined>> {
+): Readonly<Record<FactKind, RenderersOfKind | undefined>> {
   const wanted = new Set<string>(modes);
-  const rows: Partial<Record<FactKind, KindRenderers>> = {};
+  const rows: Partial<Record<FactKind, RenderersOfKind>> = {};
   for (const kind of Object.keys(eventModes) as FactKind[]) {
     const renderers = table[kind] as Readonly<
       Record<string, EventRenderer<FactKind> | readonly EventRenderer<FactKind>[]>
@@ -174,7 +174,7 @@ export function renderersByKind(
     });
     if (row.some((renderer) => renderer !== undefined)) rows[kind] = row;
   }
-  return rows as Record<FactKind, KindRenderers | undefined>;
+  return rows as Record<FactKind, RenderersOfKind | undefined>;
 }
 
 /** True for kinds of facts that refer to a streamed message. */

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { JsonSchema } from "../../src/dashboard/api/records.ts";
-import { formErrors } from "../../src/dashboard/components/form-schema.ts";
+import { validateFormValue } from "../../src/dashboard/components/form-schema.ts";
 import { changesOf, fieldsOf } from "../../src/dashboard/threads/editable-fields.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
@@ -33,7 +33,7 @@ const schema: JsonSchema = {
   required: ["amount"],
 };
 
-const told = (value: unknown) => formErrors(schema, value).map(({ at, text }) => `${at} ${text}`);
+const told = (value: unknown) => validateFormValue(schema, value).map(({ at, text }) => `${at} ${text}`);
 
 describe("what is entered into a form", () => {
   test.each([
@@ -57,11 +57,11 @@ describe("what is entered into a form", () => {
 
   test("is not checked by a schema that is none; one that holds itself has an end", () => {
     expect(
-      formErrors({ properties: { a: { type: "string", pattern: "(" } as JsonSchema } }, { a: "x" }),
+      validateFormValue({ properties: { a: { type: "string", pattern: "(" } as JsonSchema } }, { a: "x" }),
     ).toEqual([]);
-    expect(formErrors({ properties: { a: { $ref: "#/nowhere" } } }, { a: 1 })).toHaveLength(1);
+    expect(validateFormValue({ properties: { a: { $ref: "#/nowhere" } } }, { a: 1 })).toHaveLength(1);
     const tree = { ...schema, properties: { tree: { $ref: "#/$defs/tree" } }, required: ["tree"] };
-    expect(formErrors(tree, {}).map(({ at }) => at)).toEqual(["tree.next.next.next.next"]);
+    expect(validateFormValue(tree, {}).map(({ at }) => at)).toEqual(["tree.next.next.next.next"]);
   });
 });
 
@@ -78,7 +78,7 @@ describe("a state that is edited", () => {
       "place",
       "note",
     ]);
-    expect(formErrors(shown, {})).toEqual([]);
+    expect(validateFormValue(shown, {})).toEqual([]);
     expect(fieldsOf(null, { a: 1, b: [2] }).properties).toEqual({ a: { type: "number" } });
   });
 
@@ -94,8 +94,8 @@ describe("a state that is edited", () => {
   });
 
   test("cannot be given nothing for a number", () => {
-    expect(formErrors(shown, { amount: null }).map(({ text }) => text)).toEqual(["must be number"]);
-    expect(formErrors(shown, { limit: null })).toEqual([]);
+    expect(validateFormValue(shown, { amount: null }).map(({ text }) => text)).toEqual(["must be number"]);
+    expect(validateFormValue(shown, { limit: null })).toEqual([]);
   });
 });
 

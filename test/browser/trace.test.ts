@@ -4,7 +4,7 @@ import {
   visibleChart,
   marksOf,
   subgraphsOf,
-  pathsOfTrace,
+  routesOfTrace,
 } from "../../src/dashboard/graphs/visible-chart.ts";
 import { buildChart, indexesByPath } from "../../src/dashboard/inspector/chart-model.ts";
 import { markTakenTransitions } from "../../src/dashboard/inspector/taken-transitions.ts";
@@ -357,7 +357,7 @@ describe("the arrows that a run has taken", () => {
     saved(0, 2, {}, ["inner"], "outer:o");
     saved(1, 3, {}, [], "outer:o");
     saved(4, 4, {}, []);
-    expect(pathsOfTrace(trace)).toEqual([
+    expect(routesOfTrace(trace)).toEqual([
       [["b"], ["outer"], ["__end__"]],
       [[], ["outer/inner"], ["outer/__end__"]],
     ]);

@@ -18,7 +18,7 @@ const DEEPEST = 4;
 const HOPS = 10;
 
 /** Returns the path of a field within the object at `at`. */
-export const fieldPath = (at: string, name: string): string => (at === "" ? name : `${at}.${name}`);
+export const joinFieldPath = (at: string, name: string): string => (at === "" ? name : `${at}.${name}`);
 
 /** Resolves references and removes `null` from unions. A default value supplies a missing type. */
 export function simplifySchema(schema: JsonSchema, root: JsonSchema): JsonSchema {
@@ -69,7 +69,12 @@ function typeOf({ anyOf, oneOf, enum: choices, default: initial }: JsonSchema): 
 }
 
 /** Returns all validation errors of a value, field by field. */
-export function formErrors(schema: JsonSchema, value: unknown, root = schema, at = ""): readonly FormError[] {
+export function validateFormValue(
+  schema: JsonSchema,
+  value: unknown,
+  root = schema,
+  at = "",
+): readonly FormError[] {
   const plain = simplifySchema(schema, root);
   const properties = propertiesOf(plain, at);
   if (properties === undefined || (value !== undefined && !isJsonRecord(value))) {
@@ -79,13 +84,13 @@ export function formErrors(schema: JsonSchema, value: unknown, root = schema, at
   const given: JsonRecord = value ?? {};
   return Object.entries(properties).flatMap(([name, inner]) => {
     const there = Object.hasOwn(given, name) ? given[name] : undefined;
-    if (there !== undefined) return formErrors(inner, there, root, fieldPath(at, name));
+    if (there !== undefined) return validateFormValue(inner, there, root, joinFieldPath(at, name));
     const isNeeded =
       (plain.required?.includes(name) ?? false) && simplifySchema(inner, root).default === undefined;
     if (!isNeeded) return [];
-    const deeper = propertiesOf(simplifySchema(inner, root), fieldPath(at, name));
-    if (deeper !== undefined) return formErrors(inner, undefined, root, fieldPath(at, name));
-    return [{ at: fieldPath(at, name), text: "is required", isMissing: true }];
+    const deeper = propertiesOf(simplifySchema(inner, root), joinFieldPath(at, name));
+    if (deeper !== undefined) return validateFormValue(inner, undefined, root, joinFieldPath(at, name));
+    return [{ at: joinFieldPath(at, name), text: "is required", isMissing: true }];
   });
 }
 

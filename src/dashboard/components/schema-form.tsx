@@ -2,7 +2,7 @@ import { useId } from "preact/hooks";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import type { FormValidation } from "./use-form-validation.ts";
 import { JsonField } from "./json-field.tsx";
-import { simplifySchema, propertiesOf, fieldPath } from "./form-schema.ts";
+import { simplifySchema, propertiesOf, joinFieldPath } from "./form-schema.ts";
 
 interface FieldsProps {
   readonly schema: JsonSchema;
@@ -30,7 +30,7 @@ export function Fields({ schema, value, validation, at = "", onChange }: FieldsP
           isRequired={schema.required?.includes(name) ?? false}
           value={value[name]}
           validation={validation}
-          at={fieldPath(at, name)}
+          at={joinFieldPath(at, name)}
           onChange={(given) => set(name, given)}
         />
       ))}

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { JsonSchema } from "../api/records.ts";
-import { type FormError, formErrors } from "./form-schema.ts";
+import { type FormError, validateFormValue } from "./form-schema.ts";
 
 /** The validation state of a form, for its fields to show. */
 export interface FormValidation {
@@ -28,7 +28,7 @@ export function useFormValidation(schema: JsonSchema | null, value: unknown): Fo
   const [isSubmitted, setSubmitted] = useState(false);
   const root = schema ?? ANYTHING;
   const errors = useMemo(() => {
-    const all = formErrors(root, value).map((fault) => [fault.at, fault] as const);
+    const all = validateFormValue(root, value).map((fault) => [fault.at, fault] as const);
     const texts = [...unread].map(([at, text]) => [at, { at, text, isMissing: false }] as const);
     return new Map([...all, ...texts]);
   }, [root, value, unread]);

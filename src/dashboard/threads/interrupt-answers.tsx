@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
-import { formErrors } from "../components/form-schema.ts";
+import { validateFormValue } from "../components/form-schema.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey } from "../components/value-text.ts";
@@ -80,7 +80,7 @@ export function InterruptAnswers({
 function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, unknown> {
   const whole = questions.filter(({ response_schema: schema }) => {
     const form = formOf(schema);
-    return form?.properties !== undefined && formErrors(form, {}).length === 0;
+    return form?.properties !== undefined && validateFormValue(form, {}).length === 0;
   });
   return new Map(whole.map(({ id }) => [id, {}]));
 }

@@ -7,7 +7,7 @@ import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { formErrors } from "../components/form-schema.ts";
+import { validateFormValue } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
 import { messagesProperty, withMessage } from "./run-input.ts";
 import { runFieldsOf, RunOptions, type RunSettings, settingsErrorOf } from "./run-options.tsx";
@@ -85,7 +85,7 @@ export function RunForm({
     }
     const unread = settingsErrorOf(settings);
     if (unread !== undefined) return showNotice(`In the options, ${unread}.`, true);
-    const [wrong] = formErrors(schemas.value?.context_schema ?? {}, settings.context);
+    const [wrong] = validateFormValue(schemas.value?.context_schema ?? {}, settings.context);
     if (wrong !== undefined) return showNotice(`In the options, ${wrong.at} ${wrong.text}.`, true);
     setSending(true);
     if (await onRun(request)) {

@@ -1,5 +1,5 @@
 import type { JsonRecord, JsonSchema } from "../api/records.ts";
-import { formErrors, simplifySchema } from "../components/form-schema.ts";
+import { validateFormValue, simplifySchema } from "../components/form-schema.ts";
 
 /**
  * Returns an example input with which a graph can be tried: a greeting if the graph takes messages, and an example of each required value.
@@ -13,7 +13,7 @@ export function exampleInput(schema: JsonSchema | null): JsonRecord | null {
     const one = root.properties?.[name];
     if (name !== talk && one !== undefined) input[name] = exampleOf(simplifySchema(one, root));
   }
-  return formErrors(root, input).length === 0 ? input : null;
+  return validateFormValue(root, input).length === 0 ? input : null;
 }
 
 function exampleOf({ type, enum: choices, default: initial }: JsonSchema): unknown {

@@ -80,7 +80,7 @@ export function lostKeyRanges(
 }
 
 /** Builds a table from blocks of another one, in the format of LevelDB's `table_format.md`. It has no filter, which would only save reads. */
-export function buildTable(bytes: Buffer, blocks: readonly DataBlock[]): Buffer {
+export function buildTableFromBlocks(bytes: Buffer, blocks: readonly DataBlock[]): Buffer {
   const parts: Buffer[] = [];
   let at = 0;
   const append = (part: Buffer): Buffer => {

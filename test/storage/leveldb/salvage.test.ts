@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildTable } from "../../../src/storage/leveldb/salvage.ts";
+import { buildTableFromBlocks } from "../../../src/storage/leveldb/salvage.ts";
 import { expectEqual } from "../../fixtures/expect-equal.ts";
 import { temporary } from "../support.ts";
 import {
@@ -36,7 +36,7 @@ async function salvaged(bytes: Buffer) {
   const read: string[] = [];
   try {
     if (blocks.length > 0) {
-      writeFileSync(join(database, "000005.ldb"), buildTable(bytes, blocks));
+      writeFileSync(join(database, "000005.ldb"), buildTableFromBlocks(bytes, blocks));
       await ClassicLevel.repair(database);
       const db = openLevel(database);
       for await (const [key, value] of db.iterator()) {
