@@ -1,6 +1,6 @@
 import type { CronFilter } from "../model/cron.ts";
 import type { JsonObject } from "../model/json.ts";
-import { cronOrders, type CronFields, type CronSearch, type NewCron } from "../service/crons/crons.ts";
+import { cronOrders, type CronDefinition, type CronSearch, type NewCron } from "../service/crons/crons.ts";
 import type { RawBody } from "./body.ts";
 import { metadataFilterSchema } from "./filter.ts";
 import { parseRunRequest } from "./run-request.ts";
@@ -98,7 +98,7 @@ export function parseNewCron(body: RawBody): NewCron {
 }
 
 /** @throws ServiceError `validation.failed` */
-export function parseCronChange(body: RawBody): CronFields {
+export function parseCronChange(body: RawBody): CronDefinition {
   const { schedule, timezone, end_time, enabled, on_run_completed, metadata } = cronParts.parse(body);
   const run: Record<string, unknown> = {};
   for (const field of RUN) if (body[field] !== undefined) run[field] = body[field];

@@ -17,7 +17,7 @@ import { checkCronRun } from "./cron-run-request.ts";
 import { firstSlot, nextSlot } from "./cron-schedule.ts";
 
 /** The settings of a cron: when it fires, and which run it starts. In an update every field is optional. */
-export interface CronFields {
+export interface CronDefinition {
   readonly schedule?: string;
   /** An IANA name; null: UTC. */
   readonly timezone?: string | null;
@@ -30,7 +30,7 @@ export interface CronFields {
   readonly run: JsonObject;
 }
 
-export interface NewCron extends CronFields {
+export interface NewCron extends CronDefinition {
   /** An assistant's id, or the name of a graph. */
   readonly assistant_id: string;
   readonly schedule: string;
@@ -84,7 +84,7 @@ export interface Crons {
   update(
     tenant: string,
     id: string,
-    settings: CronFields,
+    settings: CronDefinition,
     permits?: Permits,
     user?: JsonObject,
   ): Promise<CronRecord>;
@@ -279,7 +279,7 @@ export function createCrons(parts: Deps): Crons {
 }
 
 /** Applies an update to a cron. Its next slot (the time at which it fires next) is computed again, from now on. */
-function merged(before: CronRecord, settings: CronFields, now: number): CronRecord {
+function merged(before: CronRecord, settings: CronDefinition, now: number): CronRecord {
   const { run, metadata, on_run_completed, ...times } = settings;
   const cron = { ...before, ...times, updated_at: now };
   const next = firstSlot(cron, now);
