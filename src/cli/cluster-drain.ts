@@ -7,7 +7,7 @@ import type { ClusterMember, ClusterView } from "../ports/membership.ts";
 import { type ClusterDatabase, findClusterDatabase } from "../postgres/cluster-database.ts";
 import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 
-/** Milliseconds after which the cluster is looked at again. */
+/** Milliseconds between two reads of the cluster's state. */
 const LOOK_MS = 200;
 /** Milliseconds without a change after which the command gives up waiting. */
 const PATIENCE_MS = 60_000;
@@ -21,7 +21,7 @@ interface NamedNode {
 type Say = (line: string) => void;
 
 /**
- * Tells a node to give its shards up, and says where each of them goes until it has none.
+ * Makes a node give up its shards, and prints which node takes each of them. Resolves when the node has no shards.
  * @throws ServiceError `config.invalid`, `storage.unavailable`
  */
 export function drainNode(named: NamedNode, say: Say): Promise<void> {
@@ -50,7 +50,7 @@ export function undrainNode(named: NamedNode, say: Say): Promise<void> {
   });
 }
 
-/** Finds a node of a cluster, for one who knows the secret of the cluster. */
+/** Finds a living node by its name, and calls `work` with it. Refuses a caller that does not know the secret of the cluster. */
 async function withNode(
   { place, node: name, secret }: NamedNode,
   work: (database: ClusterDatabase, node: ClusterMember, view: ClusterView) => Promise<void>,
@@ -86,7 +86,7 @@ async function tell(
 const shardsOf = ({ owners }: ClusterView, { id }: ClusterMember): readonly number[] =>
   owners.filter((one) => one.node === id).map(({ shard }) => shard);
 
-/** Says who takes each shard, until the node has none and all are taken. */
+/** Prints which node takes each of these shards. Resolves when the drained node has no shards, and other nodes have all of these. */
 async function watch(
   membership: ClusterDatabase["membership"],
   node: ClusterMember,
@@ -96,7 +96,7 @@ async function watch(
   const left = new Set(shards);
   let changedAt = systemClock.mono();
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    // oxlint-disable-next-line no-await-in-loop -- each read follows the pause after the last one
     const view = await membership.view();
     for (const { shard, node: owner } of view.owners) {
       if (owner === node.id || !left.delete(shard)) continue;

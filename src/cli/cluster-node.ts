@@ -51,11 +51,11 @@ interface NodeOptions {
 /** The process of a shard. */
 type NodeChild = ShardChild & { peer?: PeerAddress; isReleased?: boolean };
 
-/** The most milliseconds in which a node that stops hands its shards over one by one. */
+/** The most milliseconds for which a node that stops hands over its shards one by one. */
 const HAND_OVER_MS = 15_000;
-/** Milliseconds after which such a node ends, whatever is left. */
+/** Milliseconds after which a node that stops ends, even if some of its processes have not ended. */
 const STOP_MS = 25_000;
-/** Milliseconds after which it looks again whether that is done. */
+/** Milliseconds between two checks whether all shards are handed over. */
 const HAND_OVER_LOOK_MS = 20;
 
 /** Sends the routes, and the time until which the leases are valid, to a process, unless the process has ended. */
@@ -79,10 +79,10 @@ export class ClusterNodeProcesses {
   readonly stopMs = STOP_MS;
   readonly #id: string;
   #url = "";
-  /** Whether another node can take shards. */
+  /** True if another node can take shards. */
   #hasOthers = false;
   #isOpen = false;
-  /** Whether the shards are being handed over, after which all ends. */
+  /** True from the call of {@link close}. No forwarding process is then started. */
   #isClosing = false;
   #isStopping = false;
 
@@ -172,7 +172,7 @@ export class ClusterNodeProcesses {
     }
   }
 
-  /** Hands all shards over, one after the other, if another node can take them; then lets all processes end. */
+  /** Hands over all shards, one after the other, if another node can take them. Then stops all processes. */
   async close(): Promise<void> {
     this.#isClosing = true;
     try {
@@ -192,7 +192,7 @@ export class ClusterNodeProcesses {
     for (const end of ended) if (end.status === "rejected") throw end.reason;
   }
 
-  /** Waits until other nodes have all shards. Those that nobody takes in time are given up together. */
+  /** Waits until other nodes have taken all shards, for at most {@link HAND_OVER_MS}. The caller then gives up the remaining shards together. */
   async #handOver(): Promise<void> {
     const until = systemClock.mono() + HAND_OVER_MS;
     while (this.#leases.owned.length > 0 && this.#hasOthers && systemClock.mono() < until)
@@ -200,13 +200,13 @@ export class ClusterNodeProcesses {
       await new Promise<void>((resolve) => systemScheduler.after(HAND_OVER_LOOK_MS, resolve, true));
   }
 
-  /** Lets the process of a shard end. Its runs go on where the shard is next. */
+  /** Stops the process of a shard before the shard is handed over. The next owner of the shard continues its runs. */
   async #release(shard: number): Promise<void> {
     const child = this.#children.get(shard);
     if (child === undefined) return;
     this.#logger.info("a shard is handed over", { shard });
     if (this.#children.size === 1 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
-    // Something has to accept connections when the last process of a shard has ended.
+    // The forwarding process must have started before the last process of a shard stops, so that the port always accepts connections.
     await this.#forwarding?.started.catch(() => undefined);
     child.isReleased = true;
     await stopShardProcess(child.process, "hand over");

@@ -129,7 +129,7 @@ export class ShardProcesses {
   readonly #logger: Logger;
   readonly #sockets = mkdtempSync(join(tmpdir(), "heddle-"));
   readonly #children = new Map<number, ChildProcess>();
-  /** A stop takes no longer than that of one process. */
+  /** Undefined: the time limit of one process also holds for all of them, because they stop at the same time. */
   readonly stopMs = undefined;
   #isStopping = false;
 

@@ -61,7 +61,7 @@ export type Effect =
   /** Run a custom action. */
   | { readonly kind: "action"; run(): unknown };
 
-/** The state of a child machine. */
+/** A snapshot of a child machine. */
 export interface ChildState {
   readonly value: unknown;
   readonly context: JsonObject;

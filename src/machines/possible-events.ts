@@ -4,7 +4,10 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import { isHandled, type MachineEvent, type Waiting } from "./machine-driver.ts";
 import { STATE_KEY } from "./machine-state.ts";
 
-/** Characters. XState keeps each type that a machine with wildcards is ever sent in memory, for as long as the process lives. */
+/**
+ * The length of the longest event type, in characters. It is limited because XState keeps each type that a machine was ever sent in memory
+ * until the process ends, and a machine with wildcards takes any type.
+ */
 const LONGEST_TYPE = 256;
 
 export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }: Waiting) => ({
@@ -44,7 +47,7 @@ export function whyNotEvent(
     return `must be an event, { type: "..." }; ${possible}`;
   const { type } = event;
   const refused = `is "${type.slice(0, 128)}"`;
-  // `xstate.stop` ends a machine, others bring the results of its actors.
+  // Clients must not send such events: `xstate.stop` ends a machine, and `xstate.done.actor.*` carries the result of an actor.
   if (type.startsWith("xstate.")) return `${refused}, a name that XState keeps for itself; ${possible}`;
   if (type.length > LONGEST_TYPE)
     return `has ${type.length} characters, more than ${LONGEST_TYPE}; ${possible}`;
@@ -53,7 +56,10 @@ export function whyNotEvent(
   return isHandled(type, events) ? undefined : `${refused}; ${possible}`;
 }
 
-/** False also if a guard throws. The event then stays, and its own run fails with that error. */
+/**
+ * Returns whether the machine takes the event of a queued run in its current state. False also if a guard throws: the run
+ * then stays queued, and fails with that error when it starts.
+ */
 export function canTake(waiting: Waiting, event: MachineEvent): boolean {
   try {
     return waiting.can(event);

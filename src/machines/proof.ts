@@ -4,7 +4,7 @@ import { drawMachine } from "./machine-drawing.ts";
 import { type ExploringLibrary, exploreMachine, UnexploredError } from "./state-space.ts";
 import { allStates, type Machine } from "./xstate.ts";
 
-/** The largest number of combinations of active states that are explored. */
+/** The largest number of places, which are combinations of active states, that are explored. */
 const MAX_PLACES = 10_000;
 
 export interface Proof {

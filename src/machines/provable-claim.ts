@@ -9,14 +9,14 @@ export interface ProvableClaim {
   readonly kind: "never" | "eventually" | "reachable";
   /** The ids of the states that the claim names. Entering any one of them counts. */
   readonly states: ReadonlySet<string>;
-  /** The events that a `never` claim lists after `without`: it is about the paths on which they do not come. Empty for other claims. */
+  /** The events that a `never` claim lists after `without`. The claim covers only the paths without these events. Empty for other claims. */
   readonly without: readonly string[];
 }
 
-/** What the search over the states of the machine says about a claim. */
+/** The result of checking a claim. */
 export interface ProofResult {
   readonly result: "proved" | "refuted" | "undecided";
-  /** Why the claim is undecided; for a refuted `eventually`, what is true at the end of the path. */
+  /** The explanation of the result. It says why a claim is undecided, or why the path refutes an `eventually` claim. Absent for other results. */
   readonly why?: string;
   /** The example path: for `reachable` one that enters a state, for the other claims one that breaks the claim. Empty if there is none. */
   readonly path: readonly PathStep[];
@@ -81,14 +81,17 @@ function unknown(what: string, name: string, known: readonly string[]): never {
   throw refusal(`the machine has no ${what} "${name}"${meant} (it has: ${known.join(", ") || "none"})`);
 }
 
-/** A step that may occur under a claim. `isSelfSent`: the claim's `without` excludes the event, but the machine may send it to itself. */
+/**
+ * A step that the search for an example may take. `isSelfSent` is true if the claim's `without` excludes the event. Such a
+ * step is allowed only because the machine may send the event to itself.
+ */
 interface AllowedStep extends PossibleStep {
   readonly isSelfSent: boolean;
 }
 
 /**
- * Decides a claim over all places of a machine. It is proved or refuted if the result is the same for all answers of
- * the guards, and undecided if the result depends on them, or on when the machine sends events to itself.
+ * Decides a claim over all places of a machine. The claim is proved or refuted if the result is the same whatever the
+ * guards return. It is undecided if the result depends on guards, or on when the machine sends events to itself.
  */
 export function decide({ places, initial, selfSent }: StateSpace, claim: ProvableClaim): ProofResult {
   const { kind, states, without } = claim;
@@ -147,8 +150,9 @@ interface Search {
 }
 
 /**
- * Returns the places from which the machine can reach an outcome that is a hit. `isStep` decides whether a step leads
- * there, by its outcomes and `leads`, which is true for an outcome that is a hit or leads to one.
+ * Returns the places that lead to a hit, an outcome for which `isHit` is true. A place leads to a hit if `isStep` is true
+ * for one of its steps. `isStep` gets the outcomes of the step, and `leads`, which is true for a hit and for an outcome
+ * whose place leads to one.
  */
 function placesLeadingTo(
   { steps }: Search,

@@ -2,7 +2,7 @@ import type { ActorScope, Machine, Snapshot } from "./xstate.ts";
 
 type Result = readonly [Snapshot, readonly { readonly type: string; readonly params: unknown }[]];
 
-/** The pure functions of XState that are used here. */
+/** The two functions of XState that compute a macrostep without carrying out its actions. */
 export interface PureLibrary {
   initialTransition(machine: Machine, input: unknown): Result;
   transition(machine: Machine, snapshot: Snapshot, event: object): Result;

@@ -25,7 +25,7 @@ export interface Outcome {
   readonly to: string;
   /** The ids of all states that the macrostep enters, including those that it exits again. */
   readonly entered: ReadonlySet<string>;
-  /** The answers of guards that lead to this outcome, such as `isAffordable holds`. Empty if the outcome does not depend on guards. */
+  /** The results of guards that lead to this outcome, such as `isAffordable holds`. Empty if the outcome does not depend on guards. */
   readonly guards: readonly string[];
 }
 
@@ -49,7 +49,7 @@ export interface ExploringLibrary extends PureLibrary {
 const MAX_GUARDS = 100;
 /** The largest number of transitions without a guard that one macrostep considers. */
 const MAX_TRANSITIONS = 1_000;
-/** The largest number of combinations of guards' answers that are tried for one macrostep. */
+/** The largest number of combinations of guard results that are tried for one macrostep. */
 const MAX_OUTCOMES = 1_000;
 
 /** The type of an entry action that each state of the explored machine has. It shows which states a macrostep enters. */
@@ -138,8 +138,8 @@ function keyOf({ value, historyValue }: Snapshot): string {
 }
 
 /**
- * Guards whose answers are chosen here, not computed from data. `all` repeats a computation until each combination of
- * answers was tried.
+ * Guards that replace a machine's guards. They return results that this class chooses, because there are no data from which
+ * to compute them. `all` repeats a computation until each combination of results was tried.
  */
 class GuardChoices {
   #answers: readonly boolean[] = [];
@@ -154,7 +154,7 @@ class GuardChoices {
     return true;
   };
 
-  /** Returns a guard that replaces the machine's guard of this name and gives the chosen answers. */
+  /** Returns a guard that replaces the machine's guard of this name and returns the chosen results. */
   guard(name: string): () => boolean {
     return () => {
       const holds = this.#answers[this.#asked.length] ?? true;
@@ -188,7 +188,7 @@ class GuardChoices {
 
 /**
  * Returns the configuration of a machine with the same states and transitions, but without context, actors and timers.
- * The guards give chosen answers.
+ * `guards` replaces the guards of the machine.
  */
 function withoutData(machine: Machine, node: StateNode, guards: GuardChoices): object {
   const transition = ({ target, guard, actions, reenter }: Transition & { readonly reenter?: boolean }) => ({

@@ -23,7 +23,7 @@ export interface XStateActor {
   getSnapshot(): Snapshot;
 }
 
-/** What XState gives to an actor's logic. */
+/** The actor scope of XState: the argument by which an actor's logic knows its own actor. */
 export interface ActorScope {
   readonly self: XStateActor;
 }

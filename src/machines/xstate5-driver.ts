@@ -65,7 +65,8 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
           try {
             emit(toStorable(event, "emit"));
           } catch (error) {
-            // XState throws what a handler throws in a turn of its own, which would end the process.
+            // The error is caught here and becomes the result of the actor. XState would throw it again in a later turn of the event
+            // loop, where nobody can catch it, and the process would end.
             resolve({ error });
           }
         });
@@ -92,7 +93,10 @@ function childMachinesOf(
   });
 }
 
-/** Begins a child within a parent that takes none of its events, because without a parent its `sendParent` throws. */
+/**
+ * Returns the context with which a child machine begins for the input `{}`; undefined if it cannot begin with this input.
+ * The child begins within a parent machine that handles no events, because `sendParent` throws in a machine without a parent.
+ */
 function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | undefined {
   try {
     const parent = xstate.createMachine({ invoke: { id: "child", src: machine, input: {} } });
@@ -136,7 +140,8 @@ const describeFunction = (_: string, value: unknown): unknown =>
 function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
   const { value, status, output, error } = snapshot;
   let { historyValue, children } = snapshot;
-  // XState's own function converts these, and copies the whole snapshot several times. Actors in the context convert themselves by `toJSON`.
+  // Only these two parts need `getPersistedSnapshot`. It copies the whole snapshot several times, so it is called only if one of
+  // them has members. Actors in the context need no conversion here, because each has a method `toJSON`.
   if (hasMembers(historyValue) || hasMembers(children ?? {}))
     ({ historyValue, children } = machine.getPersistedSnapshot(snapshot));
   const context = toStorable(snapshot.context, "context");

@@ -7,10 +7,10 @@ const BUDGET_MS = 15;
 const MIN_BATCH = 8;
 
 /**
- * Acknowledges stored writes in batches, one batch per turn of the event loop. The durations of earlier batches tell
- * how many writes can be acknowledged within {@link BUDGET_MS}. A writer that is acknowledged continues its run, which
- * takes 0.2 ms to several milliseconds: when all writers of one commit of streaming runs were acknowledged at once,
- * they blocked the event loop for 80 ms.
+ * Acknowledges stored writes in batches, one batch per turn of the event loop. To acknowledge a write is to resolve its
+ * promise, after which its run continues. That takes 0.2 ms to several milliseconds: when all writes of one commit of
+ * streaming runs were acknowledged at once, the event loop was blocked for 80 ms. The size of a batch is computed from the
+ * durations of earlier batches, so that it takes about {@link BUDGET_MS}.
  */
 export class AcknowledgementPacer {
   readonly #clock: Clock;
@@ -62,8 +62,8 @@ export class AcknowledgementPacer {
   }
 
   /**
-   * Waits two turns of the event loop, so that the measured time includes work that the writers deferred to the next
-   * turn.
+   * Waits two turns of the event loop, so that the measured time includes work that the acknowledged runs deferred to the
+   * next turn.
    */
   readonly #later = (resolve: () => void): void => this.#scheduler.soon(() => this.#scheduler.soon(resolve));
 }

@@ -11,7 +11,7 @@ import { seal, unseal } from "./envelope.ts";
 export class AppendDraft {
   readonly head: ThreadHead;
   readonly ops: WriteOperation[] = [];
-  /** The new lengths of the lists to which the append adds items, by the key prefix of each list's current span. */
+  /** The new end index of each list span to which the append adds items, by the key prefix of the span. For spans, see `Spans` in `channel-values.ts`. */
   spanEnds: SmallMap<string, number> | undefined;
   /** The size of the thread's record in bytes. */
   size = 0;

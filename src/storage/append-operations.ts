@@ -140,7 +140,7 @@ export function updateHead({ draft: { head, spanEnds }, append, latest }: Append
   for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
 }
 
-/** The operations that delete a thread so that no read finds it any more. The sweeper then deletes its remaining keys. */
+/** The operations that hide a thread from all reads. When they are stored, the {@link DeletionSweeper} deletes the remaining keys of the thread. */
 export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteOperation[] {
   const gone = [
     threadRecordKey(prefix),
@@ -154,7 +154,7 @@ export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteO
   ];
 }
 
-/** Kinds of appends that are stored under an older name. */
+/** The stored names of those kinds of appends that had another name in the past. Existing databases contain these names, so they cannot change. */
 const STORED_KINDS: ReadonlyMap<string, string> = new Map([
   ["parked", "left"],
   ["postponed", "kept"],
@@ -200,7 +200,7 @@ function writeRunRecord(
   const { prefix, key, kwargs } = draft.head;
   const ended = temporary === null ? endedRunKey(key, run) : undefined;
   if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
-  // The run's record is stored several times, but the kwargs, which may be large, only when they change.
+  // The record of a run is stored again at each change of the run. The kwargs may be large, so they are stored only when they change.
   if (kwargs.get(run.run_id) !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
   draft.put(runKey(prefix, run.run_id), runRowCodec.row(run, "kwargs", null));
   if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);
@@ -210,8 +210,9 @@ function writeRunRecord(
 function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: ThreadRecord): Eventually<void> {
   const { prefix, next_run, key } = draft.head;
   const order = runOrderKey(prefix, run.order, run.run_id);
-  // This function is called only if the run's kwargs are not cached. They are cached until the run ends, so the run is
-  // new or has ended.
+  // This function is called only if the kwargs of the run are not cached. They are cached from the first append of a run
+  // until its end, as long as the thread is in memory. So a run whose order number is not in use yet is new. A run with an
+  // earlier number may have ended, or may have been stored before the thread was read into memory, so the store is read.
   if (run.order >= next_run) {
     if (temporary === null) for (const at of admittedRunKeys(key, run)) draft.putSealed(at, PRESENT_MARK);
     return draft.putSealed(order, sealNumber(seq));
@@ -235,7 +236,10 @@ function refuseEnded(draft: AppendDraft, run: string): Eventually<void> {
   });
 }
 
-/** Records the start of a delayed run separately, because it starts out of the order of admission. */
+/**
+ * Records the start of a delayed run under a key of its own. Other runs start in the order in which they were admitted, so
+ * the list of admitted runs shows their order. A delayed run starts later than runs that were admitted after it.
+ */
 function writeLate(draft: AppendDraft, run: RunRecord, seq: number): Eventually<void> {
   const { prefix } = draft.head;
   const late = startedDelayedRunKey(prefix, run.seq_base, run.run_id);
@@ -313,8 +317,8 @@ function readParentRefs(draft: AppendDraft, ns: string, id: string): Eventually<
 }
 
 /**
- * Adds a chunk of events. Its key contains the id of its first event. A reader of one chunk so knows the key of the
- * next: it contains the id after the chunk's last event.
+ * Adds a chunk of events. The key of a chunk contains the id of its first event. That is the id after the last event of the
+ * previous chunk, so a reader of one chunk can compute the key of the next one.
  */
 export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
   const { head } = draft;

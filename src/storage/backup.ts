@@ -12,7 +12,7 @@ const MAX_TRIES = 50;
 
 /** The beginning of the names of folders in which backups collect the files. */
 const STAGING = "backup-";
-/** Milliseconds after which such a folder was left behind by a backup that was killed. No backup takes that long. */
+/** Milliseconds after which a folder with this prefix counts as left behind by a backup that was killed. No backup takes that long. */
 const ABANDONED_MS = 24 * 60 * 60 * 1000;
 
 export interface BackupOptions {

@@ -18,8 +18,8 @@ import type { Scheduler } from "../ports/scheduler.ts";
 /** A new ledger file is started after batches with this many bytes in total. */
 const SEGMENT = 40 * 1024 * 1024;
 /**
- * The number of ledger files. The batches that are not in tables yet are in at most two logs of LevelDB with 32 MiB each. The current ledger file
- * and the two before it cover more than that.
+ * The number of ledger files. The ledger must cover the batches that LevelDB has only in its logs: at most two logs of 32 MiB each. The current
+ * file may have just begun, so the two files before it must suffice: they cover 80 MiB.
  */
 const SEGMENTS = 3;
 
@@ -53,10 +53,12 @@ export interface LedgerSummary {
 }
 
 /**
- * Records, outside the database, which batches were written and what they changed. So if a batch is missing in the database, even the last one,
- * that is noticed, and it is known what the batch changed. Each batch is one line with its own checksum; lines may be in any order. Lines are
- * written some milliseconds after the batch, and no write waits for them, because that would double the time of a synced batch. If a process is
- * killed before it has written some lines, that only matters if the database's log is cut off at the same moment.
+ * The ledger: a record, outside the database, of the batches that were written and of what each of them changed. It shows if the database has lost
+ * a batch, even the last one, and which data the lost batch had changed.
+ *
+ * Each batch is one line with its own checksum. Lines may be in any order. A line is written some milliseconds after its batch. No write waits for
+ * its line, because that would double the time of a synced batch. A process that is killed may leave its last lines unwritten. This matters only if
+ * the end of the database's log is lost too.
  */
 export class BatchLedger {
   readonly #directory: string;
@@ -116,8 +118,8 @@ export class BatchLedger {
   /** Opens the ledger for writing. `next`: the number of the first batch. `lost`: the missing batches, which have been reported. */
   open(next: number, boot: string, lost: readonly number[]): void {
     const latest = this.#segments.at(-1);
-    // Starts a new file. Older files can be dropped, because LevelDB has written all older batches to tables when it
-    // opened.
+    // A new file is started if there is none, or if the last one is large. The oldest files can then be dropped: when LevelDB
+    // opened, it wrote all earlier batches to tables, and the ledger need not cover these.
     if (latest === undefined || (latest < next && statSync(this.#path(latest)).size > LARGE)) {
       this.#segments.push(next);
       while (this.#segments.length > SEGMENTS) this.#drop();
@@ -170,7 +172,7 @@ export class BatchLedger {
     }
   }
 
-  /** Starts a new file. If that fails, the old one is continued: a batch that is already stored must not fail because of its ledger line. */
+  /** Starts a new file. A failure is only logged, and the old file is continued, because the batch is already stored and must not fail because of its ledger line. */
   #begin(next: number): boolean {
     const old = this.#fd as number;
     try {

@@ -10,7 +10,7 @@ interface Write {
   readonly thread?: string;
 }
 
-/** How many old numbers are deleted with each batch. More than one, so that leftovers of an earlier process are deleted too. */
+/** The number of old batch numbers that each batch deletes. A batch adds one number, so it must delete more than one for the old numbers to become fewer. */
 const TRIMMED = 2;
 
 /**
@@ -20,9 +20,9 @@ const TRIMMED = 2;
 export class BatchNumbers {
   readonly #ledger: BatchLedger;
   #next: number;
-  /** The lowest number whose key is not deleted yet. Each batch deletes some keys with numbers below the ledger's first. */
+  /** The lowest number whose key is not deleted yet. Each batch deletes some keys of batches that the ledger no longer covers. */
   #trimmed: number;
-  /** The encoded first number of the ledger. It is the value that each batch stores under its key. */
+  /** The number of the first batch in the ledger, in its stored form. Each batch stores it as the value of its key. */
   #first: Buffer;
 
   constructor(ledger: BatchLedger, { next, trimmed }: { readonly next: number; readonly trimmed: number }) {
@@ -62,7 +62,7 @@ export class BatchNumbers {
   }
 }
 
-/** What a changed key belongs to: the key prefix of its thread, or else the key itself. */
+/** The key prefix of the thread to which a changed key belongs; the key itself if it belongs to no thread. */
 function scopeOf(key: string): string {
   const thread = splitThread(key)?.key;
   return thread === undefined ? key : threadPrefix(thread);
@@ -120,7 +120,8 @@ export async function checkChain(
   for (const { number, synced } of missing.values()) if (synced) lastSynced = Math.max(lastSynced, number);
   const [lost, unsynced]: [LedgerEntry[], number[]] = [[], []];
   for (const entry of [...missing.values()].toSorted((a, b) => a.number - b.number)) {
-    // A power cut can lose only the end of a log, after the last synced batch. Anything else is a loss.
+    // A power cut can remove only the end of a log, after the last synced batch. So a missing batch counts as lost in three cases: the machine
+    // has not booted since, a later batch is stored, or this batch or a later missing one was synced.
     if (isSameBoot || entry.number < greatest || entry.number <= lastSynced) lost.push(entry);
     else unsynced.push(entry.number);
   }
@@ -142,8 +143,8 @@ export async function checkChain(
 }
 
 /**
- * Finds the first batch number without the ledger. The value of the last batch is the lowest number that must still be
- * stored.
+ * Finds the lowest batch number that must be stored, for a directory without a ledger. The last batch has stored it as the
+ * value of its key: it was the ledger's first number at that time.
  */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));

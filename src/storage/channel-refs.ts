@@ -3,8 +3,8 @@ import type { ChannelRef } from "../model/checkpoint.ts";
 /** References to the values of a checkpoint's channels. */
 export type ChannelRefs = { readonly [channel: string]: ChannelRef };
 
-// The stored form of a reference. For a whole value it is the number of the append that wrote the value. For a list it is the
-// list's spans, flattened into one array of numbers. For a small value it is an object that contains the value.
+// The stored form of a reference. For a whole value it is the number of the checkpoint that wrote the value. For a list it is the list's
+// spans (see `Spans` in `channel-values.ts`), flattened into one array of numbers. For a small value it is an object that contains the value.
 
 interface Box {
   readonly is: unknown;

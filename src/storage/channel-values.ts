@@ -23,16 +23,26 @@ import type { ChannelRefs } from "./channel-refs.ts";
 const EMPTY_REFS: ChannelRefs = Object.freeze({});
 
 type List = Extract<ChannelRef, { kind: "list" }>;
+/**
+ * The references of a checkpoint to a stored list, in the order of the items.
+ *
+ * A *segment* is an array of items that one checkpoint added to the list. It is stored under one key and never changes. A
+ * *span* is a series of consecutive segments whose keys have the same prefix (see {@link listSpanPrefix}), followed by the
+ * index in the list of the segment's first item. `at` is the number of the checkpoint that started the span, see {@link
+ * deriveChannelRefs}. `end` is the index after the last item that belongs to this checkpoint: later checkpoints may have
+ * added further segments to the span.
+ */
 type Spans = List["spans"];
 
-/** A list with more spans than this is written again as a whole. Each edit adds a span, and each span costs a read. */
+/** The most {@link Spans} of a list. Each edit of a list adds a span, and each span costs a read, so a list with more spans is written again as a whole. */
 const MAX_SPANS = 64;
 
 /**
- * Computes the channel references of a checkpoint from those of its parent, and writes its values. A list is stored as segments that never
- * change. Appended items continue the parent's last span, so that a checkpoint needs one span no matter how many runs have appended items. A
- * new span starts when another branch has already continued that span, or when the list was cut.
- * @param at a number, unique in the thread, that is part of the keys of all values that this checkpoint writes
+ * Computes the channel references of a checkpoint from those of its parent, and writes its values. Items that are appended
+ * to a list become a new segment of the parent's last span (see {@link Spans}), so a list needs only one span, no matter how
+ * many checkpoints have appended items. A new span starts if the list was cut, or if another branch has already added a
+ * segment to that span.
+ * @param at the number of this checkpoint, unique in the thread. The values and the spans that it starts are stored under it
  */
 export function deriveChannelRefs(
   draft: AppendDraft,
@@ -140,7 +150,7 @@ function append(
   });
 }
 
-/** True if no other append has continued this span after `end`. */
+/** True if the span ends at `end`: no checkpoint has added a segment after it. `prefix`: the key prefix of the span. */
 function isTip(draft: AppendDraft, prefix: string, end: number): Eventually<boolean> {
   const tip = draft.spanEnds?.get(prefix) ?? draft.head.spanEnds.get(prefix);
   if (tip !== undefined) return tip === end;
@@ -148,8 +158,8 @@ function isTip(draft: AppendDraft, prefix: string, end: number): Eventually<bool
 }
 
 /**
- * Starts a new span at index `start`, after the spans that stay unchanged. The new span may be empty; then the next
- * appended items go into it.
+ * Starts a new span after the spans `kept`. `start`: the index in the list of the first item of the new span. The span may
+ * be empty; the next appended items are then its first segment.
  */
 function begin(
   draft: AppendDraft,
@@ -167,20 +177,20 @@ function begin(
   return { kind: "list", spans: [...kept, { at, end }] };
 }
 
-/** The spans of the first `keep` items. */
+/** Returns the spans of the first `keep` items of a list. */
 function cut(spans: Spans, keep: number): Spans {
   const kept: { at: number; end: number }[] = [];
   let start = 0;
   for (const { at, end } of spans) {
     if (start >= keep) break;
-    // Drops a span that is empty.
+    // An empty span is dropped, because it has no segment to read.
     if (end > start) kept.push({ at, end: Math.min(end, keep) });
     start = end;
   }
   return kept;
 }
 
-/** Where a checkpoint's values are read from. */
+/** The access to the stored values of one checkpoint: the keys and the namespace to which they belong, and functions to read and decode them. */
 export interface ValueSource {
   readonly prefix: string;
   readonly key: ThreadKey;
@@ -193,8 +203,8 @@ export interface ValueSource {
 }
 
 /**
- * Why a read pauses. A promise: it waits for this promise. `turn`: it must continue in a later turn of the event loop.
- * Undefined: it can pause here, if the turn has taken long enough.
+ * The reason why a read pauses. A promise: the read needs its result. `turn`: the read must continue in a later turn of the
+ * event loop. Undefined: the pause is optional, and its caller decides by the duration of the current turn.
  */
 export type PauseReason = Promise<unknown> | "turn" | undefined;
 
@@ -241,9 +251,9 @@ function* readStored(
 }
 
 /**
- * Reads the items of a list into `out`. The key of the next segment follows from the length of the one before, so no
- * range scan is needed. Can pause after each segment, so that a long list need not be read in one turn of the event
- * loop.
+ * Reads the items of a list into `out`, segment by segment (see {@link Spans}). No range scan is needed, because the length
+ * of a segment determines the key of the next one. The read can pause after each segment, so that a long list need not be
+ * read in one turn of the event loop.
  */
 export function* readListItems(
   source: ValueSource,

@@ -34,7 +34,7 @@ export interface PendingWrite {
   readonly ops: readonly WriteOperation[];
   /** True: the write must survive a power cut, so its batch is synced. False: it only has to survive the end of the process. */
   readonly durable: boolean;
-  /** The key prefix of the thread, if the write changes only one thread. Undefined: what it changes is derived from its keys. */
+  /** The key prefix of the thread, if the write changes only one thread. If undefined, {@link BatchNumbers} derives from the keys of the operations which data the write changes. */
   readonly thread?: string;
   stored(): void;
   failed(error: ServiceError): void;
@@ -123,7 +123,7 @@ export class Committer {
   #ops = 0;
   #bytes = 0;
 
-  /** `chain` numbers the batches, so that lost batches are noticed. Absent for stores that lose no batches. */
+  /** `chain` numbers the batches, so that lost batches are noticed. Absent for a store in memory, and for a store whose batches are durable elsewhere. */
   constructor(kv: KeyValueStore, deps: CommitterDeps, watch: CommitterListener, chain?: BatchNumbers) {
     this.#kv = kv;
     this.#chain = chain;
@@ -156,7 +156,7 @@ export class Committer {
   }
 
   /**
-   * Stores all operations or none. Resolves when they are stored. For `durable` and `thread` see {@link PendingWrite}.
+   * Stores these operations, all of them or none. Resolves when they are stored. For `durable` and `thread`, see {@link PendingWrite}.
    * @throws ServiceError the {@link refusal}, or `storage.unavailable`
    */
   store(ops: readonly WriteOperation[], durable: boolean, thread?: string): Promise<void> {
@@ -194,8 +194,8 @@ export class Committer {
   }
 
   /**
-   * Waits until a write that may be large may be encoded. Undefined: at once. See {@link
-   * LargeWriteQueue.waitForBudget}.
+   * Waits until the budget for large writes has room for a write with this content. Returns undefined if the write can be
+   * encoded at once. See {@link LargeWriteQueue.waitForBudget}.
    */
   waitForLargeWriteBudget<C>(
     tenant: string,
@@ -215,7 +215,7 @@ export class Committer {
 
   /** Refuses new writes. Resolves when all accepted ones are stored or refused. */
   async close(): Promise<void> {
-    // Waits for callers that wait for the budget of large writes: their writes were accepted too.
+    // Some callers may still wait for the budget of large writes. Their writes were accepted too, so they must be stored.
     while (this.#large.isWaitedFor) await new Promise<void>(this.#later);
     this.#closing = true;
     this.#admission.admitAll();
@@ -249,8 +249,8 @@ export class Committer {
         this.#flying--;
         (writes[index] as PendingWrite).stored();
       });
-      // Runs whose start is stored begin in the next turn of the event loop. Waits for that, so that their writes are
-      // in the next batch, and are counted before other work is admitted.
+      // Waits for the turn of the event loop in which runs begin whose start was acknowledged. The writes of these runs are
+      // then in the next batch, and are counted before other work is admitted.
       await new Promise<void>(this.#afterBegins);
       this.#acknowledgements.measure();
       if (!ahead) {

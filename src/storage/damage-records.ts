@@ -17,7 +17,7 @@ export interface DamageRecord {
 
 /** The file of findings, outside the database. */
 export const DAMAGE_FILE = "damage.json";
-/** The file with the findings that an operator has accepted. It is only for people to look up. */
+/** The file with the findings that an operator has accepted. Heddle only adds to it; it is for people to read. */
 const ACCEPTED = "damage-accepted.json";
 
 /** The stored findings, in a file outside the database. LevelDB itself does not record which data it has dropped. */

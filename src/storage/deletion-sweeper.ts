@@ -38,7 +38,7 @@ export class DeletionSweeper {
   /** The marks of threads that are being written in pieces. They hide such a thread until it is complete. */
   readonly #reserved = new Set<string>();
 
-  /** Called when a thread or run has been hidden, before its data is deleted, and when the marks were read. */
+  /** Called when readers must drop cached data: after a thread or run was hidden, before its data is deleted, and after the stored marks were read. */
   onHide: () => void = () => undefined;
 
   constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder, logger: Logger) {
@@ -58,8 +58,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * True when the mark is stored. The acknowledgement of a stored batch comes some time later. So if the mark is not
-   * acknowledged yet, this looks for the mark in the store.
+   * True when the mark is stored. A mark is added to `#marks` only when its batch is acknowledged, some time after the batch
+   * was stored. For a mark that is not acknowledged yet, this method reads the store.
    */
   #isGone(mark: string): Eventually<boolean> {
     if (this.#marks.has(mark)) return true;
@@ -78,7 +78,7 @@ export class DeletionSweeper {
     this.#refusing.add(sweepKey(key, run));
   }
 
-  /** Deletes the events of a run that has ended. A reader gets all of them, or none. */
+  /** Deletes the events of a run that has ended. The mark is stored first, so a reader gets all events of the run or none of them. */
   async expire(key: ThreadKey, run: string): Promise<void> {
     const mark = sweepKey(key, run);
     if (this.#marks.has(mark)) return;

@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Append, Fence } from "../ports/journal.ts";
 import type { ThreadHead } from "./thread-heads.ts";
 
-/** Checks a writer's fence: the `epoch` and `seq` that the writer expects the thread to have. Returns an error if the thread has others, else undefined. */
+/** Checks a fence: the `epoch` and `seq` that a writer expects the thread to have. Returns an error if the thread has other values, else undefined. */
 export function fenceErrorOf(head: ThreadHead, { epoch, seq }: Fence): ServiceError | undefined {
   if (head.epoch !== epoch) return fencedError(head, epoch);
   if (head.seq !== seq) {

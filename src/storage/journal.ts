@@ -62,8 +62,8 @@ import { removalOps, updateHead, writeAppend, writeEvents, type AppendWrite } fr
 const SLOW_KEYS = 4096;
 
 /**
- * Large decoded records, which concurrent readers share. Each deletion replaces this object: a deleted record would
- * otherwise be found in it until the record is garbage-collected.
+ * Large decoded records, which concurrent readers share. Each deletion of a thread or run replaces this object, because the
+ * object would still contain a deleted record until the record is garbage-collected.
  */
 class SharedRecords {
   readonly kwargs = new WeakCache<RunKwargs>();
@@ -102,7 +102,7 @@ export class KeyValueJournal implements Journal {
     this.#outbox = outbox;
     this.#order = order;
     this.#budget = budget;
-    // Reads in progress keep the old object. No later read finds what they add to it.
+    // Reads in progress add their records to the old object. Later reads use the new object, so they do not find these records.
     sweeper.onHide = () => (this.#shared = new SharedRecords());
   }
 
@@ -303,7 +303,8 @@ export class KeyValueJournal implements Journal {
     updateHead(write);
     if (forget !== undefined) for (const run of forget) this.#sweeper.refuseWrites(key, run);
     const stored = this.#store(draft, append);
-    // Makes the expiry of idempotency records wait while the record of this request is in flight.
+    // The expiry of idempotency records must wait while the record of this request is in flight. It would read an older record of the
+    // same key from the store, and then delete the new record.
     if (once !== undefined) this.#order.hold([idempotencyRecordKey(key.tenant, once.name)], stored);
     const hasForgotten = forget !== undefined && forget.length > 0;
     return { stored: hasForgotten ? this.#storedAndSwept(stored, key, forget) : stored };
@@ -339,7 +340,7 @@ export class KeyValueJournal implements Journal {
   }
 
   release(key: ThreadKey): void {
-    // Waits for writes that were called but are not submitted yet, because they need the thread's {@link ThreadHead}.
+    // The release waits its turn in the write order. Earlier writes to the thread that are not submitted yet still need the thread's {@link ThreadHead}.
     void this.#order.run([threadMapKey(key)], () => this.#heads.release(key));
   }
 
@@ -513,7 +514,7 @@ interface WriteRequest<C> {
   readonly submit: (head: ThreadHead, context: C) => Eventually<Submitted>;
 }
 
-/** A write in flight. The promise is wrapped in an object, because an async function that returned the promise itself would wait for it. */
+/** A write in flight. `stored` resolves when it is stored. The promise is in an object, because an async function that returned `stored` itself would wait for it. */
 interface Submitted {
   readonly stored: Promise<void>;
 }

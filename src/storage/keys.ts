@@ -15,8 +15,8 @@ import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
  *   o/<order>/<run>                   the place of a run among the thread's runs: `order` grows with each run that is admitted
  *   s/<event>/<run>                   a delayed run that has started; `event` is the number of the thread's latest event at that time
  *   c/<ns>/<id>                       a checkpoint
- *   b/<ns>/<channel>/<at>             the whole value of a channel; `at` is the `seq` of the append that wrote it
- *   l/<ns>/<channel>/<at>/<start>     items of a list, from index `start` on; `at` as above
+ *   b/<ns>/<channel>/<at>             the whole value of a channel; `at` is the number of the checkpoint that wrote it
+ *   l/<ns>/<channel>/<at>/<start>     a segment of a list, from index `start` on; `at` is the number of the checkpoint that started its span
  *   w/<ns>/<checkpoint>[/<task>]      pending writes of a task; without a task: a mark that the checkpoint has pending writes
  *   e/<run>/<first>                   a chunk of events; `first` is the number of its first event
  */
@@ -78,7 +78,7 @@ export const checkpointKey = (p: string, ns: string, id: string): string =>
   `${p}c/${escapeSegment(ns)}/${escapeSegment(id)}`;
 export const channelValueKey = (p: string, ns: string, channel: string, at: number): string =>
   `${p}b/${escapeSegment(ns)}/${escapeSegment(channel)}/${ordinal(at)}`;
-/** The prefix of the items of one span; the start index follows. */
+/** The key prefix of one span of a list. The index in the list of a segment's first item follows. For spans and segments, see `Spans` in `channel-values.ts`. */
 export const listSpanPrefix = (p: string, ns: string, channel: string, at: number): string =>
   `${p}l/${escapeSegment(ns)}/${escapeSegment(channel)}/${ordinal(at)}/`;
 export const pendingWritesMarkKey = (p: string, ns: string, checkpoint: string): string =>

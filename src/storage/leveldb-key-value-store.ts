@@ -10,8 +10,8 @@ import type { WriteOperation } from "../ports/key-value-store.ts";
 type Db = Level<string, Buffer>;
 
 /**
- * The bytes of the log that LevelDB also keeps in memory before it writes a table. With twice as much, tables would be merged half as often. But
- * after a crash, the start has to read the log again, which takes 20 ms per megabyte.
+ * The bytes of the log that LevelDB also keeps in memory before it writes a table. The size is a compromise: with a larger log, tables are merged
+ * less often, but the start after a crash takes longer. Twice the size halves the merges; reading the log takes 20 ms per megabyte.
  */
 const WRITE_BUFFER = 32 * 1024 * 1024;
 /** The bytes of a block in a table. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
@@ -52,7 +52,7 @@ const LARGE_BATCH = 256 * 1024;
 /** A LevelDB database in a directory. It MUST NOT be opened twice at the same time: see `directory-lock.ts`. */
 export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
   readonly #directory: string;
-  /** True if a database exists already. If it is then missing, that is damage, and no new one is created. */
+  /** True if the directory must contain a database. If its database cannot be found, {@link open} reports damage and creates no new database. */
   readonly #existing: boolean;
 
   /** `existing`: refuses to create a new database. */

@@ -199,7 +199,7 @@ export function sealNumber(n: number): Buffer {
 
 export type Get = (key: string) => Eventually<Buffer | undefined>;
 
-/** The most checkpoints in an append. Each gets a number that is derived from the number of the append. */
+/** The most checkpoints in an append. The number of a checkpoint is `seq` of its append times this constant, plus its index in the append. */
 export const CHECKPOINTS_PER_APPEND = 4096;
 
 /** If stored kwargs have this many bytes or more, readers share one decoded copy. */

@@ -64,7 +64,7 @@ function* removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from:
   const gone: StoredCheckpoint[] = [];
   const kept: StoredCheckpoint[] = [];
   for (const made of checkpoints) (made.run_id !== null && runs.has(made.run_id) ? gone : kept).push(made);
-  // Finds the values before anything is deleted, because the parents of the checkpoints, which may be deleted too, are needed for that.
+  // The values are found before anything is deleted: finding them needs the parents of the checkpoints, and these may be deleted too.
   const written: Value[] = [];
   for (const made of gone) written.push(...(yield* writtenBy(draft, made)));
   for (const value of written) {
@@ -136,7 +136,7 @@ function* readStored(draft: AppendDraft, ns: string, id: string): Steps<StoredCh
   return row === undefined ? undefined : checkpointRowCodec.record(row);
 }
 
-/** A stored value: a whole value, or the segment of a list that begins at index `start`. */
+/** A stored value: a whole value (`start` is null), or the segment of a list that begins at index `start`. */
 interface Value {
   readonly key: string;
   readonly ns: string;
@@ -169,7 +169,10 @@ function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> 
   return values;
 }
 
-/** The start index of the segment that a checkpoint added to a list, in a new span or in its parent's last one; undefined when it added none. */
+/**
+ * The start index of the segment that a checkpoint added to a list; undefined if it added none. The segment is in a new span,
+ * or in the last span of the parent's list. For spans and segments, see `Spans` in `channel-values.ts`.
+ */
 function writtenFrom(
   { spans }: Extract<ChannelRef, { kind: "list" }>,
   before: ChannelRef | undefined,

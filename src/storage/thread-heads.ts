@@ -30,7 +30,8 @@ export interface ThreadHead {
   /** The latest checkpoint of each namespace. The namespace's next checkpoint is derived from it. */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /**
-   * The end index of each list span that was written, by the key prefix of the span. The ends of other spans are read from the store.
+   * The end index of each list span that was written, by the key prefix of the span. The ends of other spans are read from the store. For
+   * spans, see `Spans` in `channel-values.ts`.
    */
   readonly spanEnds: SmallMap<string, number>;
   /** The stored kwargs of unfinished runs. If a run still has the same object, it need not be written again. */

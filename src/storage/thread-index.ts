@@ -20,7 +20,7 @@ import { PRESENT_MARK } from "./records.ts";
  * thread's record alone, so a check can find missing keys:
  *
  *   by id, by creation    written once
- *   by last change        changes when a thread settles: these two operations are all that a plain run costs
+ *   by last change        changes when a thread settles: one key is deleted and one is added. A plain run changes no other key of the index
  *   by status             changes when a thread settles with another status than before; a busy thread keeps its key
  *   by member             for top-level members of the metadata whose value is no object or list; changes when the member changes
  *   by expiry             only for threads that expire

@@ -22,9 +22,12 @@ const PIECE = 200;
 type Write = (ops: readonly WriteOperation[], durable: boolean) => Promise<void>;
 
 /**
- * Deletes all checkpoints except the latest of each namespace, and the data to which only these refer. Works in pieces, in an order that keeps
- * every existing checkpoint readable at any time: first the parents of the remaining checkpoints are set to null; then the others are deleted,
- * newest first, each after its pending writes; then the values are deleted.
+ * Deletes all checkpoints except the latest of each namespace, and the data to which only the deleted ones refer. Writes in pieces. After each
+ * piece, every existing checkpoint is readable, because of the order of the deletions:
+ *
+ * 1. The parents of the remaining checkpoints are set to null.
+ * 2. The other checkpoints are deleted, newest first. The pending writes of each checkpoint are deleted before it.
+ * 3. The values to which no remaining checkpoint refers are deleted.
  */
 export async function pruneThread(
   kv: KeyValueStore,
@@ -77,7 +80,7 @@ async function sort(kv: KeyValueStore, key: ThreadKey, root: string | null) {
   return { kept: [...kept.values()], gone };
 }
 
-/** The values to which these checkpoints refer: the keys of whole values, and the needed length of each span. */
+/** The values to which these checkpoints refer: the keys of whole values, and for each list span, by its key prefix, the end index that is needed. */
 function valuesOf(prefix: string, kept: readonly StoredCheckpoint[]) {
   const wholes = new Set<string>();
   const spans = new Map<string, number>();

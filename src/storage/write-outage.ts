@@ -38,7 +38,7 @@ export class WriteOutage {
     this.#refused++;
   }
 
-  /** Called when the storage could not be opened again, or did not store the test write. Logs the cause if it is a new one. */
+  /** Records that the outage continues, because the storage could not be opened again or did not store the test write. Logs the cause if it is a new one. */
   goesOn(cause: unknown): void {
     const message = innermostMessage(cause);
     if (message === this.#cause) return;
