@@ -26,6 +26,11 @@ export interface Observed {
   readonly state: number;
   /** The same for the run. */
   readonly run: number;
+  /**
+   * The most CPU time, in milliseconds, that the server's main thread used while one of the requests waited. Unlike the
+   * time of the answer, it does not grow with the load of the machine.
+   */
+  readonly busy: number;
   /** Resident bytes: at the start and at most. */
   readonly rest: number;
   readonly most: number;
@@ -41,12 +46,27 @@ const LONGEST = 60_000;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const runAgent = new Agent({ keepAlive: true, maxSockets: 1 });
 const failures: Record<string, number> = {};
-let [ok, state, run, asked, rest, most] = [0, 0, 0, 0, 0, 0];
+let [ok, state, run, asked, busy, rest, most] = [0, 0, 0, 0, 0, 0, 0];
 let isOver = false;
 
 function resident(pid: number): number {
   try {
     return 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
+/** Milliseconds of a tick of `/proc`, which Linux fixes for all programs. */
+const TICK = 10;
+
+/** The CPU time of the main thread of a process so far, in milliseconds; 0 if the process has ended. */
+function cpuOf(pid: number): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/task/${pid}/stat`, "latin1")
+      .replace(/^.*\) /, "")
+      .split(" ");
+    return TICK * (Number(fields[11]) + Number(fields[12]));
   } catch {
     return 0;
   }
@@ -66,11 +86,13 @@ async function ask(url: string, options: object, body?: string): Promise<void> {
   if (seen !== 200) failures[seen] = (failures[seen] ?? 0) + 1;
 }
 
-async function repeat(work: () => Promise<void>, tell: (ms: number) => void): Promise<void> {
+async function repeat(pid: number, work: () => Promise<void>, tell: (ms: number) => void): Promise<void> {
   while (!isOver) {
     const began = performance.now();
+    const used = cpuOf(pid);
     await work();
     tell(performance.now() - began);
+    busy = Math.max(busy, cpuOf(pid) - used);
     await sleep(PAUSE);
   }
 }
@@ -92,6 +114,7 @@ async function observe({ url, pid, headers, ...watched }: Watched): Promise<void
   process.send?.("ready");
   await Promise.all([
     repeat(
+      pid,
       () => ask(`${url}/ok`, { agent: false }),
       (ms) => {
         asked++;
@@ -99,16 +122,20 @@ async function observe({ url, pid, headers, ...watched }: Watched): Promise<void
       },
     ),
     repeat(
+      pid,
       () => ask(url + watched.state, { agent, headers }),
       (ms) => (state = Math.max(state, ms)),
     ),
     repeat(
+      pid,
       () => ask(url + watched.run, post, watched.body),
       (ms) => (run = Math.max(run, ms)),
     ),
   ]);
   clearInterval(sampling);
-  process.send?.({ ok, state, run, asked, rest, most, failures } satisfies Observed, () => process.exit(0));
+  process.send?.({ ok, state, run, asked, busy, rest, most, failures } satisfies Observed, () =>
+    process.exit(0),
+  );
 }
 
 process.on("message", (message: Watched | "stop") => {

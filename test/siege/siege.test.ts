@@ -21,11 +21,12 @@ test("a breach is seen: a bound of nothing is breached by anything", async () =>
   const [first] = attacks;
   if (first === undefined) throw new Error("there are no attacks");
   const { prepare: _, ...bare } = first;
-  const none = { size: undefined, wait: 0, memory: -1 };
+  const none = { size: undefined, wait: -1, memory: -1 };
   const attack = () => Promise.reject(new Error("was refused"));
   const { breaches } = await besiege({ ...bare, small: none, attack }, "small");
   expect(breaches).toEqual([
     expect.stringContaining("the attack: was refused"),
+    expect.stringContaining("the server was busy"),
     expect.stringContaining("the other tenant waited"),
     expect.stringContaining("memory grew by"),
   ]);
