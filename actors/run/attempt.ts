@@ -4,7 +4,7 @@ import type { Fact } from "../../src/model/run-event.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
-import { changeThread } from "../../src/model/thread.ts";
+import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt } from "../../src/model/machine-timer.ts";
 import type { NodeCall, Position } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
@@ -320,13 +320,7 @@ export class Attempt {
     const change = { kind, durable, checkpoints, writes, runs, events };
     const stored = liveThread
       .write(change, (thread) =>
-        head === undefined
-          ? thread
-          : changeThread(withoutQueued(thread, ended), {
-              checkpoint: head.id,
-              state_updated_at: liveThread.deps.clock.now(),
-              timers: timersAt(head, thread.timers),
-            }),
+        head === undefined ? thread : this.#advancedTo(head, withoutQueued(thread, ended)),
       )
       .then(() => {
         if (events !== undefined) this.sink.stored(events);
@@ -371,17 +365,20 @@ export class Attempt {
     return rest;
   }
 
+  /** The thread's record with this checkpoint of the root graph as the newest. */
+  #advancedTo(head: NewCheckpoint, thread: ThreadRecord): ThreadRecord {
+    return changeThread(thread, {
+      checkpoint: head.id,
+      state_updated_at: this.liveThread.deps.clock.now(),
+      timers: timersAt(head, thread.timers),
+    });
+  }
+
   #storePart(checkpoints: readonly NewCheckpoint[]): void {
     const head = checkpoints.findLast(({ ns }) => ns === "");
     this.liveThread
       .write({ kind: "advanced", durable: false, checkpoints }, (thread) =>
-        head === undefined
-          ? thread
-          : changeThread(thread, {
-              checkpoint: head.id,
-              state_updated_at: this.liveThread.deps.clock.now(),
-              timers: timersAt(head, thread.timers),
-            }),
+        head === undefined ? thread : this.#advancedTo(head, thread),
       )
       // If the write failed, the live thread has failed with it. Recovery continues the run.
       .catch(() => undefined);

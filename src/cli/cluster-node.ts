@@ -1,6 +1,13 @@
 import { hostname } from "node:os";
 import { checkClusterSecret, deriveClusterKeys } from "../access/cluster-keys.ts";
-import { checkSameSecret, isReady, isServed, type NodeAddress, routesOf } from "../cluster/node-address.ts";
+import {
+  canOthersTakeShards,
+  canTakeShards,
+  checkSameSecret,
+  isServed,
+  type NodeAddress,
+  routesOf,
+} from "../cluster/node-address.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -114,7 +121,7 @@ export class ClusterNodeProcesses {
       scheduler: systemScheduler,
       logger,
       node: (): ClusterNode => ({ id: this.#id, address: JSON.stringify(address()) }),
-      isReady,
+      canTakeShards,
       isServed,
       release: (shard) => this.#release(shard),
       acquired: (lease) => this.#serve(lease, FIRST_RESTART_DELAY_MS),
@@ -291,8 +298,7 @@ export class ClusterNodeProcesses {
 
   #renewed(view: ClusterView, validUntil: number): void {
     if (this.#children.size === 0 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
-    const id = this.#id;
-    this.#hasOthers = view.nodes.some((one) => one.id !== id && !one.isDraining && isReady(one));
+    this.#hasOthers = canOthersTakeShards(view, this.#id);
     this.#news = { routes: routesOf(view), validUntil: machineTime() + validUntil - systemClock.mono() };
     for (const child of this.#all()) send(child, this.#news);
   }

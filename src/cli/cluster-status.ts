@@ -6,7 +6,7 @@ import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 /**
  * Prints the living nodes of a cluster, and which node has which shard. Returns the number of shards that no node has.
  */
-export async function showCluster(
+export async function showClusterStatus(
   place: ClusterDatabaseLocation,
   say: (line: string) => void,
 ): Promise<number> {

@@ -62,8 +62,8 @@ async function run(invocation: Invocation): Promise<void> {
         const { drainNode, undrainNode } = await import("./cluster-drain.ts");
         return (invocation.action === "drain" ? drainNode : undrainNode)(invocation, say);
       }
-      const { showCluster } = await import("./cluster-status.ts");
-      if ((await showCluster(invocation.place, say)) > 0) process.exitCode = 1;
+      const { showClusterStatus } = await import("./cluster-status.ts");
+      if ((await showClusterStatus(invocation.place, say)) > 0) process.exitCode = 1;
       return;
     }
     case "check": {

@@ -9,6 +9,7 @@ import { threadMapKey } from "../model/thread.ts";
 import type { DamageRecord } from "../storage/damage-records.ts";
 import { affectedBy } from "../storage/integrity.ts";
 import { threadLabel } from "../storage/key-labels.ts";
+import { STOP_SIGNALS } from "./process-lifecycle.ts";
 import type { BackupOptions } from "../storage/backup.ts";
 import { acceptDamage, backupStorage, hasData, openStorage, repairStorage } from "../storage/open.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -137,12 +138,11 @@ export async function backup(data: string, target: string, onProgress?: OnProgre
     aborter.abort(
       new ServiceError("storage.unavailable", `${signal}: the copy in ${target} is not complete; delete it`),
     );
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const name of signals) process.once(name, abort);
+  for (const name of STOP_SIGNALS) process.once(name, abort);
   try {
     await copyAll(data, target, { signal: aborter.signal, ...(onProgress && { onProgress }) });
   } finally {
-    for (const name of signals) process.off(name, abort);
+    for (const name of STOP_SIGNALS) process.off(name, abort);
   }
 }
 

@@ -17,6 +17,9 @@ export interface Running extends Pick<App, "close"> {
 }
 
 /** Stops a server. `drainMs`: the most milliseconds that its running supersteps get; absent: as many as usual. */
+/** The signals that ask a process to stop in good order. */
+export const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
+
 export type StopProcess = (signal: NodeJS.Signals, drainMs?: number) => void;
 
 /** Calls `stop` when the process is asked to stop. */
@@ -96,7 +99,7 @@ function stopper(
 
 const onSignals: OnStop = (stop) => {
   // SIGHUP: the terminal was closed.
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop(signal));
+  for (const signal of STOP_SIGNALS) process.on(signal, () => stop(signal));
 };
 
 function waitingFor(runs: number): string {

@@ -9,6 +9,7 @@ import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 import type { ClusterTask } from "./cluster-network.ts";
+import { STOP_SIGNALS } from "./process-lifecycle.ts";
 
 /** The environment variable that tells a process which shard it serves. It is removed before any code of the project runs. */
 const TASK_VARIABLE = "HEDDLE_SHARD_PROCESS";
@@ -76,7 +77,7 @@ const HAND_OVER_DRAIN_MS = 2_000;
  * because the parent process handles them.
  */
 export function onStopOfParent(stop: (drainMs?: number) => void, orphaned: () => void): void {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+  for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
   process.on("message", (message) => {
     if (message === ("stop" satisfies StopMessage)) stop();
     if (message === ("hand over" satisfies StopMessage)) stop(HAND_OVER_DRAIN_MS);

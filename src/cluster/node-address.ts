@@ -1,5 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
-import type { ClusterNode, ClusterView } from "../ports/membership.ts";
+import type { ClusterMember, ClusterNode, ClusterView } from "../ports/membership.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 
 /** The data that a node publishes about itself. It is stored as JSON in the `address` of a {@link ClusterNode}. */
@@ -30,8 +30,15 @@ export function checkSameSecret(nodes: readonly ClusterNode[], check: string): v
   );
 }
 
-/** Whether a node serves clients, so that it can take shards from others. */
+/** Whether a node serves clients. */
 export const isReady = ({ address }: ClusterNode): boolean => parseNodeAddress(address).url !== "";
+
+/** Whether a node can take shards from others: it serves clients, and does not drain. */
+export const canTakeShards = (node: ClusterMember): boolean => !node.isDraining && isReady(node);
+
+/** Whether another node than the one with this id can take shards. */
+export const canOthersTakeShards = ({ nodes }: ClusterView, id: string): boolean =>
+  nodes.some((node) => node.id !== id && canTakeShards(node));
 
 /** Whether the process of a shard listens. */
 export function isServed(shard: number, { nodes, owners }: ClusterView): boolean {

@@ -28,7 +28,7 @@ export interface ShardLeasesDeps {
   /** This node, as it is now. Its id MUST stay the same. */
   node(): ClusterNode;
   /** Whether a node can take shards. */
-  isReady(node: ClusterMember): boolean;
+  canTakeShards(node: ClusterMember): boolean;
   /** Whether the owner of a shard serves it. */
   isServed(shard: number, view: ClusterView): boolean;
   /** Ends the service of a shard in an orderly way. Afterwards its lease is given up. MUST NOT reject. */
@@ -175,11 +175,11 @@ export class ShardLeases {
 
   /** Gives a shard up if it is the next one that moves. */
   #move(view: ClusterView): void {
-    const { shards, leaseMs, clock, isReady, isServed, release, logger } = this.#deps;
+    const { shards, leaseMs, clock, canTakeShards, isServed, release, logger } = this.#deps;
     const established = clock.mono() - ESTABLISHED_LEASES * leaseMs;
     const rules: PlacementRules = {
       count: shards,
-      isReady,
+      canTakeShards,
       isServed,
       isEstablished: ({ id }) => (this.#livesSince.get(id) ?? Infinity) <= established,
     };
@@ -214,9 +214,9 @@ export class ShardLeases {
 
   /** Takes the free shards that no other node should have, and those that nobody has taken for the time of a lease. */
   async #takeFree({ nodes, owners }: ClusterView): Promise<readonly ShardLease[]> {
-    const { membership, shards, clock, leaseMs, node, isReady } = this.#deps;
+    const { membership, shards, clock, leaseMs, node, canTakeShards } = this.#deps;
     const { id } = node();
-    const able = nodes.filter((one) => one.id === id || (!one.isDraining && isReady(one)));
+    const able = nodes.filter((one) => one.id === id || canTakeShards(one));
     const taken: ShardLease[] = [];
     const since = clock.mono() - leaseMs;
     for (let shard = 0; shard < shards && !this.#isDraining && !this.#isStopping; shard++) {

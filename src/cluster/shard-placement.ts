@@ -7,7 +7,7 @@ export interface PlacementRules {
   /** How many shards there are. */
   readonly count: number;
   /** Whether a node can take shards. */
-  isReady(node: ClusterMember): boolean;
+  canTakeShards(node: ClusterMember): boolean;
   /** Whether a node has lived for so long that it gets shards which others have. */
   isEstablished(node: ClusterMember): boolean;
   /** Whether the owner of a shard serves it. */
@@ -45,7 +45,7 @@ export function isSettled(view: ClusterView, rules: PlacementRules): boolean {
  * view, so one shard of the cluster moves at a time: the next one follows when its new owner serves the one before.
  */
 export function nextMove(view: ClusterView, rules: PlacementRules): number | undefined {
-  const able = view.nodes.filter((one) => !one.isDraining && rules.isReady(one));
+  const able = view.nodes.filter((one) => rules.canTakeShards(one));
   if (able.length === 0 || view.owners.length < rules.count) return undefined;
   const draining = new Set(view.nodes.filter((one) => one.isDraining).map(({ id }) => id));
   // A shard that is not served may leave a draining node, but holds up all others: its new owner may be starting.

@@ -17,18 +17,24 @@ import { type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineAtWork, MachineMailbox, WaitingEvent } from "../model/mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
 import { PromiseActors } from "./promise-actors.ts";
-import { actorNode, ACTIONS_NODE, nameInNamespace, TRANSITION_NODE, WAIT_NODE } from "./machine-nodes.ts";
-import { canTake, eventSchema, questionOf, refusesAnswer, whyNotEvent } from "./possible-events.ts";
+import {
+  actorNode,
+  ACTIONS_NODE,
+  nameInNamespace,
+  TRANSITION_NODE,
+  WAIT_NODE,
+} from "./machine-node-names.ts";
+import { canTake, acceptedEventSchema, questionOf, refusesAnswer, whyNotEvent } from "./event-validation.ts";
 import {
   addressKey,
   changedChildren,
   type ChildrenByAddress,
-  isSameAddress,
+  isSameActorAddress,
   livingChild,
   namespaceOfMachine,
   STOPPED,
   storedChange,
-} from "./stored-children.ts";
+} from "./stored-child-machines.ts";
 import {
   type ActorResult,
   type ChildState,
@@ -151,7 +157,9 @@ export function machineGraph(
         if ((stored[EVENTS_KEY] as readonly Pending[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
         const waiting = driver.waiting(snapshotOf(state));
-        const event = await ctx.interrupt(questionOf(state, waiting), { schema: eventSchema(waiting) });
+        const event = await ctx.interrupt(questionOf(state, waiting), {
+          schema: acceptedEventSchema(waiting),
+        });
         return { [EVENTS_KEY]: [{ event }] };
       },
       [ACTIONS_NODE]: async (state: JsonObject, ctx: Ctx) => {
@@ -310,7 +318,9 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
         const id = `${++started}:${name ?? event.type}`;
         timers.push({ id, name, from, to, due: dueAfter(delay, ctx), event });
       } else if (effect.kind === "cancel")
-        timers = timers.filter(({ name, from }) => name !== effect.id || !isSameAddress(from, effect.from));
+        timers = timers.filter(
+          ({ name, from }) => name !== effect.id || !isSameActorAddress(from, effect.from),
+        );
       else if (effect.kind === "emit")
         ctx["~emitIn"]?.(namespaceOfMachine(children, effect.from), effect.event);
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));

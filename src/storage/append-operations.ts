@@ -68,7 +68,7 @@ type LatestCheckpoint = { readonly id: string; readonly refs: ChannelRefs };
 /**
  * Adds the operations of an append to its draft. Throws if a part of the append cannot be stored; then nothing has
  * changed. Until the call has returned or resolved, nothing else may be written to the thread. When the write is
- * submitted, the caller calls {@link updateHead}.
+ * submitted, the caller calls {@link updateThreadHead}.
  */
 export function writeAppend(write: AppendWrite): Eventually<void> {
   const { forget = [] } = write.append;
@@ -113,7 +113,7 @@ function writeRemaining(_: void, { draft, append }: AppendWrite): void {
 }
 
 /** Updates the thread's {@link ThreadHead} with an append whose operations are complete. */
-export function updateHead({ draft: { head, spanEnds }, append, latest }: AppendWrite): void {
+export function updateThreadHead({ draft: { head, spanEnds }, append, latest }: AppendWrite): void {
   const { thread, runs = [], forget = [], events } = append;
   head.epoch = thread.epoch;
   head.seq = thread.seq;

@@ -56,7 +56,13 @@ import type { IsDeleted } from "./thread-check.ts";
 import { verifyAll } from "./verify-all.ts";
 import { unavailable } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";
-import { removalOps, updateHead, writeAppend, writeEvents, type AppendWrite } from "./append-operations.ts";
+import {
+  removalOps,
+  updateThreadHead,
+  writeAppend,
+  writeEvents,
+  type AppendWrite,
+} from "./append-operations.ts";
 
 /** The most keys that are remembered as slow to read. */
 const SLOW_KEYS = 4096;
@@ -300,7 +306,7 @@ export class KeyValueJournal implements Journal {
     const { draft, append } = write;
     const { key, forget, once } = append;
     this.#refuseInvalid(draft.head);
-    updateHead(write);
+    updateThreadHead(write);
     if (forget !== undefined) for (const run of forget) this.#sweeper.refuseWrites(key, run);
     const stored = this.#store(draft, append);
     // The expiry of idempotency records must wait while the record of this request is in flight. It would read an older record of the

@@ -25,7 +25,7 @@ function cluster() {
       scheduler: { soon: () => undefined, after: () => () => undefined },
       logger: silentLogger,
       node: () => ({ id, address: "" }),
-      isReady: () => true,
+      canTakeShards: ({ isDraining }) => !isDraining,
       isServed: () => true,
       release: async (shard) => void events.push(`released ${shard}`),
       acquired: ({ shard, epoch }) => void events.push(`got ${shard} in epoch ${epoch}`),

@@ -32,7 +32,7 @@ function cluster() {
       scheduler: { soon: () => undefined, after: () => () => undefined },
       logger: silentLogger,
       node: () => ({ id, address: "" }),
-      isReady: () => true,
+      canTakeShards: ({ isDraining }) => !isDraining,
       isServed: () => true,
       release: async () => undefined,
       acquired: ({ shard }) => void taken.push({ shard, node: id, at: clock.mono() }),

@@ -271,7 +271,7 @@ function load(url: string) {
   return { created, goOn, stop };
 }
 
-test("a drained node hands its shards over one by one, fails no request, and takes none until told so", async () => {
+test("a drained node hands its shards over one by one, and takes none until told so; a request waits for its shard", async () => {
   const schema = "drained";
   const a = await start("a", { schema });
   const alone = await clusterCommand(schema, ["drain", "a"]);
@@ -321,7 +321,7 @@ test("a drain is refused with the reason", async () => {
   expect(status(schema).stdout).not.toContain("draining");
 });
 
-test("a node that stops under load fails no request through another node", async () => {
+test("while a node stops under load, a request through another node fails only if it has waited for ten seconds", async () => {
   const schema = "load";
   const a = await start("a", { schema });
   const b = await start("b", { schema });
@@ -333,7 +333,7 @@ test("a node that stops under load fails no request through another node", async
   await expectTakenOver(schema);
 });
 
-test("a node that joins gets its share of the shards, without a failed request, and then nothing moves", async () => {
+test("a node that joins gets its share of the shards, a request waits for its shard, and then nothing moves", async () => {
   const schema = "joined";
   const a = await start("a", { schema });
   const client = connect(a);

@@ -229,11 +229,18 @@ export const setAssistantVersion = (id: string, version: number): Promise<Assist
 export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
 
-/** Returns the names of the nodes of an assistant's graph. */
+interface DrawnNode {
+  readonly id: string;
+  readonly data?: { readonly id?: readonly string[] };
+}
+
+/** Returns the names of the nodes of an assistant's graph; none for a machine, whose drawing shows states instead of nodes. */
 export async function listNodes(assistant: string): Promise<readonly string[]> {
   const path = `assistants/${part(assistant)}/graph`;
-  const { nodes } = await fetchJson<{ readonly nodes: readonly { readonly id: string }[] }>(path);
-  return nodes.map(({ id }) => id).filter((id) => id !== "__start__" && id !== "__end__");
+  const { nodes } = await fetchJson<{ readonly nodes: readonly DrawnNode[] }>(path);
+  return nodes
+    .filter(({ id, data }) => data?.id?.[0] !== "xstate" && id !== "__start__" && id !== "__end__")
+    .map(({ id }) => id);
 }
 
 export const getDashboardSettings = (): Promise<DashboardSettings> => fetchJson("dashboard/settings");

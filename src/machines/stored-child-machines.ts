@@ -2,7 +2,7 @@ import type { ChangedChildMachine } from "../graph/definition.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { ChildMachineStatus } from "../model/machine-child.ts";
 import { type Address, type ChildState, isWithin } from "./machine-driver.ts";
-import { actorNode, WAIT_NODE } from "./machine-nodes.ts";
+import { actorNode, WAIT_NODE } from "./machine-node-names.ts";
 import {
   OUTPUT_KEY,
   SNAPSHOT_KEY,
@@ -41,7 +41,7 @@ export function changedChildren(update: JsonObject | null): readonly ChangedChil
     if (shown === undefined) return [];
     const { value: stateValue, context, output, status = state === undefined ? ACTIVE : STOPPED } = shown;
     const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
-    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at));
+    const own = work.filter((one) => isSameActorAddress(one.at.slice(0, -1), at));
     const nodes = own.map((one) => ({ name: actorNode(one.src), start: one.start }));
     const next = state !== undefined ? [] : nodes.length > 0 ? nodes : [{ name: WAIT_NODE, start: null }];
     return [{ start, parent, ns, values, next, status }];
@@ -61,5 +61,5 @@ export function livingChild(rest: JsonObject | undefined, at: Address): ChildSta
   return { value: stateValue, context: context as JsonObject, output };
 }
 
-export const isSameAddress = (one: Address, other: Address) =>
+export const isSameActorAddress = (one: Address, other: Address) =>
   one.length === other.length && isWithin(one, other);

@@ -19,7 +19,7 @@ export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }:
 });
 
 /** A schema that validates an event against the machine, guards included, and describes the possible events for forms. */
-export function eventSchema(waiting: Waiting): Schema<unknown, MachineEvent> {
+export function acceptedEventSchema(waiting: Waiting): Schema<unknown, MachineEvent> {
   const { events, can } = waiting;
   const validate = (event: unknown) => {
     const why = whyNotEvent(event, waiting);
