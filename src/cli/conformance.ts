@@ -4,7 +4,7 @@ import { reportLines } from "../conformance/report.ts";
 import { runChapters } from "../conformance/run-chapters.ts";
 import { ServiceError } from "../model/errors.ts";
 import { answerInTime } from "./answer-timeout.ts";
-import type { Invocation } from "./settings.ts";
+import type { Invocation } from "./command-line.ts";
 
 type Asked = Extract<Invocation, { command: "conformance" }>;
 

@@ -4,7 +4,7 @@ import { parseUuid } from "../model/ids.ts";
 import { openInspectorRelay, type InspectorRelay } from "./inspector-relay.ts";
 import { readAddress } from "./address-file.ts";
 import { answerInTime } from "./answer-timeout.ts";
-import { portHint, type Invocation } from "./settings.ts";
+import { portHint, type Invocation } from "./command-line.ts";
 
 type Asked = Extract<Invocation, { command: "inspect" }>;
 type Env = { readonly [name: string]: string | undefined };

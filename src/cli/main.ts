@@ -5,7 +5,7 @@ import { systemScheduler } from "../platform/scheduler.ts";
 import { escapeLines, type OutputStream } from "../platform/terminal.ts";
 import { VERSION } from "../platform/version.ts";
 import type { OnProgress } from "../ports/progress.ts";
-import { HELP, parseCommandLine, portHint, type Invocation } from "./settings.ts";
+import { HELP, parseCommandLine, portHint, type Invocation } from "./command-line.ts";
 
 const { stdout, stderr } = process;
 /** Escapes control characters for a terminal: text that was read from a disk may contain any. */

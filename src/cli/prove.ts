@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { loadMachineFile } from "../graph-loader/load-machine.ts";
 import { proveClaim } from "../machines/proof.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
-import type { Invocation } from "./settings.ts";
+import type { Invocation } from "./command-line.ts";
 
 type Asked = Extract<Invocation, { command: "prove" }>;
 

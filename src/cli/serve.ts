@@ -19,7 +19,8 @@ import {
 import { ServiceError } from "../model/errors.ts";
 import { isLoopback } from "../access/hosts.ts";
 import { type OutputStream, applyStyleFor } from "../platform/terminal.ts";
-import { DEFAULT_PORT, type Invocation, type Settings } from "./settings.ts";
+import type { Invocation } from "./command-line.ts";
+import { DEFAULT_PORT, type Settings } from "./settings.ts";
 import { warningsOfVariables } from "./known-variables.ts";
 import { registerInProcessServer } from "../platform/in-process-server.ts";
 import { registerSdkLogger } from "../platform/sdk-logger.ts";

@@ -162,7 +162,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   ],
   "node:v8": ["src/platform/heap.ts"],
   "node:url": ["src/app/dashboard-files.ts", "src/graph-loader/", "src/langgraph/user-library.ts"],
-  "node:util": ["src/config/config.ts", "src/cli/settings.ts", "src/platform/terminal.ts"],
+  "node:util": ["src/config/config.ts", "src/cli/command-line.ts", "src/platform/terminal.ts"],
   "node:zlib": ["src/storage/"],
 };
 

@@ -8,7 +8,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type AppOptions, createApp } from "../../src/app.ts";
 import { checkConformance } from "../../src/cli/conformance.ts";
-import { parseCommandLine } from "../../src/cli/settings.ts";
+import { parseCommandLine } from "../../src/cli/command-line.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { chapters } from "../../src/conformance/chapters.ts";
 import { defineChapter, type TestedServer } from "../../src/conformance/check.ts";

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readAddress, writeAddress } from "../../src/cli/address-file.ts";
 import { showInspector as command } from "../../src/cli/inspect.ts";
-import { parseCommandLine } from "../../src/cli/settings.ts";
+import { parseCommandLine } from "../../src/cli/command-line.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { inspect, refused } from "../e2e/support/inspected.ts";
 import { directory, serve } from "../e2e/support/server.ts";

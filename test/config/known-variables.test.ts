@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HELP } from "../../src/cli/settings.ts";
+import { HELP } from "../../src/cli/command-line.ts";
 import { ENVIRONMENT_VARIABLES, warningsOfVariables } from "../../src/cli/known-variables.ts";
 
 describe("variables that begin with HEDDLE_", () => {

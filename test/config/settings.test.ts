@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HELP, parseCommandLine } from "../../src/cli/settings.ts";
+import { HELP, parseCommandLine } from "../../src/cli/command-line.ts";
 
 const defaults = { host: "127.0.0.1", data: ".heddle", level: "info" };
 

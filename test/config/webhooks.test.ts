@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
-import { parseCommandLine } from "../../src/cli/settings.ts";
+import { parseCommandLine } from "../../src/cli/command-line.ts";
 import { readWebhookPolicy } from "../../src/config/webhooks.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-config-"));

@@ -1,0 +1,95 @@
+import { ServiceError } from "../model/errors.ts";
+
+/** The options of all commands. */
+export const OPTIONS = {
+  config: { type: "string", short: "c" },
+  host: { type: "string" },
+  port: { type: "string", short: "p" },
+  data: { type: "string" },
+  transport: { type: "string" },
+  workers: { type: "string" },
+  shards: { type: "string" },
+  cluster: { type: "string" },
+  node: { type: "string" },
+  insecure: { type: "boolean" },
+  log: { type: "string" },
+  relay: { type: "string" },
+  accept: { type: "boolean" },
+  compose: { type: "boolean" },
+  force: { type: "boolean" },
+  url: { type: "string" },
+  key: { type: "string" },
+  chapter: { type: "string" },
+  json: { type: "boolean" },
+  draw: { type: "string" },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+  "n-jobs-per-worker": { type: "string", short: "n" },
+  tunnel: { type: "boolean" },
+  "no-browser": { type: "boolean" },
+  "no-reload": { type: "boolean" },
+  "studio-url": { type: "string" },
+  "debug-port": { type: "string" },
+  "wait-for-client": { type: "boolean" },
+  "allow-blocking": { type: "boolean" },
+} as const;
+
+/** The options that were given on the command line. */
+export type OptionFlags = { readonly [K in keyof typeof OPTIONS]?: string | boolean | undefined };
+
+/** The environment variables. */
+export type Variables = { readonly [name: string]: string | undefined };
+
+/** The value of an option, with the name of its flag or variable for messages. */
+export interface GivenOption {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The value of a flag or, without it, of the first variable that is set. */
+export function findOption(
+  flags: OptionFlags,
+  env: Variables,
+  flag: keyof OptionFlags | null,
+  ...names: readonly string[]
+): GivenOption | undefined {
+  const value = flag === null ? undefined : flags[flag];
+  if (typeof value === "string") return { name: `--${flag}`, value };
+  const name = names.find((candidate) => (env[candidate] ?? "") !== "");
+  return name === undefined ? undefined : { name, value: env[name] ?? "" };
+}
+
+/** @throws ServiceError `config.invalid`, which names the option and says `what` is wrong with its value */
+export function refuseOption({ name, value }: GivenOption, what: string): never {
+  throw new ServiceError("config.invalid", `${name} "${value}" ${what}`);
+}
+
+/** The value of an option that is one of some texts. @throws ServiceError `config.invalid` for another one */
+export function textOption<T extends string>(
+  given: GivenOption | undefined,
+  is: (text: string) => text is T,
+  what: string,
+): T | undefined {
+  if (given === undefined || is(given.value)) return given?.value as T | undefined;
+  return refuseOption(given, what);
+}
+
+/** The value of an option that is a whole number. @throws ServiceError `config.invalid` if it is not, or `is` refuses it */
+export function numberOption(
+  given: GivenOption | undefined,
+  is: (value: number) => boolean,
+  what: string,
+): number | undefined {
+  if (given === undefined) return undefined;
+  const value = /^\d+$/.test(given.value) ? Number(given.value) : Number.NaN;
+  return is(value) ? value : refuseOption(given, what);
+}
+
+/** The entries of an option that is a list with commas. */
+export const listOption = (given: GivenOption | undefined): readonly string[] | undefined =>
+  given?.value
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+
+export const isPort = (value: number): boolean => Number.isInteger(value) && value >= 0 && value <= 65_535;
