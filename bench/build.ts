@@ -37,8 +37,11 @@ export async function build(): Promise<string> {
   };
   manifest.exports["."] = { default: `./${SERVED}/index.js` };
   writeFileSync(join(out, "package.json"), JSON.stringify(manifest));
-  // The graph of the cold start. It resolves the package by its name, as a user's graph does.
-  copyFileSync(join(PACKAGE_ROOT, "bench", "cold.mjs"), join(out, "cold.mjs"));
-  writeFileSync(join(out, "cold.json"), JSON.stringify({ graphs: { cold: "./cold.mjs:cold" } }));
+  // Graphs for the command line: they resolve the package by its name, as a user's graph does.
+  for (const graph of ["cold", "one"]) {
+    copyFileSync(join(PACKAGE_ROOT, "bench", `${graph}.mjs`), join(out, `${graph}.mjs`));
+    const config = { graphs: { [graph]: `./${graph}.mjs:${graph}` } };
+    writeFileSync(join(out, `${graph}.json`), JSON.stringify(config));
+  }
   return out;
 }

@@ -27,7 +27,7 @@ export function describeMachine(directory: string): Machine {
  * The type of the mount that contains a directory. In a memory file system, every figure of durable writes would be
  * wrong.
  */
-function filesystemOf(directory: string): string {
+export function filesystemOf(directory: string): string {
   let best = { point: "", type: "unknown" };
   for (const line of readFileSync("/proc/mounts", "latin1").split("\n")) {
     const [, point, type] = line.split(" ");

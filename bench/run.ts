@@ -15,6 +15,7 @@ import { markdown } from "./markdown.ts";
 import { numberOf, pathOf, readOptions, refuse } from "./options.ts";
 import { reportPeer, reportRow, type Report } from "./report.ts";
 import { newProject, removeProjects, startLangGraph } from "./peers/langgraph.ts";
+import { clusterRows } from "./rows/cluster.ts";
 import { controlRows } from "./rows/controls.ts";
 import { heddleRows } from "./rows/heddle.ts";
 import type { Bench, Figures, Row } from "./rows/row.ts";
@@ -42,6 +43,7 @@ const all: readonly Row[] = [
   ...searchRows,
   ...hostedRows,
   ...stepRows,
+  ...clusterRows,
 ];
 
 /** The selected rows, each after the controls that it needs. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PACKAGE_ROOT } from "../../src/build/package-bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
 import { installPackages } from "./install.ts";
-import { Processes } from "./processes.ts";
+import { Processes } from "../processes.ts";
 
 const DEBIANS = "/usr/lib/postgresql";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { PACKAGE_ROOT } from "../../src/build/package-bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
 import { installPackages } from "./install.ts";
-import { Processes } from "./processes.ts";
+import { Processes } from "../processes.ts";
 
 const PROJECTS = join(PACKAGE_ROOT, "dist", "peers", "langgraph", "projects");
 const NAMES = ["one", "chat", "emit", "tokens", "slow"];

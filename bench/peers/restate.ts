@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { PACKAGE_ROOT } from "../../src/build/package-bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
 import { installPackages } from "./install.ts";
-import { Processes } from "./processes.ts";
+import { Processes } from "../processes.ts";
 
 /**
  * Starts Restate's server and a process with a virtual object, whose handlers `one` and `three` journal that many

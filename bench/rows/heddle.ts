@@ -2,7 +2,7 @@ import type { Server } from "../server.ts";
 import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
 import type { Bench, Figures, Goal, Row } from "./row.ts";
 
-const waitPath = (thread: string) => `/threads/${thread}/runs/wait`;
+export const waitPath = (thread: string) => `/threads/${thread}/runs/wait`;
 const streamPath = (thread: string) => `/threads/${thread}/runs/stream`;
 
 /** The request for a run. */
@@ -29,6 +29,34 @@ export async function warmUp(bench: Bench, server: Server, graph = "one"): Promi
   });
 }
 
+interface Waits {
+  readonly clients: number;
+  readonly total: number;
+  readonly threads?: "new" | "same";
+  readonly graph?: string;
+}
+
+/** Measures `runs/wait` requests, after a warm-up. */
+export async function measureWaits(
+  bench: Bench,
+  server: Server,
+  { clients, total, threads = "new", graph = "one" }: Waits,
+): Promise<Figures> {
+  const count = Math.max(clients, Math.round(total * bench.scale));
+  await warmUp(bench, server, graph);
+  const ids = await makeThreads(bench, server, threads === "new" ? count : clients);
+  const request: Request = {
+    connections: clients,
+    method: "POST",
+    paths: ids.map(waitPath),
+    total: count,
+    sticky: threads === "same",
+    body: body(graph, { value: 1 }),
+    answer: "text",
+  };
+  return (await measure(bench, server, request)).figures;
+}
+
 function wait(
   name: string,
   clients: number,
@@ -41,21 +69,7 @@ function wait(
     name,
     what: `runs/wait of a ${kind}, ${clients} client(s), ${threads === "new" ? "a new thread each time" : "one thread each"}`,
     run: (bench) =>
-      withServer(bench.heddle(), async (server) => {
-        const count = Math.max(clients, Math.round(total * bench.scale));
-        await warmUp(bench, server, graph);
-        const ids = await makeThreads(bench, server, threads === "new" ? count : clients);
-        const request: Request = {
-          connections: clients,
-          method: "POST",
-          paths: ids.map(waitPath),
-          total: count,
-          sticky: threads === "same",
-          body: body(graph, { value: 1 }),
-          answer: "text",
-        };
-        return (await measure(bench, server, request)).figures;
-      }),
+      withServer(bench.heddle(), (server) => measureWaits(bench, server, { clients, total, threads, graph })),
     ...more,
   };
 }

@@ -43,6 +43,10 @@ export const figures = {
   stuck: { title: "runs without an end", digits: 0 },
   empty_ms: { title: "start with nothing stored to /ok ms", digits: 0 },
   restart_ms: { title: "restart to /ok ms", digits: 0 },
+  added_p50_ms: { title: "p50 ms more when forwarded", digits: 2 },
+  added_cpu_us: { title: "CPU us more when forwarded", digits: 1 },
+  failed: { title: "requests failed", digits: 0 },
+  pause_ms: { title: "longest pause ms", digits: 0 },
   stolen: { title: "stolen %", digits: 1 },
   memory_ns: { title: "memory ns", digits: 0 },
 } as const;

@@ -16,7 +16,7 @@ export interface PostgresServer {
 
 const PASSWORD = "secret";
 
-/** `settings`: of `postgresql.conf`. Without sync, because tests end processes, not machines. */
+/** `settings`: of `postgresql.conf`. By default without sync, because tests end processes, not machines. */
 export async function startPostgres(
   settings: { readonly [name: string]: string } = {},
 ): Promise<PostgresServer> {

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { cpuOf, ioOf, type IoCount } from "../proc.ts";
-import type { Server } from "../server.ts";
-import type { ServerStats } from "../servers/report.ts";
+import { cpuOf, ioOf, type IoCount } from "./proc.ts";
+import type { Server } from "./server.ts";
+import type { ServerStats } from "./servers/report.ts";
 
 interface Command {
   readonly program: string;
@@ -27,8 +27,8 @@ function groupOf(pid: string): number {
 }
 
 /**
- * A peer's server, which may consist of several processes. Each command leads a process group, everything that it
- * starts belongs to that group, and all of them are measured and ended together.
+ * A server that may consist of several processes. Each command leads a process group, everything that it starts belongs to
+ * that group, and all of them are measured and ended together.
  */
 export class Processes implements Server {
   readonly port: number;
@@ -130,11 +130,11 @@ async function gone(child: ChildProcess): Promise<void> {
   }
 }
 
-/** Asks a process to end, and kills it after ten seconds. */
+/** Asks a process to end, and kills it after half a minute: a node of a cluster first hands over its shards. */
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill(signal);
-  const timer = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), 30_000);
   await gone(child);
   clearTimeout(timer);
 }

@@ -1,0 +1,95 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { preferredOwner } from "../src/cluster/shard-placement.ts";
+import { type PostgresServer, startPostgres } from "../test/postgres/postgres-server.ts";
+import { SERVED } from "./build.ts";
+import { filesystemOf } from "./machine.ts";
+import { firstAnswer, freePort } from "./ports.ts";
+import { Processes } from "./processes.ts";
+
+const SECRET = "the secret of the cluster that is measured";
+
+/** File systems that keep nothing on a disk: what PostgreSQL stores there costs nothing. */
+const IN_MEMORY: ReadonlySet<string> = new Set(["tmpfs", "ramfs"]);
+
+/** Starts Heddle's command line, and waits for its first `/ok`. Its CPU is that of all its processes. */
+export async function startCommandLine(
+  built: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Processes> {
+  const port = await freePort();
+  const server = new Processes(port);
+  const cli = join(built, SERVED, "cli.js");
+  const config = join(built, "one.json");
+  server.start({
+    program: process.execPath,
+    args: [cli, "start", "--config", config, "--port", String(port), ...args],
+    cwd: built,
+    // The flag of `npm start`, for the processes of the shards too.
+    env: { NODE_ENV: "production", NODE_OPTIONS: "--max-semi-space-size=64", ...env },
+  });
+  try {
+    await firstAnswer(port, "/ok", () => server.ended());
+  } catch (error) {
+    await server.kill();
+    throw error;
+  }
+  return server;
+}
+
+interface ClusterOptions {
+  readonly built: string;
+  /** Makes a data directory. */
+  readonly newData: () => string;
+  readonly shards: number;
+  /** `HEDDLE_CLUSTER_LEASE`; absent: Heddle's default. */
+  readonly leaseMs?: number;
+}
+
+/** Nodes of one cluster on this machine, with a PostgreSQL of their own that syncs each commit to the disk. */
+export class BenchCluster {
+  readonly #postgres: PostgresServer;
+  readonly #options: ClusterOptions;
+  readonly #nodes: Processes[] = [];
+
+  private constructor(postgres: PostgresServer, options: ClusterOptions) {
+    this.#postgres = postgres;
+    this.#options = options;
+  }
+
+  static async use<T>(options: ClusterOptions, measure: (cluster: BenchCluster) => Promise<T>): Promise<T> {
+    if (IN_MEMORY.has(filesystemOf(tmpdir())))
+      throw new Error(
+        `${tmpdir()} is in memory: let TMPDIR name a directory on a disk, for PostgreSQL's data`,
+      );
+    const cluster = new BenchCluster(await startPostgres({ fsync: "on" }), options);
+    try {
+      return await measure(cluster);
+    } finally {
+      for (const node of cluster.#nodes) await node.kill();
+      await cluster.#postgres.remove();
+    }
+  }
+
+  async start(name: string): Promise<Processes> {
+    const { built, newData, shards, leaseMs } = this.#options;
+    const { url } = this.#postgres;
+    const node = await startCommandLine(
+      built,
+      ["--data", newData(), "--cluster", url, "--node", name, "--shards", String(shards)],
+      {
+        HEDDLE_CLUSTER_SECRET: SECRET,
+        ...(leaseMs !== undefined && { HEDDLE_CLUSTER_LEASE: String(leaseMs) }),
+      },
+    );
+    this.#nodes.push(node);
+    return node;
+  }
+}
+
+/** Names of two nodes. The first one owns shard 0 and keeps it when the second one joins. */
+export function ownerAndOther(): readonly [owner: string, other: string] {
+  const members = ["a", "b"].map((name) => ({ id: `${name}/0`, address: "", isDraining: false }));
+  return preferredOwner(0, members)?.id === "a/0" ? ["a", "b"] : ["b", "a"];
+}

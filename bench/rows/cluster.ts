@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { BenchCluster, ownerAndOther, startCommandLine } from "../cluster.ts";
+import type { Server } from "../server.ts";
+import { body, measureWaits, waitPath, warmUp } from "./heddle.ts";
+import { makeThreads, perform, withServer, type Request } from "./measure.ts";
+import type { Bench, Figures, Goal, Row } from "./row.ts";
+
+/** Heddle in several processes: shards on one machine, and nodes of a cluster with PostgreSQL. */
+
+const RUN = body("one", { value: 1 });
+
+/** `HEDDLE_CLUSTER_LEASE` of the rows that measure a failure with a short lease. */
+const SHORT_LEASE_MS = 1_500;
+
+/** One node with one shard: every request is for a shard of this node. */
+const owned = (clients: number, total: number, goals: readonly Goal[], target: string): Row => ({
+  name: `cluster-wait-${clients}`,
+  long: true,
+  what: `wait-${clients} on a node of a cluster with one shard, which it owns`,
+  target,
+  goals,
+  against: [
+    { row: `wait-${clients}`, figure: "p50_ms" },
+    { row: `wait-${clients}`, figure: "per_s" },
+    { row: `wait-${clients}`, figure: "cpu_us" },
+  ],
+  run: (bench) =>
+    BenchCluster.use({ ...bench, shards: 1 }, async (cluster) =>
+      measureWaits(bench, await cluster.start("a"), { clients, total }),
+    ),
+});
+
+/** Starts two nodes. The first one owns the only shard. */
+async function startPair(cluster: BenchCluster): Promise<readonly [owner: Server, other: Server]> {
+  const [owner, other] = ownerAndOther();
+  const first = await cluster.start(owner);
+  return [first, await cluster.start(other)];
+}
+
+const forwarded: Row = {
+  name: "cluster-forwarded",
+  long: true,
+  what: "runs/wait of a one-node graph, one client: at the node that owns the shard, and at another one; CPU of both nodes together",
+  target: "when forwarded, p50 at most 0.5 ms and CPU at most 120 us more",
+  goals: [
+    { figure: "added_p50_ms", most: 0.5 },
+    { figure: "added_cpu_us", most: 120 },
+  ],
+  run: (bench) =>
+    BenchCluster.use({ ...bench, shards: 1 }, async (cluster) => {
+      const nodes = await startPair(cluster);
+      const [owner, other] = nodes;
+      const cpu = () => nodes.reduce((sum, node) => sum + node.cpu(), 0);
+      const total = Math.max(10, Math.round(2_000 * bench.scale));
+      const once = async (server: Server) => {
+        const paths = (await makeThreads(bench, owner, total)).map(waitPath);
+        const request: Request = { connections: 1, method: "POST", paths, total, body: RUN, answer: "text" };
+        const before = cpu();
+        const { latency } = await perform(bench, server, request);
+        return { p50: latency.p50, cpu: ((cpu() - before) / total) * 1e6 };
+      };
+      for (const node of nodes) await warmUp(bench, node);
+      const [local, remote] = [await once(owner), await once(other)];
+      return {
+        p50_ms: remote.p50,
+        cpu_us: remote.cpu,
+        added_p50_ms: remote.p50 - local.p50,
+        added_cpu_us: remote.cpu - local.cpu,
+      };
+    }),
+};
+
+/** Threads with runs that exist when their node ends. */
+const THREADS = 200;
+
+const failover = (name: string, leaseMs: number | undefined, most: number): Row => ({
+  name,
+  long: true,
+  what:
+    `kill -9 of the node that owns the shard, lease of ${leaseMs ?? "3,000 (default)"} ms: until another node acknowledges a run on ` +
+    "one of its threads",
+  target: `under ${most} s`,
+  goals: [{ figure: "seconds", most }],
+  run: (bench) =>
+    BenchCluster.use({ ...bench, shards: 1, ...(leaseMs !== undefined && { leaseMs }) }, async (cluster) => {
+      const [owner, other] = await startPair(cluster);
+      const threads = await makeThreads(bench, owner, THREADS);
+      const paths = threads.map(waitPath);
+      const total = THREADS;
+      await perform(bench, owner, {
+        connections: 16,
+        method: "POST",
+        paths,
+        total,
+        body: RUN,
+        answer: "text",
+      });
+      const began = performance.now();
+      await owner.kill();
+      const url = `http://127.0.0.1:${other.port}/threads/${threads[0]}/runs`;
+      const headers = { "content-type": "application/json" };
+      // Until the lease has run out, a request waits, and is refused after a while.
+      while (!(await fetch(url, { method: "POST", headers, body: RUN })).ok) await sleep(10);
+      return { seconds: (performance.now() - began) / 1000 };
+    }),
+});
+
+/** Seconds of load around a stop: the node is told to stop after the first {@link BEFORE_STOP} of them. */
+const LOAD_SECONDS = 20;
+const BEFORE_STOP = 5;
+
+const stop: Row = {
+  name: "cluster-stop",
+  long: true,
+  what: "runs/wait of a one-node graph, 16 clients at another node; meanwhile the node that owns the shard is stopped in good order",
+  target: "no failed request, the longest pause under 500 ms",
+  goals: [
+    { figure: "failed", most: 0 },
+    { figure: "pause_ms", most: 500 },
+  ],
+  run: (bench) =>
+    BenchCluster.use({ ...bench, shards: 1 }, async (cluster): Promise<Figures> => {
+      const [owner, other] = await startPair(cluster);
+      await warmUp(bench, other);
+      const ids = await makeThreads(bench, other, 1_000);
+      const load = bench.load.perform({
+        host: "127.0.0.1",
+        port: other.port,
+        connections: 16,
+        method: "POST",
+        paths: ids.map(waitPath),
+        total: 1_000_000,
+        sticky: true,
+        seconds: LOAD_SECONDS,
+        body: RUN,
+        answer: "text",
+      });
+      await sleep(BEFORE_STOP * 1_000);
+      const [result] = await Promise.all([load, owner.stop()]);
+      return {
+        failed: result.failures,
+        pause_ms: result.latency.max,
+        p50_ms: result.latency.p50,
+        p99_ms: result.latency.p99,
+      };
+    }),
+};
+
+const shards = (count: number, more: Partial<Row>): Row => ({
+  name: `shards-${count}`,
+  long: true,
+  what: `wait-256 on ${count === 1 ? "one process" : `${count} processes`} of the command line (--shards ${count})`,
+  run: (bench: Bench) =>
+    withServer(
+      startCommandLine(bench.built, ["--data", bench.newData(), "--shards", String(count)]),
+      (server) => measureWaits(bench, server, { clients: 256, total: 12_000 }),
+    ),
+  ...more,
+});
+
+export const clusterRows: readonly Row[] = [
+  owned(1, 2_000, [{ figure: "p50_ms", to: "wait-1", most: 1.5 }], "p50 at most 1.5 times that of wait-1"),
+  owned(
+    256,
+    12_000,
+    [
+      { figure: "per_s", to: "wait-256", least: 0.8 },
+      { figure: "cpu_us", to: "wait-256", most: 1.25 },
+    ],
+    "at least 0.8 times the rate of wait-256, at most 1.25 times its CPU",
+  ),
+  forwarded,
+  failover("cluster-failover-1500", SHORT_LEASE_MS, 2),
+  failover("cluster-failover", undefined, 4.5),
+  stop,
+  shards(1, {}),
+  shards(4, {
+    target: "at most 1.15 times the CPU of one process",
+    goals: [{ figure: "cpu_us", to: "shards-1", most: 1.15 }],
+    against: [
+      { row: "shards-1", figure: "cpu_us" },
+      { row: "shards-1", figure: "per_s" },
+    ],
+  }),
+];
