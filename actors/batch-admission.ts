@@ -2,7 +2,7 @@ import type { RunRecord } from "../src/model/run.ts";
 import type { ThreadKey, ThreadCreation } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
 import { DeferredStarts, type RunStarts } from "./begin-queue.ts";
-import type { RunDraft } from "./thread-system.ts";
+import type { RunDraft } from "./thread-system-interface.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 

@@ -1,13 +1,13 @@
 import { memorySizeOf } from "../src/model/memory-size.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
-import type { SystemLimits } from "./thread-system.ts";
+import type { SystemLimits } from "./thread-system-interface.ts";
 
 /** The entry of an idle thread in the linked list. The thread holds a reference to it. */
 export interface IdleEntry<C> {
   readonly liveThread: C;
   readonly since: number;
-  /** The bytes of the thread's state; 0 for a small state that is not measured yet. */
+  /** The bytes of the thread's state. If the state is large they are known at once; else this is 0 until the state is measured. */
   bytes: number;
   isMeasured: boolean;
   before: IdleEntry<C> | null;
@@ -34,11 +34,11 @@ interface MaybeIdle<C> {
 const MEASURE = 500;
 
 /**
- * Idle threads in memory, the longest idle first, and the timers that remove them from memory: when their idle time is
- * over, or when their states take too much memory.
+ * Idle threads in memory, the longest idle first. They are removed from memory when their idle time is over, when their
+ * states take too much memory, or when there are too many of them.
  * One timer serves all threads, because a timer for each would cost more than the thread. The threads form a linked list,
- * not a `Map`: with every run the first entry is removed, which leaves gaps in a `Map`, and finding the next first entry
- * would mean searching through them.
+ * not a `Map`: in a full list, each new entry removes the first one. That leaves gaps in a `Map`, and finding the next first
+ * entry would mean searching through them.
  */
 export class IdleThreads<C extends MaybeIdle<C>> {
   #oldest: IdleEntry<C> | null = null;

@@ -1,7 +1,7 @@
 import { isTerminal } from "../src/model/run.ts";
 import type { Append } from "../src/ports/journal.ts";
 import type { RunWithLostEnd } from "../src/ports/lost-run-ends.ts";
-import type { RestoredEnd } from "./thread-system.ts";
+import type { RestoredEnd } from "./thread-system-interface.ts";
 import { threadUnavailable, type LiveThread } from "./thread/live-thread.ts";
 import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";
 

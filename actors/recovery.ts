@@ -1,5 +1,5 @@
 import type { ThreadKey, ThreadRecord } from "../src/model/thread.ts";
-import type { SystemDeps } from "./thread-system.ts";
+import type { SystemDeps } from "./thread-system-interface.ts";
 import { isLeftoverTemporary, type TemporaryThreads } from "./temporary-threads.ts";
 
 /** Loads every thread that has runs to continue, and deletes leftover temporary threads. */

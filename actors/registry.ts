@@ -19,7 +19,7 @@ import { startDelayedRun } from "./thread/delayed-run.ts";
 import { deleteEndedRun } from "./thread/ended-run-deletion.ts";
 import { LiveThread, type LiveThreadOwner } from "./thread/live-thread.ts";
 import { inputBytes } from "./thread/run-start.ts";
-import { threadActor } from "./thread/thread-actor.ts";
+import { threadActor } from "./thread/create-thread-actor.ts";
 import { updateThreadState } from "./thread/state-update.ts";
 import { createStatecharts, type Statecharts } from "./create-statecharts.ts";
 import { createThreadRecord } from "./thread-creation.ts";
@@ -29,10 +29,10 @@ import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { RunMemoryBudget } from "./run-memory-budget.ts";
 import { IdleThreads } from "./idle-threads.ts";
 import { InspectorRegistry } from "./inspection/inspector-registry.ts";
-import { LiveThreads } from "./inspection/live-threads.ts";
+import { LiveThreads } from "./inspection/live-thread-list.ts";
 import { ThreadAdministration } from "./thread-administration.ts";
 import { parkRuns } from "./park-runs.ts";
-import { loadUnendedRuns } from "./load-unended-runs.ts";
+import { loadUnendedRuns } from "./load-runs-of-thread.ts";
 import { ThreadReloads } from "./thread-reloads.ts";
 import { isIdShared, ThreadLocks } from "./thread-locks.ts";
 import { QueuedRuns } from "./queued-runs.ts";
@@ -51,7 +51,7 @@ import type {
   ThreadDraft,
   ThreadSystem,
   UpdateDraft,
-} from "./thread-system.ts";
+} from "./thread-system-interface.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /** The threads in memory, by key. A thread is absent, being loaded (requests wait for it) or live. */

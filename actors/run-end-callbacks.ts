@@ -1,6 +1,6 @@
 import { isTerminal, type RunRecord } from "../src/model/run.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import type { RunEnd } from "./thread-system.ts";
+import type { RunEnd } from "./thread-system-interface.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 interface Waiter {

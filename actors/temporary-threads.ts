@@ -4,7 +4,7 @@ import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
-import type { RunEnd, SystemLimits } from "./thread-system.ts";
+import type { RunEnd, SystemLimits } from "./thread-system-interface.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";
 

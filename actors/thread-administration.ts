@@ -10,7 +10,7 @@ import {
 } from "../src/model/thread.ts";
 import { timersWith } from "../src/model/machine-timer.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import type { SystemDeps, ThreadPatch, ThreadOperations } from "./thread-system.ts";
+import type { SystemDeps, ThreadPatch, ThreadOperations } from "./thread-system-interface.ts";
 import { cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 

@@ -1,6 +1,6 @@
 import { ServiceError } from "../src/model/errors.ts";
 import { changeThread, newThreadRecord, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
-import type { SystemDeps, ThreadDraft } from "./thread-system.ts";
+import type { SystemDeps, ThreadDraft } from "./thread-system-interface.ts";
 import { CheckpointIds } from "./thread/checkpoint-ids.ts";
 import { createWithState } from "./thread/state-update.ts";
 

@@ -28,7 +28,7 @@ interface Threads {
 
 interface Reload {
   readonly key: ThreadKey;
-  /** The number of reloads after which the thread failed again. */
+  /** How often the thread has failed again after a reload by this class. The delay doubles with each. */
   failures: number;
   /** True when this class has reloaded the thread, and the thread has not failed since. */
   isLoaded: boolean;

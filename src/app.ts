@@ -1,7 +1,7 @@
-import { defaultSystemLimits, type SystemLimits } from "../actors/thread-system.ts";
+import { defaultSystemLimits, type SystemLimits } from "../actors/thread-system-interface.ts";
 import { setUpAuth } from "./app/auth.ts";
 import { openEngines } from "./app/engines.ts";
-import { isStopping, openFront } from "./app/front.ts";
+import { stoppingError, openClientEndpoints } from "./app/client-endpoints.ts";
 import { OpenParts } from "./app/open-parts.ts";
 import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
 import { createShard, type Shard } from "./app/shard.ts";
@@ -28,7 +28,7 @@ import { createBodyLimits } from "./ports/body-memory.ts";
 import { ResponseMemoryBudget } from "./stream/response-memory-budget.ts";
 import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
-import type { HostedGraph } from "./ports/hosted-graph.ts";
+import type { ExternalGraph } from "./ports/external-graph.ts";
 import type { HttpApp } from "./ports/http-app.ts";
 import type { KnownClient } from "./ports/peers.ts";
 import type { StoreItems } from "./ports/store-items.ts";
@@ -54,7 +54,7 @@ import { bodyOpener } from "./transport/request-body.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { nextFreePort } from "./app/next-port.ts";
-export type { ProcessNetwork, ShardPlace } from "./app/shard-links.ts";
+export type { ProcessAddresses, ShardPlace } from "./app/shard-links.ts";
 export { probePort } from "./transport/probe-port.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
 export type { InlineGraph, MachineSnapshot } from "./graph-loader/inline-graph.ts";
@@ -132,7 +132,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   };
   replaceGraphs(
     { ...Object.fromEntries(kept.map((name) => [name, loaded?.graphs[name] as GraphDef])), ...given.graphs },
-    new Map<string, HostedGraph>([
+    new Map<string, ExternalGraph>([
       ...[...(loaded?.langGraphs ?? [])].filter(([name]) => !isReplaced(name)),
       ...(options.langGraphs ?? []),
       ...given.langGraphs,
@@ -245,7 +245,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       return { threads, runs, crons, webhooks, inspection, assistants, items: ownItems };
     };
     const totals = createShardTotals(shards);
-    const front = await openFront({
+    const endpoints = await openClientEndpoints({
       service: process?.service(own) ?? own,
       serviceOf,
       ...(process !== undefined && {
@@ -276,26 +276,26 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       logger,
       servingLogger,
     });
-    opened.add(() => front.close());
+    opened.add(() => endpoints.close());
 
-    const self = new URL(urlOf(front.address, "127.0.0.1", "::1"));
+    const self = new URL(urlOf(endpoints.address, "127.0.0.1", "::1"));
     for (const shard of shards) shard.start(self);
-    front.start();
+    endpoints.start();
 
     const shut = async (ms: number): Promise<void> => {
       // Keeps the process alive during the shutdown. Otherwise Node would end it halfway, as soon as nothing listens
       // and nobody is connected.
       const release = keepProcessAlive();
       try {
-        front.startDraining();
+        endpoints.startDraining();
         await Promise.all(shards.map((shard) => shard.drain(ms)));
         hasStopped = true;
         // Requests that still wait for the project's code, in authentication or in an HTTP application, are answered before their
         // connections close.
-        stop.abort(isStopping());
+        stop.abort(stoppingError());
         await new Promise<void>((resolve) => scheduler.soon(resolve));
         for (const shard of shards) shard.endStreams();
-        front.endRequests();
+        endpoints.endRequests();
         await opened.close();
       } finally {
         onClose();
@@ -304,11 +304,11 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     };
     let closing: Promise<void> | undefined;
     return {
-      address: front.address,
-      url: front.transport.kind === "none" ? "" : urlOf(front.address),
-      transport: front.transport,
-      fetch: front.fetch,
-      [HANDLER_INTERNALS]: front.handlerDeps,
+      address: endpoints.address,
+      url: endpoints.transport.kind === "none" ? "" : urlOf(endpoints.address),
+      transport: endpoints.transport,
+      fetch: endpoints.fetch,
+      [HANDLER_INTERNALS]: endpoints.handlerDeps,
       storage: totals.storage,
       system: totals.system,
       replaceGraphs,

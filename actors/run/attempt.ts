@@ -17,7 +17,7 @@ import {
   removeTakenRuns,
   withoutQueued,
 } from "../thread/end-runs-of-taken-events.ts";
-import { writesAt, takeWritesToRestore } from "./rollback-writes.ts";
+import { writesAt, takeWritesToRestore } from "./writes-to-restore.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
 import { SubgraphParent } from "./subgraph-parent.ts";

@@ -6,7 +6,7 @@ import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import type { StopReason, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import { changeThread, type SettledState } from "../../src/model/thread.ts";
 import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
-import type { RunEnd } from "../thread-system.ts";
+import type { RunEnd } from "../thread-system-interface.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
 import {
@@ -16,7 +16,7 @@ import {
   withoutQueued,
 } from "../thread/end-runs-of-taken-events.ts";
 import type { Attempt } from "./attempt.ts";
-import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
+import { writesBeforeRun, interruptsByTask } from "./writes-to-restore.ts";
 import { timeLimitOf } from "./time-limit.ts";
 
 /**

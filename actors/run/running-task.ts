@@ -13,8 +13,8 @@ import type { TaskSnapshot } from "../task-chart.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 
 /**
- * One attempt of a task, while it runs: the side effects that its node function may have, or the subgraph that runs as
- * its node.
+ * One attempt of a task, while it runs. If its node is a function, this is what the function's `ctx` calls (steps, streamed
+ * data, sleep). If its node is a subgraph, this holds the execution of the subgraph.
  */
 export class RunningTask implements NodeIo {
   readonly call: NodeCall;

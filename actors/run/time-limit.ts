@@ -1,5 +1,5 @@
 import type { RunRecord } from "../../src/model/run.ts";
-import type { SystemDeps } from "../thread-system.ts";
+import type { SystemDeps } from "../thread-system-interface.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 
 /** Milliseconds that an attempt of a run may take; Infinity: no limit. */

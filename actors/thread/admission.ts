@@ -3,7 +3,7 @@ import type { CancelAction, MultitaskStrategy, RunRecord } from "../../src/model
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { isSameTimer, type Timer } from "../../src/model/machine-timer.ts";
 import type { RunStarts } from "../begin-queue.ts";
-import type { RunDraft } from "../thread-system.ts";
+import type { RunDraft } from "../thread-system-interface.ts";
 import { refuseConflictingResume } from "./resume-conflicts.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
-import type { RunDraft } from "../thread-system.ts";
+import type { RunDraft } from "../thread-system-interface.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 import type { MultitaskDecision } from "./multitask.ts";

@@ -13,7 +13,7 @@ import type { DueQueue } from "../due-queue.ts";
 import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import type { RunMemoryBudget } from "../run-memory-budget.ts";
 import type { IdleEntry } from "../idle-threads.ts";
-import type { RunEnd, SystemDeps } from "../thread-system.ts";
+import type { RunEnd, SystemDeps } from "../thread-system-interface.ts";
 import type { BeginQueue } from "../begin-queue.ts";
 import type { RunTotals } from "../run-totals.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";

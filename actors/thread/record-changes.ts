@@ -4,7 +4,7 @@ import type { PlainError } from "../../src/model/errors.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../../src/model/json.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { isSameTimer, timersWith } from "../../src/model/machine-timer.ts";
-import type { RunDraft } from "../thread-system.ts";
+import type { RunDraft } from "../thread-system-interface.ts";
 import type { MultitaskDecision } from "./multitask.ts";
 
 /** The number of event ids that an attempt may use before its event mark has to be raised in a synced append. */

@@ -5,7 +5,7 @@ import type { ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt } from "../../src/model/machine-timer.ts";
 import type { Engine, Position, ExecutionServices } from "../../src/ports/engine.ts";
 import type { StateUpdate } from "../../src/ports/state-update.ts";
-import type { SystemDeps, UpdateDraft } from "../thread-system.ts";
+import type { SystemDeps, UpdateDraft } from "../thread-system-interface.ts";
 import { interruptsAfter, writesWithoutInterrupts } from "./subgraph-interrupt-removal.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";

@@ -1,6 +1,6 @@
 import type { ActorMetrics } from "../../actors/run-totals.ts";
 import type { Traffic } from "../http/response-counts.ts";
-import type { InspectorFeeds } from "../websocket/inspector/feeds.ts";
+import type { InspectorFeeds } from "../websocket/inspector/inspect-sockets.ts";
 import type { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
 import { Exposition, type SharedMetrics } from "../metrics/exposition.ts";
 import { counter, type MetricFamily, gauge, type MetricSample } from "../metrics/metric-family.ts";

@@ -1,4 +1,4 @@
-import type { SystemLimits, ThreadSystem } from "../../actors/thread-system.ts";
+import type { SystemLimits, ThreadSystem } from "../../actors/thread-system-interface.ts";
 import type { HeaderPatterns } from "../access/configurable-headers.ts";
 import type { AuthHandlers } from "../access/custom-auth.ts";
 import type { Config } from "../config/config.ts";
@@ -13,7 +13,7 @@ import type { BodyMemory } from "../ports/body-memory.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import type { HttpApp } from "../ports/http-app.ts";
-import type { HostedGraph } from "../ports/hosted-graph.ts";
+import type { ExternalGraph } from "../ports/external-graph.ts";
 import type { HttpClient } from "../ports/http-client.ts";
 import type { Logger, LogLevel } from "../ports/logger.ts";
 import type { OnProgress } from "../ports/progress.ts";
@@ -30,7 +30,7 @@ export interface AppOptions {
   /** The graphs to serve, by name: Heddle's own or LangGraph.js graphs. They replace graphs of the same names in the configuration file. */
   readonly graphs?: { readonly [name: string]: InlineGraph };
   /** LangGraph.js graphs to serve, by name, in the form in which the graph loader returns them. */
-  readonly langGraphs?: ReadonlyMap<string, HostedGraph>;
+  readonly langGraphs?: ReadonlyMap<string, ExternalGraph>;
   /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
   readonly config?: string | Config;
   /** The data directory, or the options of a storage. Absent: data is kept in memory only, and lost when the app ends. */
@@ -221,7 +221,7 @@ export interface App {
    */
   replaceGraphs(
     graphs: { readonly [name: string]: GraphDef },
-    langGraphs?: ReadonlyMap<string, HostedGraph>,
+    langGraphs?: ReadonlyMap<string, ExternalGraph>,
   ): void;
   /**
    * Stops the server and its handlers: it accepts no new connections and runs, and gives running supersteps `ms` (default 5 s) to end. Unfinished runs

@@ -36,11 +36,11 @@ export interface ShardPlace {
    */
   readonly number?: number;
   readonly count: number;
-  readonly network: ProcessNetwork;
+  readonly network: ProcessAddresses;
 }
 
 /** The network by which the processes of a server reach each other. */
-export interface ProcessNetwork {
+export interface ProcessAddresses {
   /** The address on which this process listens. Port 0: any free port. */
   readonly own: PeerAddress;
   /** Returns the address on which the process of a shard listens; undefined if it is not known now. */

@@ -1,4 +1,4 @@
-import type { SystemLimits, ThreadSystem } from "../../actors/thread-system.ts";
+import type { SystemLimits, ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { createSystem } from "../../actors/create-system.ts";
 import { createUserServices } from "../authorization/service.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";

@@ -1,4 +1,4 @@
-import type { ProcessNetwork } from "../app.ts";
+import type { ProcessAddresses } from "../app.ts";
 import { machineTime } from "../platform/machine-time.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 
@@ -36,7 +36,7 @@ export const endAtOnce = (): void => void process.kill(process.pid, "SIGKILL");
 export function clusterNetwork({
   host,
   key,
-}: ClusterTask): ProcessNetwork & { readonly listening: PeerAddress | undefined } {
+}: ClusterTask): ProcessAddresses & { readonly listening: PeerAddress | undefined } {
   let routes: ReadonlyMap<number, PeerAddress> = new Map();
   let validUntil = -Infinity;
   let listening: PeerAddress | undefined;

@@ -12,7 +12,7 @@ type Asked = Extract<Invocation, { command: "conformance" }>;
 const ANSWER_TIMEOUT = 30_000;
 
 /**
- * Checks a server against the interface and prints what holds and what differs.
+ * Checks a server against the API of the LangGraph Platform, and prints which checks hold and which differ.
  * @param progress called with a line for each check as it ends, and with an empty line before the results
  * @param timeout milliseconds for the server's first answer
  * @returns how many checks differ

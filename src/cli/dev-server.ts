@@ -7,7 +7,7 @@ import { loadAuth, loadKeySet } from "../graph-loader/load-auth.ts";
 import { type LoadedGraphs, loadGraphs, type LoadOptions } from "../graph-loader/load-graphs.ts";
 import { loadHttpApp } from "../graph-loader/load-http-app.ts";
 import { ServiceError } from "../model/errors.ts";
-import { readableStack } from "../model/stack-trace.ts";
+import { readableStack } from "../model/readable-stack.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { WatchFiles, FileWatcher } from "../ports/file-watcher.ts";

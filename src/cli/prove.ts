@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { loadMachineFile } from "../graph-loader/load-machine.ts";
+import { loadMachineFile } from "../graph-loader/load-machine-argument.ts";
 import { proveClaim } from "../machines/proof.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Invocation } from "./command-line.ts";

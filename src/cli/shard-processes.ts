@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { App, ProcessNetwork, ShardPlace } from "../app.ts";
+import type { App, ProcessAddresses, ShardPlace } from "../app.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
@@ -119,7 +119,7 @@ export function stopShardProcess(child: ChildProcess, message: StopMessage = "st
 }
 
 /** The network of processes on one machine: each process listens on a Unix socket in the directory `sockets`. */
-export function unixNetwork(sockets: string, number: number | undefined): ProcessNetwork {
+export function unixNetwork(sockets: string, number: number | undefined): ProcessAddresses {
   const addressOf = (shard: number): PeerAddress => ({ path: join(sockets, String(shard)) });
   return { own: addressOf(number ?? 0), addressOf, isOwner: () => true };
 }

@@ -4,8 +4,8 @@ import type { KnownClient } from "../ports/peers.ts";
 import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 
 /**
- * The header that names the client of a forwarded request. Only the server on the Unix socket reads it, and no other user of the machine can
- * reach that socket. If a client sends a header of this name, it is dropped.
+ * The header that names the client of a forwarded request. Only the server for other processes reads it: it listens on a Unix socket, which no
+ * other user of the machine can reach, or over TLS with the key of the cluster. If a client sends a header of this name, it is dropped.
  */
 const CLIENT_HEADER = "x-heddle-client";
 

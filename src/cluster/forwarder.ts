@@ -10,7 +10,7 @@ import {
   type PeerResponse,
   type Peers,
   type PeerSocket,
-  type ShardName,
+  type ShardSelector,
 } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, Reply, ReplyHeaders, Socket } from "../ports/transport.ts";
@@ -42,7 +42,7 @@ const isSendable = (code: number): boolean => code >= 1000 && (code <= 1003 || c
 export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
   const { own, count, peers } = deps;
   let next = 0;
-  const numberOf = (name: ShardName): number => {
+  const numberOf = (name: ShardSelector): number => {
     if (name === HOME_SHARD) return 0;
     return name === ANY_SHARD ? (own ?? next++ % count) : shardOf(name, count);
   };

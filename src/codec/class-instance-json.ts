@@ -1,4 +1,4 @@
-import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/class-instance.ts";
+import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/non-json-data.ts";
 
 /**
  * The path of an instance in the data, and its content: the class name of a {@link ClassInstance}, or the content of a

@@ -9,8 +9,8 @@ import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.t
 import { checkKeys, NO_ENCRYPTION } from "./langgraph-keys.ts";
 import { jsonError } from "./json-error.ts";
 import type { UiConfig } from "./ui-bundler.ts";
-import { type DashboardConfig, readDashboard } from "./dashboard.ts";
-import { type InspectConfig, readInspect } from "./inspector.ts";
+import { type DashboardConfig, readDashboardConfig } from "./dashboard.ts";
+import { type InspectConfig, readInspectConfig } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
 import { readFields, readEach, ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
@@ -193,10 +193,10 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(root["webhooks"] === undefined || webhooks === undefined ? {} : { webhooks }),
     ...(root["inspect"] === undefined
       ? {}
-      : attempt(() => ({ inspect: readInspect(sectionOf("inspect"), refuse) }))),
+      : attempt(() => ({ inspect: readInspectConfig(sectionOf("inspect"), refuse) }))),
     ...(root["dashboard"] === undefined
       ? {}
-      : attempt(() => ({ dashboard: readDashboard(sectionOf("dashboard"), refuse) }))),
+      : attempt(() => ({ dashboard: readDashboardConfig(sectionOf("dashboard"), refuse) }))),
     ...attempt(() => readComponents(root, base, refuse)),
     ...attempt(() => readWorkers(sectionOf("nodes"), refuse)),
     ...(runs === undefined ? {} : { runs }),

@@ -19,7 +19,7 @@ export interface DashboardConfig {
 const EXAMPLE = 'an object such as { "gpt-4o": { "in": 2.5, "out": 10 } }';
 
 /** Reads the section `dashboard`. `refuse` is called with the invalid key and what is wrong with it. */
-export function readDashboard(
+export function readDashboardConfig(
   { prices = {} }: JsonObject,
   refuse: (what: string) => never,
 ): Required<DashboardConfig> {

@@ -12,7 +12,7 @@ export interface InspectConfig {
 export const DEFAULT_VIEWER = "https://stately.ai/inspect";
 
 /** Reads the section `inspect`. `refuse` is called with the invalid key and what is wrong with it. */
-export function readInspect(section: JsonObject, refuse: (what: string) => never): InspectConfig {
+export function readInspectConfig(section: JsonObject, refuse: (what: string) => never): InspectConfig {
   const { values = false, viewer = DEFAULT_VIEWER } = section;
   if (typeof values !== "boolean") return refuse("inspect.values must be true or false");
   if (typeof viewer !== "string" || !isPage(viewer))

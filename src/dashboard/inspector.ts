@@ -14,7 +14,7 @@ import {
 import { EMPTY_THREAD_HISTORY, readThreadHistory, type ThreadHistory } from "./inspector/thread-history.ts";
 import { getViewerInfo, openFeed, listLiveThreads } from "./inspector/inspect-requests.ts";
 import { Refresher } from "./live/refresher.ts";
-import { ApiKeyRequired, isNotFound } from "./request-errors.ts";
+import { ApiKeyRequired, isNotFound } from "./api-errors.ts";
 import { storeApiKey } from "./requests.ts";
 
 const $ = (selector: string): HTMLElement => document.querySelector(selector) as HTMLElement;

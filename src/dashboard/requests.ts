@@ -1,4 +1,4 @@
-import { ApiKeyRequired, RequestError } from "./request-errors.ts";
+import { ApiKeyRequired, RequestError } from "./api-errors.ts";
 
 /** Requests to the server that serves this page. Addresses are relative, because a prefix may precede all paths. */
 

@@ -5,7 +5,7 @@ import type { Emission, ExecutionServices } from "../ports/engine.ts";
 import type { ChangedChildMachine, ChildNode, GraphDefinition, MachineParts } from "../graph/definition.ts";
 import { pullTask, PUSH_KIND, type TaskOrigin, taskId } from "../graph/superstep.ts";
 
-/** The node that the events of child machines name as the source of their updates. */
+/** The name of the node that events of child machines give as the source of their updates. */
 const NODE = "xstate.transition";
 
 export interface ChildMachineStep {

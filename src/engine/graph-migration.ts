@@ -138,7 +138,7 @@ function* stepFaults({ head, pendingWrites, definition, waiting }: SuperstepStat
 }
 
 /** The first faults of a state: values that the graph's schema refuses, and required keys without a value. */
-export function firstStateFaults(of: Pick<SuperstepState, "definition" | "values">): readonly string[] {
+export function someStateFaults(of: Pick<SuperstepState, "definition" | "values">): readonly string[] {
   return [...stateFaults(of)].slice(0, MAX_FAULTS);
 }
 

@@ -10,7 +10,7 @@ export interface MessageDraft extends MessageWriter {
   toolCall(chunk: CallChunk): void;
   toolCall(part: ToolCallPart): ToolCall | undefined;
   hasCall(id: string): boolean;
-  /** Leaves a tool call out of the message. The SDK or the model's server has already executed it, so the graph must not run it again. */
+  /** Leaves a tool call out of the message, because the Vercel AI SDK or the model's server has already executed it: the graph must not run it again. */
   dropCall(id: string): void;
   /** Adds the token counts of one chunk. */
   addUsage(share: Usage): void;

@@ -30,7 +30,7 @@ import {
   type PartialMessagesChannel,
 } from "./keep-partial-messages.ts";
 import { SuperstepState } from "./superstep-state.ts";
-import { toError, subgraphOutcome, subgraphPosition, subgraphInput } from "./subgraph-task.ts";
+import { toError, subgraphOutcome, subgraphPlacement, subgraphInput } from "./subgraph-task.ts";
 import { messageMetadata } from "./checkpoint-metadata.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
@@ -172,7 +172,7 @@ export class NativeExecution implements Execution {
     const node = superstep.definition.nodes.get(task.name);
     const definition = subgraphOf(node);
     if (definition === null) throw new TypeError(`Node "${task.name}" is no graph`);
-    const graphPosition = subgraphPosition(superstep, task);
+    const graphPosition = subgraphPlacement(superstep, task);
     const { run, source } = superstep;
     const entry = { input: this.#inputOf(task), node: task.name, retry: node?.retry };
     const open = (position: Position) =>

@@ -8,7 +8,7 @@ import { createNodeLog, type NodeLogDeps } from "./node-log.ts";
 import { createMessageMaker } from "./message-writer.ts";
 import type { TaskInterrupts } from "./task-interrupts.ts";
 import { checkedInterrupt, runParallel } from "./parallel-functions.ts";
-import { AttemptStore } from "./node-store.ts";
+import { CtxStore } from "./node-store.ts";
 import { CtxStepResults, createStepFunction } from "./ctx-step-results.ts";
 
 /**
@@ -37,7 +37,7 @@ export function createNodeContext(
       emit: (data) => emitIn(call.ns, data),
       "~emitIn": emitIn,
       message: createMessageMaker(call, io, check, onCustomId),
-      store: new AttemptStore(io, check),
+      store: new CtxStore(io, check),
       now: logs.now,
       "~parallel": (bodies) =>
         runParallel(context, "", interrupts.ask, bodies, { questions: interrupts, steps, check }),

@@ -1,6 +1,6 @@
 import { toPlainError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { readableStack } from "../model/stack-trace.ts";
+import { readableStack } from "../model/readable-stack.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NodeIo } from "../ports/node-host.ts";

@@ -13,7 +13,7 @@ import type {
  * `ctx.store` for one attempt. Each task gets one and few tasks use it, so creating it must be cheap: the methods are on the
  * class's prototype, and not closures.
  */
-export class AttemptStore implements NodeStore {
+export class CtxStore implements NodeStore {
   readonly #io: NodeIo;
   readonly #check: () => void;
 

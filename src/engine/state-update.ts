@@ -29,7 +29,7 @@ import {
   type TaskOrigin,
   type WaitingNodes,
 } from "../graph/superstep.ts";
-import { firstStateFaults } from "./graph-migration.ts";
+import { someStateFaults } from "./graph-migration.ts";
 import { withChildTasks } from "./child-machine-checkpoints.ts";
 import { finishedTaskOf, NULL_TASK_ID, engineDataOfMachine } from "./superstep-state.ts";
 import { readInput, storedInput } from "./graph-input.ts";
@@ -231,7 +231,7 @@ function nodeUpdate(
   const joined = { values: after.values, changes: combineChanges(before.changes, after.changes) };
   const cleared = clearEphemeral(definition, base.values, joined);
   const applied = { values: cleared.values, changes: combineChanges(base.changes, cleared.changes) };
-  const misfits = base.changed ? firstStateFaults({ definition, values: applied.values }) : [];
+  const misfits = base.changed ? someStateFaults({ definition, values: applied.values }) : [];
   if (misfits.length > 0) {
     const failed = base.failure === null ? "" : ` (its migrate function failed: ${base.failure})`;
     throw invalidField(

@@ -11,8 +11,8 @@ import { findPartialMessagesKey } from "./keep-partial-messages.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 import type { GraphPosition } from "./graph-position.ts";
 
-/** The position of a task's subgraph. */
-export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): GraphPosition {
+/** Where the subgraph that runs as a task belongs: its namespace, its path, and the checkpoints of the graphs around it. */
+export function subgraphPlacement(superstep: SuperstepState, task: PlannedTask): GraphPosition {
   const { graphPosition, head, pendingWrites, rerunAll } = superstep;
   return {
     ns: taskNamespace(graphPosition.ns, task.name, task.id),

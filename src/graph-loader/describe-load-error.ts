@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readableStack } from "../model/stack-trace.ts";
+import { readableStack } from "../model/readable-stack.ts";
 import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
 
 /**

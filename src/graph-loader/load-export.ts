@@ -34,7 +34,7 @@ export async function loadProjectExport<T>(
   return refuse(`the export "${name}" of ${file} is no ${needed}; ${others}`);
 }
 
-/** Loads a file of the user's project. `directory`: its `tsconfig.json` is looked for in this folder and in the folders above. */
+/** Loads a file of the user's project. `directory`: the project's `tsconfig.json` is looked for in this folder and in the folders above. */
 export async function loadModule(
   file: string,
   directory: string,

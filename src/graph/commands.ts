@@ -88,7 +88,7 @@ function brandOf(value: unknown): unknown {
     : undefined;
 }
 
-export const isSend = (value: unknown): value is Send => brandOf(value) === "send";
-export const isTo = (value: unknown): value is To => brandOf(value) === "to";
-export const isToParent = (value: unknown): value is ToParent => brandOf(value) === "parent";
+export const isSendCommand = (value: unknown): value is Send => brandOf(value) === "send";
+export const isToCommand = (value: unknown): value is To => brandOf(value) === "to";
+export const isToParentCommand = (value: unknown): value is ToParent => brandOf(value) === "parent";
 export const isBranch = (value: unknown): value is Branch => brandOf(value) === "branch";

@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { GraphDefinition } from "./definition.ts";
-import { END, isSend, isTo, isToParent } from "./commands.ts";
+import { END, isSendCommand, isToCommand, isToParentCommand } from "./commands.ts";
 import { describeType } from "./definition-checks.ts";
 import { refuseField } from "./field-validation.ts";
 import { parse } from "./standard-schema.ts";
@@ -61,16 +61,16 @@ export function stateKeyNames(rules: GraphDefinition["rules"]): string {
  * @throws ServiceError `state.invalid` if it is not a node, or if the node's `input` schema refuses the input of a `send`
  */
 export function readTarget(definition: GraphDefinition, target: unknown, at: string): StoredTarget {
-  const node = isSend(target) ? target.node : target;
+  const node = isSendCommand(target) ? target.node : target;
   if (typeof node !== "string") {
     refuseField(at, "must be a node's name, END or send(...)");
   }
   const rule = definition.nodes.get(node);
-  if (rule === undefined && (node !== END || isSend(target))) {
+  if (rule === undefined && (node !== END || isSendCommand(target))) {
     const nodes = [...definition.nodes.keys()].join(", ");
     refuseField(at, `names "${node}", which is no node; the nodes are ${nodes}`);
   }
-  if (!isSend(target)) return node;
+  if (!isSendCommand(target)) return node;
   const sent = withoutUntracked(definition, target.input);
   const input = rule?.input === undefined ? sent : parse(rule.input, sent, `send("${node}")`);
   return { node, input: toStorable(input, `send("${node}")`) };
@@ -102,16 +102,16 @@ export function readReturn(definition: GraphDefinition, returned: unknown, names
   let update: unknown;
   let leaves: unknown[] | undefined;
   for (const part of Array.isArray(returned) ? (returned as readonly unknown[]) : [returned]) {
-    if (isSend(part)) {
+    if (isSendCommand(part)) {
       goto.push(readTarget(definition, part, "the return"));
       continue;
     }
-    if (isToParent(part)) {
+    if (isToParentCommand(part)) {
       (leaves ??= []).push(toStorable(part, "to.parent(...)"));
       continue;
     }
-    const written = isTo(part) ? part.update : part;
-    if (isTo(part)) goto.push(...readTargets(definition, part.to, "to(...)"));
+    const written = isToCommand(part) ? part.update : part;
+    if (isToCommand(part)) goto.push(...readTargets(definition, part.to, "to(...)"));
     if (written === undefined) continue;
     if (update !== undefined) {
       throw new ServiceError("state.invalid", "the return holds two updates; put them in one object");

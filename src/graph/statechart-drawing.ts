@@ -34,7 +34,7 @@ function outlineOfDefinition(definition: GraphDefinition): GraphOutline {
   };
 }
 
-/** The statechart of a native graph. */
+/** Draws a graph that was made with Heddle's `graph()`, not with LangGraph.js. */
 export function drawStatechart(definition: GraphDefinition, name: string): StatechartDefinition {
   return drawOutline(outlineOfDefinition(definition), name);
 }

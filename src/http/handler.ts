@@ -12,11 +12,11 @@ import { failureResponseOf } from "../schemas/error-to-response.ts";
 import { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
 import { type LoggedClient, loggedReply } from "./request-log.ts";
-import { shardNameOf, startsRun } from "./request-shard.ts";
+import { shardSelectorOf, startsRun } from "./request-shard.ts";
 import { requestId } from "./request-id.ts";
 import { type Match, type Route, Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
-import { drawingRoutes } from "./routes/graph-drawings.ts";
+import { graphDescriptionRoutes } from "./routes/graph-descriptions.ts";
 import { protocolRoutes } from "./routes/thread-protocol.ts";
 import { socketTokenRoutes } from "./routes/socket-tokens.ts";
 import { componentRoutes } from "./routes/ui-components.ts";
@@ -73,7 +73,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     ...runStreamRoutes(deps),
     ...runWaitRoutes(deps),
     ...assistantRoutes(deps),
-    ...drawingRoutes(),
+    ...graphDescriptionRoutes(),
     ...protocolRoutes(deps),
     ...socketTokenRoutes(deps),
     ...storeRoutes(deps),
@@ -114,7 +114,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     found: Match,
     client: CallClient,
   ): boolean {
-    const name = shardNameOf(found, request);
+    const name = shardSelectorOf(found, request);
     if (name === undefined) return false;
     const count = (status: number) => countResponse(traffic.of(found.route), status);
     const forwarded = forwarding.request(name, request, reply, {

@@ -1,5 +1,5 @@
 import { parseUuid } from "../model/ids.ts";
-import { ANY_SHARD, HOME_SHARD, type ShardName } from "../ports/peers.ts";
+import { ANY_SHARD, HOME_SHARD, type ShardSelector } from "../ports/peers.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { QueryParams } from "../schemas/query.ts";
 import { startKeyOf } from "../service/idempotency.ts";
@@ -14,7 +14,7 @@ export const startsRun = ({ route: { method, path } }: Match): boolean =>
   method === "POST" && STARTS_RUN.test(path);
 
 /** The name from which the shard of a request is computed; undefined if every process can serve the request. */
-export function shardNameOf(found: Match, request: HttpRequest): ShardName | undefined {
+export function shardSelectorOf(found: Match, request: HttpRequest): ShardSelector | undefined {
   const { path } = found.route;
   // An invalid id gives undefined. Then this process handles the request, and refuses it.
   if (OF_ONE_SHARD.test(path)) return parseUuid(found.params[0]);

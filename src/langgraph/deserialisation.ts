@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { ClassInstance, NonJsonValue } from "../model/class-instance.ts";
+import { ClassInstance, NonJsonValue } from "../model/non-json-data.ts";
 import { createInstance } from "./class-instances.ts";
 import type { Library } from "./user-library.ts";
 import { rememberCopy } from "./serialisation.ts";

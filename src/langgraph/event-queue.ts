@@ -129,7 +129,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     // Delivers the events in the next turn of the event loop, because then all events of this step are in the queue:
-    // LangGraph plans steps in promise callbacks alone, and otherwise waits for nodes that are running.
+    // LangGraph plans a step in promise callbacks, without a turn of the event loop, and then waits for the nodes that it started.
     this.#stage.soon(() => {
       this.#isScheduled = false;
       const all = this.#events;

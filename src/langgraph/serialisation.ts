@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, MAX_DEPTH } from "../model/json.ts";
-import { ClassInstance, NonJsonValue } from "../model/class-instance.ts";
+import { ClassInstance, NonJsonValue } from "../model/non-json-data.ts";
 import { toObjectData } from "./class-instances.ts";
 
 /**
@@ -13,7 +13,7 @@ const shown = new WeakMap<object, unknown>();
 let turn: Set<object> | null = null;
 
 /**
- * Runs `work` synchronously. During the call, each object is compared only once with the copy that was made when it was last serialised.
+ * Runs `work` synchronously. During the call, each object that is serialised is compared only once with the copy that was made before.
  * `work` must not run user code, because changes after that comparison would be missed.
  */
 export function inOneTurn(work: () => void): void {

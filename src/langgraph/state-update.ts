@@ -54,7 +54,7 @@ export async function computeStateUpdate(
   const record = toCheckpointRecord(raw, shown, before);
   const checkpoint = {
     ...record,
-    // If there are several updates, only the last checkpoint is stored, with the changes of all.
+    // LangGraph makes a checkpoint for each update. Only the last one is stored, so its parent is the checkpoint before the first update.
     parent: head?.id ?? null,
     run_id: null,
     metadata: { ...record.metadata, ...update.metadata },

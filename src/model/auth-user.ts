@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "./json.ts";
 
-/** The user who sent a request, as the project's own authentication returned it. */
+/** The user who sent a request, as the project's own authentication or the access token names it, with defaults for missing fields. */
 export interface AuthUser {
   readonly identity: string;
   readonly permissions: readonly string[];

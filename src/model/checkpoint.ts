@@ -31,10 +31,10 @@ export interface PlannedTask {
 }
 
 /**
- * A checkpoint's reference to the stored value of a channel. `small`: the value itself. `whole`: the number of the append (a
- * write to the thread's journal) that stored the value. `list`: a list in spans. The append `spans[i].at` stored the items
- * from the end of the previous span up to `spans[i].end`, and the last `end` is the length of the list. Only the journal
- * writes and reads these references.
+ * A checkpoint's reference to the stored value of a channel. `small`: the value itself. `whole`: where the value is stored. `list`: a list in
+ * spans. The items from the end of the previous span up to `spans[i].end` are stored at `spans[i].at`, and the last `end` is
+ * the length of the list. An `at` is the number of the append (a write to the thread's journal), times 4096, plus the index
+ * of the checkpoint within that append. Only the journal writes and reads these references.
  */
 export type ChannelRef =
   | { readonly kind: "small"; readonly value: unknown }

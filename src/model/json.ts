@@ -1,5 +1,5 @@
 import { ServiceError } from "./errors.ts";
-import { ClassInstance, NonJsonValue } from "./class-instance.ts";
+import { ClassInstance, NonJsonValue } from "./non-json-data.ts";
 import { describeInstance } from "./describe-instance.ts";
 
 /** A plain JSON object. Its members are typed `unknown`; those of a state have passed {@link toStorable}, so they are JSON data. */

@@ -34,7 +34,7 @@ export const ownTasks = (next: readonly PlannedTask[]): readonly PlannedTask[] =
   next.filter(({ child }) => child === undefined);
 
 /** The nodes that run next. The tasks of a child machine, and of those below it, count as one, with the child's name. */
-export function nextNames(next: readonly PlannedTask[]): readonly string[] {
+export function nextNodeNames(next: readonly PlannedTask[]): readonly string[] {
   const children = new Set<string>();
   return next.flatMap(({ name, child }) => {
     if (child === undefined) return [name];

@@ -1,4 +1,4 @@
-import { ClassInstance } from "./class-instance.ts";
+import { ClassInstance } from "./non-json-data.ts";
 
 /** The default limit of values that are counted. Counting this many takes some milliseconds. */
 const MOST = 100_000;

@@ -1,5 +1,5 @@
 import { parseUuid } from "../model/ids.ts";
-import { readableStack } from "../model/stack-trace.ts";
+import { readableStack } from "../model/readable-stack.ts";
 import type { LogFields, LogLevel } from "../ports/logger.ts";
 import { escapeControls, type ApplyStyle } from "./terminal.ts";
 

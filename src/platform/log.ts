@@ -1,4 +1,4 @@
-import { readableStack } from "../model/stack-trace.ts";
+import { readableStack } from "../model/readable-stack.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogFields, LogLevel, Logger } from "../ports/logger.ts";
 import { textLine } from "./log-text.ts";

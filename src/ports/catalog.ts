@@ -76,9 +76,8 @@ export interface Catalog {
   // --- the index of threads, updated by the journal's appends; temporary threads are not in it ---
   threads(tenant: string, query: ThreadQuery): Promise<readonly ThreadKey[]>;
   /**
-   * A page of the threads that match. MUST NOT read every thread when the page is sorted by id, by creation or by last change,
-   * or when it is sorted by creation and filtered by status or by one member of the metadata (a string, a number, a boolean
-   * or null).
+   * A page of the threads that match. MUST NOT read every thread in two cases: without a filter, sorted by id, by creation or by last
+   * change; or sorted by creation and filtered by status or by one member of the metadata (a string, a number, a boolean or null).
    */
   searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound>;
   /** The exact number of threads that match. */

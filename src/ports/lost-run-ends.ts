@@ -17,7 +17,7 @@ export interface RecordedEnd {
   readonly status: TerminalStatus;
   readonly error: PlainError | null;
   readonly next_event: number;
-  /** True if the end of the run was already stored, together with its webhook delivery, and then overwritten. */
+  /** True if the end of the run was already stored, together with its webhook delivery, and an older record of the run was stored after it. */
   readonly wasStored: boolean;
 }
 

@@ -44,7 +44,7 @@ export interface Outbox {
    * NOT read more than that.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
-  /** The deliveries that match the query. Deliveries of newer runs come first. */
+  /** The deliveries that match the query: pending ones before dead ones, and among these, deliveries of newer runs first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
    * Changes a delivery. `change` MUST be called with the record that results from all earlier changes, whether they are stored or still in

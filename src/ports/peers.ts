@@ -82,7 +82,7 @@ export interface KnownClient {
  * Selects the shard that serves a request. A string, such as the id of a thread, selects a shard by its hash. `HOME_SHARD` has the data
  * that is not divided, such as assistants. `ANY_SHARD` is for requests that every shard can serve.
  */
-export type ShardName = string | typeof HOME_SHARD | typeof ANY_SHARD;
+export type ShardSelector = string | typeof HOME_SHARD | typeof ANY_SHARD;
 export const HOME_SHARD: unique symbol = Symbol("home shard");
 export const ANY_SHARD: unique symbol = Symbol("any shard");
 
@@ -105,7 +105,7 @@ export interface RequestForwarder {
    *   instead.
    */
   request(
-    name: ShardName,
+    name: ShardSelector,
     request: HttpRequest,
     reply: Reply,
     more: ForwardedRequest,
@@ -116,7 +116,7 @@ export interface RequestForwarder {
    * the upgrade.
    */
   socket(
-    name: ShardName | undefined,
+    name: ShardSelector | undefined,
     socket: Socket,
     client: KnownClient,
     request: { readonly path: string; readonly headers: ReplyHeaders; readonly protocol?: string },

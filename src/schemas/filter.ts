@@ -26,7 +26,7 @@ export const metadataFilterSchema = Type.Refine(
 );
 
 /** Checks a filter that came in a query string. @throws ServiceError `validation.failed` */
-export function checkFilter(value: JsonObject | undefined, at: string): void {
+export function checkFilterSize(value: JsonObject | undefined, at: string): void {
   if (!isBounded(value)) throw invalidField(at, TOO_LARGE);
 }
 

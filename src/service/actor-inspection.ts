@@ -1,5 +1,5 @@
 import { chartDefinitions } from "../../actors/inspection/chart-definitions.ts";
-import type { ThreadSystem } from "../../actors/thread-system.ts";
+import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { md5Hex, pairedId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";

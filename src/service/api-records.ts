@@ -7,7 +7,7 @@ import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { RunWithoutKwargs } from "../model/run-search.ts";
-import { nextNames, ownTasks } from "../model/machine-child.ts";
+import { nextNodeNames, ownTasks } from "../model/machine-child.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlFrom } from "../model/thread.ts";
 import type { StoredRows, StoredSizes } from "../model/stored-sizes.ts";
@@ -203,7 +203,7 @@ export function apiState(parts: StateParts): JsonObject {
   return {
     values,
     // In the latest state, a finished task that waits for other tasks of its superstep is left out: it does not run again.
-    next: nextNames(
+    next: nextNodeNames(
       checkpoint.next.filter((task) => later !== undefined || left.get(task.id)?.result === undefined),
     ),
     tasks: ownTasks(checkpoint.next).map((task) => {

@@ -1,4 +1,4 @@
-import type { ThreadSystem } from "../../actors/thread-system.ts";
+import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { LostRunEnds } from "../ports/lost-run-ends.ts";
 

@@ -1,4 +1,4 @@
-import type { AdmitTimerRun } from "../../actors/thread-system.ts";
+import type { AdmitTimerRun } from "../../actors/thread-system-interface.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { isSameTimer, nextTimer, type Timer } from "../model/machine-timer.ts";

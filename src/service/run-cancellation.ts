@@ -1,4 +1,4 @@
-import type { ThreadSystem } from "../../actors/thread-system.ts";
+import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { CancelAction, RunRecord } from "../model/run.ts";
 import type { Permits } from "../model/permission.ts";

@@ -12,7 +12,7 @@ import type {
   StreamMode,
 } from "../model/run.ts";
 import { LATEST_CHECKPOINT, type StartCheckpoint } from "../model/start-checkpoint.ts";
-import type { RunDraft } from "../../actors/thread-system.ts";
+import type { RunDraft } from "../../actors/thread-system-interface.ts";
 import type { ThreadCreation } from "../model/thread.ts";
 import { storable, storableObject } from "./storable-values.ts";
 

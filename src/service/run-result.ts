@@ -1,4 +1,4 @@
-import type { RunEnd } from "../../actors/thread-system.ts";
+import type { RunEnd } from "../../actors/thread-system-interface.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { threadDeleted } from "../model/errors.ts";
 import { pick, type JsonObject } from "../model/json.ts";

@@ -1,4 +1,4 @@
-import type { RunDraft, ThreadSystem } from "../../actors/thread-system.ts";
+import type { RunDraft, ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { ServiceError, threadDeleted, threadNotFound } from "../model/errors.ts";
 import { pairedId } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";

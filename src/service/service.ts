@@ -1,4 +1,4 @@
-import type { ThreadSystem } from "../../actors/thread-system.ts";
+import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadLifetime } from "../model/thread.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
@@ -14,7 +14,7 @@ import type { Hub } from "../stream/hub.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
 import { type Crons, createCrons } from "./crons/crons.ts";
-import { createGraphDrawings, type GraphDrawings } from "./graph-drawings.ts";
+import { createGraphDescriptions, type GraphDescriptions } from "./graph-descriptions.ts";
 import { createActorInspection, type ActorInspection, type ServerInspection } from "./actor-inspection.ts";
 import { createMachineEvents, type MachineEvents } from "./machine-events.ts";
 import { createThreadProtocol, type ThreadProtocol } from "./thread-protocol.ts";
@@ -58,7 +58,7 @@ export interface Service {
   readonly events: MachineEvents;
   readonly protocol: ThreadProtocol;
   readonly assistants: Assistants;
-  readonly drawings: GraphDrawings;
+  readonly drawings: GraphDescriptions;
   readonly crons: Crons;
   readonly webhooks: Webhooks;
   readonly inspection: ActorInspection;
@@ -91,7 +91,7 @@ export function createService(deps: ServiceDeps): ServerService {
   return {
     crons,
     assistants: withoutCronsOfDeleted(assistants, crons),
-    drawings: createGraphDrawings(deps.engine, assistants),
+    drawings: createGraphDescriptions(deps.engine, assistants),
     threads,
     states,
     runs,

@@ -1,4 +1,4 @@
-import type { ThreadOperations } from "../../actors/thread-system.ts";
+import type { ThreadOperations } from "../../actors/thread-system-interface.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";

@@ -1,4 +1,4 @@
-import type { ThreadSystem } from "../../actors/thread-system.ts";
+import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { contains, type JsonObject } from "../model/json.ts";

@@ -1,4 +1,4 @@
-import type { ThreadSystem } from "../../actors/thread-system.ts";
+import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { isSmallJson } from "../codec/json-pieces.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";

@@ -7,7 +7,7 @@ import { SmallMap } from "../model/small-map.ts";
 import { andThen, andThenWith, forEachInOrder, runSteps, type Eventually } from "../ports/eventually.ts";
 import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journal.ts";
 import { deriveChannelRefs } from "./channel-values.ts";
-import { delayedIndexOps } from "./due-index.ts";
+import { delayedIndexOps } from "./delayed-run-index.ts";
 import type { AppendDraft } from "./append-draft.ts";
 import { sealChunk } from "./event-fact-codec.ts";
 import { removeRuns } from "./run-removal.ts";
@@ -29,7 +29,7 @@ import {
   pendingWritesMarkKey,
   pendingWritesPrefix,
 } from "./keys.ts";
-import { ordinal } from "./sortable-numbers.ts";
+import { encodeOrdinal } from "./sortable-numbers.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import type { MemberKeyCache } from "./metadata-keys.ts";
 import { deliveryOps } from "./outbox.ts";
@@ -329,5 +329,8 @@ export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
       `Events of run ${chunk.run_id} begin at ${chunk.first}, and those up to ${(end ?? 0) - 1} are stored`,
     );
   }
-  draft.putSealed(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), sealChunk(chunk.facts));
+  draft.putSealed(
+    eventsPrefix(head.prefix, chunk.run_id) + encodeOrdinal(chunk.first),
+    sealChunk(chunk.facts),
+  );
 }

@@ -2,7 +2,7 @@ import type { BatchLedger, LedgerEntry } from "./batch-ledger.ts";
 import { unseal } from "./envelope.ts";
 import { batchKey, BATCHES_RANGE, parseBatchKey, splitThread, threadPrefix } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { ordinal } from "./sortable-numbers.ts";
+import { encodeOrdinal } from "./sortable-numbers.ts";
 import { sealNumber } from "./records.ts";
 
 interface Write {
@@ -88,7 +88,7 @@ export interface MissingBatches {
  * Compares the batch numbers in the database with those in the ledger. `isExcused` returns true for a key in a damaged part of a table, because
  * its absence there does not mean that the batch was lost.
  */
-export async function checkChain(
+export async function findMissingBatches(
   kv: KeyValueStore,
   ledger: BatchLedger,
   boot: string,
@@ -148,6 +148,6 @@ export async function checkChain(
  */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));
-  const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);
+  const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${encodeOrdinal(greatest)}`);
   return typeof first === "number" ? first : greatest;
 }

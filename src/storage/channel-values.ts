@@ -16,7 +16,7 @@ import type { AppendDraft } from "./append-draft.ts";
 import { damagedError, unseal } from "./envelope.ts";
 
 import { listSpanPrefix, channelValueKey } from "./keys.ts";
-import { ordinal } from "./sortable-numbers.ts";
+import { encodeOrdinal } from "./sortable-numbers.ts";
 import type { ChannelRefs } from "./channel-refs.ts";
 
 /** The object that every copy of references begins with; see `EMPTY_OBJECT` in `model/json.ts`. */
@@ -144,7 +144,7 @@ function append(
   const prefix = listSpanPrefix(draft.head.prefix, ns, channel, last.at);
   return andThen(isTip(draft, prefix, length), (isLast) => {
     if (!isLast) return branch();
-    draft.put(prefix + ordinal(length), items);
+    draft.put(prefix + encodeOrdinal(length), items);
     (draft.spanEnds ??= new SmallMap()).set(prefix, length + items.length);
     return { kind: "list", spans: [...spans.slice(0, -1), { at: last.at, end: length + items.length }] };
   });
@@ -154,7 +154,7 @@ function append(
 function isTip(draft: AppendDraft, prefix: string, end: number): Eventually<boolean> {
   const tip = draft.spanEnds?.get(prefix) ?? draft.head.spanEnds.get(prefix);
   if (tip !== undefined) return tip === end;
-  return andThen(draft.get(prefix + ordinal(end)), (found) => found === undefined);
+  return andThen(draft.get(prefix + encodeOrdinal(end)), (found) => found === undefined);
 }
 
 /**
@@ -171,7 +171,7 @@ function begin(
   kept: Spans = [],
 ): List {
   const own = listSpanPrefix(draft.head.prefix, ns, channel, at);
-  if (items.length > 0) draft.put(own + ordinal(start), items);
+  if (items.length > 0) draft.put(own + encodeOrdinal(start), items);
   const end = start + items.length;
   (draft.spanEnds ??= new SmallMap()).set(own, end);
   return { kind: "list", spans: [...kept, { at, end }] };
@@ -266,7 +266,7 @@ export function* readListItems(
     const prefix = listSpanPrefix(source.prefix, source.ns, channel, at);
     while (next < end) {
       const what = `items from ${next} on of channel ${channel}`;
-      const items = yield* readStored(source, prefix + ordinal(next), what, "are");
+      const items = yield* readStored(source, prefix + encodeOrdinal(next), what, "are");
       if (!Array.isArray(items) || items.length === 0) throw damagedError(source.key, `${what} are no list`);
       const count = Math.min(items.length, end - next);
       for (let i = 0; i < count; i++) out.push(items[i]);

@@ -154,13 +154,13 @@ function identity(): Omit<Holder, "ino" | "id"> {
   return {
     pid: process.pid,
     start: startOf(process.pid) ?? "",
-    boot: machineBoot(),
+    boot: hostBootId(),
     space: attempt(() => readlinkSync("/proc/self/ns/pid")) ?? "",
   };
 }
 
 /** The id of the machine's boot; empty when the system does not say. */
-export function machineBoot(): string {
+export function hostBootId(): string {
   return attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()) ?? "";
 }
 

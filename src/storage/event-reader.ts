@@ -16,7 +16,7 @@ import type { WeakCache } from "../model/weak-cache.ts";
 import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./event-fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
-import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
+import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
 import type { DecodedValues } from "./decoded-values-cache.ts";
 import { MIN_CHUNKS } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
@@ -173,7 +173,7 @@ export class EventReader {
     let id = first;
     let isShareSpent = false;
     do {
-      const name = this.#prefix + ordinal(id);
+      const name = this.#prefix + encodeOrdinal(id);
       let chunk = this.#shared?.get(name);
       if (chunk === undefined) {
         const bytes = yield* awaitValue(this.#kv.get(name, this.#slowKeys?.has(this.#thread)));
@@ -192,10 +192,10 @@ export class EventReader {
   }
 
   async #search(id: number, limit: number): Promise<EventRead> {
-    const before = await this.#last(this.#prefix + ordinal(id));
+    const before = await this.#last(this.#prefix + encodeOrdinal(id));
     if (before !== undefined && chunkEnd(before) > id) return this.#chain(before.first, limit);
     // No chunk contains the event. A later attempt of the run may have started at a higher event id, so this looks for the next chunk.
-    const range = { gte: this.#prefix + ordinal(id), lt: prefixRange(this.#prefix).lt, limit: 1 };
+    const range = { gte: this.#prefix + encodeOrdinal(id), lt: prefixRange(this.#prefix).lt, limit: 1 };
     for await (const [key] of this.#kv.entries(range)) return this.#chain(this.#first(key), limit);
     return { chunks: [], isShareSpent: false };
   }

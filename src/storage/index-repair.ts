@@ -1,5 +1,5 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import { delayedIndexOps } from "./due-index.ts";
+import { delayedIndexOps } from "./delayed-run-index.ts";
 import { unseal } from "./envelope.ts";
 import { isUnsettled } from "./thread-heads.ts";
 import {

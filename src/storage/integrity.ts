@@ -6,16 +6,21 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { BatchNumbers, type MissingBatches, checkChain } from "./batch-numbers.ts";
+import { BatchNumbers, type MissingBatches, findMissingBatches } from "./batch-numbers.ts";
 import { BatchLedger } from "./batch-ledger.ts";
-import { DatabaseFiles, type FoundDamage, type ManifestMark, readTextOrEmpty } from "./database-files.ts";
+import {
+  ClosedDatabaseFiles,
+  type FoundDamage,
+  type ManifestMark,
+  readTextOrEmpty,
+} from "./closed-database-files.ts";
 import { DAMAGE_FILE, type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { keyLabel, rangeLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { droppedDataLines } from "./leveldb/log-messages.ts";
 import type { KeyRange } from "./leveldb/table-check.ts";
 import { QuarantinedData } from "./quarantine.ts";
-import { TableVerifier, type VerificationProgress } from "./table-verifier.ts";
+import { TableFileVerifier, type VerificationProgress } from "./table-file-verifier.ts";
 import { VerifiedTables } from "./verified-tables.ts";
 
 interface Deps {
@@ -51,12 +56,12 @@ export class Integrity {
   readonly #directory: string;
   readonly #database: string;
   readonly #deps: Deps;
-  readonly #files: DatabaseFiles;
+  readonly #files: ClosedDatabaseFiles;
   readonly #ledger: BatchLedger;
   readonly #verified: VerifiedTables;
   /** Tables that were read at the start. */
   readonly #read = new Set<string>();
-  #verifier: TableVerifier | undefined;
+  #verifier: TableFileVerifier | undefined;
   /**
    * True if this directory has had a ledger before. A mark records that; it is stored after the first ledger. Backups and directories of
    * older versions have neither a ledger nor the mark.
@@ -68,7 +73,7 @@ export class Integrity {
     this.#directory = directory;
     this.#database = database;
     this.#deps = deps;
-    this.#files = new DatabaseFiles(database, deps);
+    this.#files = new ClosedDatabaseFiles(database, deps);
     this.findings = new DamageRecords(directory);
     this.#ledger = new BatchLedger(join(directory, LEDGER), deps);
     this.#verified = new VerifiedTables(join(directory, VERIFIED));
@@ -104,7 +109,7 @@ export class Integrity {
 
   /** Verifies the remaining tables while the server runs. `found` is called when damage was found and quarantined. */
   watch(found: () => void): void {
-    this.#verifier = new TableVerifier(this.#files, this.#verified, this.#read, this.#deps, (damage) => {
+    this.#verifier = new TableFileVerifier(this.#files, this.#verified, this.#read, this.#deps, (damage) => {
       this.#add(this.#findingsIn(damage));
       found();
     });
@@ -141,7 +146,9 @@ export class Integrity {
    * @throws ServiceError `journal.damaged` if it is unknown what was lost
    */
   async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchNumbers> {
-    const report = await checkChain(kv, this.#ledger, boot, (key) => this.quarantine.isInDamagedTable(key));
+    const report = await findMissingBatches(kv, this.#ledger, boot, (key) =>
+      this.quarantine.isInDamagedTable(key),
+    );
     const dropped = droppedDataLines(
       ["LOG.old", "LOG"].map((name) => readTextOrEmpty(join(this.#database, name))),
     ).filter(({ at }) => at > (this.#mark.dropped ?? ""));

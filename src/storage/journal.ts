@@ -39,7 +39,7 @@ import {
   pendingWritesPrefix,
 } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { readDelayed, readTimers } from "./due-index.ts";
+import { readDelayed, readTimers } from "./delayed-run-index.ts";
 import { expireIdempotencyRecords, readIdempotencyRecord } from "./idempotency.ts";
 import type { KeyValueOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./checkpoint-history.ts";

@@ -2,7 +2,7 @@ import type { ItemKey, Namespace } from "../model/store-item.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Timer } from "../model/machine-timer.ts";
 import type { ScanRange } from "../ports/key-value-store.ts";
-import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
+import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
 
 /**
  * The keys of the storage. No other file builds keys. A key consists of segments with slashes between them; the first one is the tenant. All keys
@@ -62,25 +62,25 @@ export function splitThread(key: string): { readonly key: ThreadKey; readonly re
 // --- of a thread, by its prefix ---
 
 export const threadRecordKey = (p: string): string => `${p}h`;
-export const journalEntryKey = (p: string, seq: number): string => `${p}j/${ordinal(seq)}`;
+export const journalEntryKey = (p: string, seq: number): string => `${p}j/${encodeOrdinal(seq)}`;
 export const journalEntryPrefix = (p: string): string => `${p}j/`;
 export const runPrefix = (p: string): string => `${p}r/`;
 export const runKey = (p: string, run: string): string => `${p}r/${escapeSegment(run)}`;
 export const kwargsKey = (p: string, run: string): string => `${p}k/${escapeSegment(run)}`;
 export const runOrderPrefix = (p: string): string => `${p}o/`;
 export const runOrderKey = (p: string, order: number, run: string): string =>
-  `${p}o/${ordinal(order)}/${escapeSegment(run)}`;
+  `${p}o/${encodeOrdinal(order)}/${escapeSegment(run)}`;
 export const delayedStartPrefix = (p: string): string => `${p}s/`;
 export const startedDelayedRunKey = (p: string, seq: number, run: string): string =>
-  `${p}s/${ordinal(seq)}/${escapeSegment(run)}`;
+  `${p}s/${encodeOrdinal(seq)}/${escapeSegment(run)}`;
 export const checkpointPrefix = (p: string, ns: string): string => `${p}c/${escapeSegment(ns)}/`;
 export const checkpointKey = (p: string, ns: string, id: string): string =>
   `${p}c/${escapeSegment(ns)}/${escapeSegment(id)}`;
 export const channelValueKey = (p: string, ns: string, channel: string, at: number): string =>
-  `${p}b/${escapeSegment(ns)}/${escapeSegment(channel)}/${ordinal(at)}`;
+  `${p}b/${escapeSegment(ns)}/${escapeSegment(channel)}/${encodeOrdinal(at)}`;
 /** The key prefix of one span of a list. The index in the list of a segment's first item follows. For spans and segments, see `Spans` in `channel-values.ts`. */
 export const listSpanPrefix = (p: string, ns: string, channel: string, at: number): string =>
-  `${p}l/${escapeSegment(ns)}/${escapeSegment(channel)}/${ordinal(at)}/`;
+  `${p}l/${escapeSegment(ns)}/${escapeSegment(channel)}/${encodeOrdinal(at)}/`;
 export const pendingWritesMarkKey = (p: string, ns: string, checkpoint: string): string =>
   `${p}w/${escapeSegment(ns)}/${escapeSegment(checkpoint)}`;
 export const pendingWritesPrefix = (p: string, ns: string, checkpoint: string): string =>
@@ -112,7 +112,7 @@ export const threadsByStatusPrefix = (tenant: string, status: string): string =>
 export const threadsByMetadataPrefix = (tenant: string, member: string): string =>
   sortPrefix(tenant, `im/${member}`);
 export const sortKey = (prefix: string, at: number, thread: string): string =>
-  `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(thread)}`;
+  `${prefix}${encodeOrdinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(thread)}`;
 /** The number and the thread in a key of a sort index. */
 export function parseSortKey(key: string): { readonly at: number; readonly thread: string } {
   const end = key.lastIndexOf("/");
@@ -131,7 +131,7 @@ export const cronRunsPrefix = (tenant: string, cron: string): string =>
  * thread's id.
  */
 export const runSortKey = (prefix: string, at: number, thread: string, run: string): string =>
-  `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(run)}/${escapeSegment(thread)}`;
+  `${prefix}${encodeOrdinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(run)}/${escapeSegment(thread)}`;
 /** The thread and the run in a key of {@link runSortKey}; undefined for any other key. */
 export function parseRunSortKey(key: string): { readonly thread: string; readonly run: string } | undefined {
   const [, kind = "", ...rest] = key.split("/");
@@ -154,11 +154,11 @@ export const assistantKey = (tenant: string, id: string): string =>
   `${escapeSegment(tenant)}/a/${escapeSegment(id)}`;
 export const assistantOrderPrefix = (tenant: string): string => `${escapeSegment(tenant)}/ao/`;
 export const assistantOrderKey = (tenant: string, created: number, id: string): string =>
-  `${assistantOrderPrefix(tenant)}${ordinal(created)}/${escapeSegment(id)}`;
+  `${assistantOrderPrefix(tenant)}${encodeOrdinal(created)}/${escapeSegment(id)}`;
 export const versionPrefix = (tenant: string, assistant: string): string =>
   `${escapeSegment(tenant)}/av/${escapeSegment(assistant)}/`;
 export const assistantVersionKey = (tenant: string, assistant: string, version: number): string =>
-  versionPrefix(tenant, assistant) + ordinal(version);
+  versionPrefix(tenant, assistant) + encodeOrdinal(version);
 
 /** Webhook deliveries (`d`) and their contents (`dc`). */
 export const deliveriesPrefix = (tenant: string, status: string): string =>
@@ -231,7 +231,7 @@ export const CHECK_KEY = "!check";
 
 /** The numbers of stored batches. Each batch stores its own number. */
 export const BATCHES_RANGE = prefixRange("!batch/");
-export const batchKey = (number: number): string => `!batch/${ordinal(number)}`;
+export const batchKey = (number: number): string => `!batch/${encodeOrdinal(number)}`;
 export const parseBatchKey = (key: string): number => parseOrdinal(lastSegment(key));
 
 /** The keys of all threads with unfinished runs, of all tenants. They are read when the server starts. */
@@ -242,7 +242,7 @@ export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + 
 /** Threads of all tenants, sorted by the time at which they expire. */
 export const THREAD_EXPIRIES_RANGE = prefixRange("!ttl/");
 export const threadExpiryKey = (key: ThreadKey, due: number): string =>
-  `!ttl/${ordinal(Math.max(0, Math.trunc(due)))}/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}`;
+  `!ttl/${encodeOrdinal(Math.max(0, Math.trunc(due)))}/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}`;
 /** The expiry and the thread in a key of {@link threadExpiryKey}. */
 export function parseThreadExpiryKey(key: string): { readonly due: number; readonly key: ThreadKey } {
   const [, due = "", tenant = "", thread = ""] = key.split("/");
@@ -255,7 +255,7 @@ export function parseThreadExpiryKey(key: string): { readonly due: number; reado
 /** Delayed runs of all tenants, sorted by the time at which they are due. */
 export const DELAYED_RANGE = prefixRange("!due/");
 export const dueRunKey = ({ tenant, thread }: ThreadKey, due: number, run: string): string =>
-  `!due/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(run)}`;
+  `!due/${encodeOrdinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(run)}`;
 export function parseDelayedKey(key: string): {
   readonly key: ThreadKey;
   readonly run: string;
@@ -268,7 +268,7 @@ export function parseDelayedKey(key: string): {
 /** Threads of all tenants that have timers, sorted by the time of their next timer. */
 export const TIMERS_RANGE = prefixRange("!timer/");
 export const timerKey = ({ tenant, thread }: ThreadKey, { due, id }: Timer): string =>
-  `!timer/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(id)}`;
+  `!timer/${encodeOrdinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(id)}`;
 export function parseTimerKey(key: string): Timer & { readonly key: ThreadKey } {
   const [, due = "", tenant = "", thread = "", id = ""] = key.split("/").map(unescapeSegment);
   return { key: { tenant, thread }, id, due: parseOrdinal(due) };
@@ -277,7 +277,7 @@ export function parseTimerKey(key: string): Timer & { readonly key: ThreadKey } 
 /** Crons of all tenants, by the time at which they fire next (their next slot). */
 export const CRON_SLOTS_RANGE = prefixRange("!cron/");
 export const cronSlotKey = (slot: number, tenant: string, id: string): string =>
-  `!cron/${ordinal(slot)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
+  `!cron/${encodeOrdinal(slot)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
 export function parseCronSlotKey(key: string): {
   readonly slot: number;
   readonly tenant: string;
@@ -290,7 +290,7 @@ export function parseCronSlotKey(key: string): {
 /** Records of requests with idempotency keys, sorted by the time of the request. */
 export const IDEMPOTENCY_EXPIRIES_RANGE = prefixRange("!once/");
 export const idempotencyExpiryKey = (at: number, tenant: string, name: string): string =>
-  `!once/${ordinal(at)}/${escapeSegment(tenant)}/${escapeSegment(name)}`;
+  `!once/${encodeOrdinal(at)}/${escapeSegment(tenant)}/${escapeSegment(name)}`;
 export function parseIdempotencyExpiryKey(key: string): {
   readonly at: number;
   readonly tenant: string;
@@ -311,16 +311,16 @@ export const sweepKey = (key: ThreadKey, run: string | null): string =>
 export const PENDING_DELIVERIES_RANGE = prefixRange("!outbox/");
 export const pendingDeliveriesPrefix = (target: string): string => `!outbox/${escapeSegment(target)}/`;
 export const pendingDeliveryKey = (target: string, due: number, tenant: string, id: string): string =>
-  `${pendingDeliveriesPrefix(target)}${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
+  `${pendingDeliveriesPrefix(target)}${encodeOrdinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
 /** Dead letters, by the time when they will be deleted. */
 export const DEAD_LETTERS_RANGE = prefixRange("!dead/");
 export const deadLetterKey = (due: number, tenant: string, id: string): string =>
-  `!dead/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
+  `!dead/${encodeOrdinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
 
 /** Store items of all tenants, sorted by the time at which they expire. */
 export const ITEM_EXPIRIES_RANGE = prefixRange("!expire/");
 export const itemExpiryKey = (due: number, tenant: string, { namespace, key }: ItemKey): string =>
-  `!expire/${ordinal(Math.ceil(due))}/${escapeSegment(tenant)}/${labels(namespace)}!${escapeSegment(key)}`;
+  `!expire/${encodeOrdinal(Math.ceil(due))}/${escapeSegment(tenant)}/${labels(namespace)}!${escapeSegment(key)}`;
 
 /** The item in a key of `!expire/`, the index of store items by expiry. */
 export function parseItemExpiryKey(at: string): ItemKey & { readonly tenant: string; readonly due: number } {

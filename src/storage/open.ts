@@ -10,7 +10,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { LostRunEnds } from "../ports/lost-run-ends.ts";
-import { KeyValueCatalog } from "./catalog.ts";
+import { KeyValueCatalog } from "./key-value-catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { type BackupOptions, copyDatabase } from "./backup.ts";
 import { KeyValueCrons } from "./cron-book.ts";
@@ -23,7 +23,7 @@ import { Integrity } from "./integrity.ts";
 import { KeyValueJournal } from "./journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { LevelDbKeyValueStore, repairLevel } from "./leveldb-key-value-store.ts";
-import { lockDirectory, machineBoot } from "./directory-lock.ts";
+import { lockDirectory, hostBootId } from "./directory-lock.ts";
 import { MemoryKeyValueStore } from "./memory-key-value-store.ts";
 import { KeyValueOutbox } from "./outbox.ts";
 import { QuarantinedData, QuarantiningKeyValueStore } from "./quarantine.ts";
@@ -199,7 +199,7 @@ async function start(
   await raw.open();
   const kv = integrity === undefined ? raw : new QuarantiningKeyValueStore(raw, integrity.quarantine);
   try {
-    const chain = await integrity?.begin(raw, machineBoot());
+    const chain = await integrity?.begin(raw, hostBootId());
     await checkFormat(kv, where, marked);
     await completeRunIndex(kv, deps.onProgress);
     const heads = new ThreadHeads(kv);
@@ -300,7 +300,7 @@ async function withoutServer(
         await kv.compact();
       }
       if (marker.isDamaged) await checkStoredFormat(kv, directory);
-      const chain = await integrity.begin(kv, machineBoot(), true);
+      const chain = await integrity.begin(kv, hostBootId(), true);
       await checkFormat(kv, directory, marker.exists);
       await repairIndex(kv, deps.onProgress);
       if (done === "accepted") accepted = integrity.findings.accept(new Date(deps.clock.now()).toISOString());

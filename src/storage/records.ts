@@ -6,7 +6,7 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
 import { kwargsKey, runKey } from "./keys.ts";
 import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./channel-refs.ts";
-import { createRowCodec } from "./row-codec.ts";
+import { createRowCodec } from "./record-columns.ts";
 
 /**
  * A journal entry: the list of what an append wrote, so that the append can be rolled back. Entries are numbered without gaps, so that a

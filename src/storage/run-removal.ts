@@ -16,7 +16,7 @@ import {
   pendingWritesMarkKey,
   pendingWritesPrefix,
 } from "./keys.ts";
-import { ordinal } from "./sortable-numbers.ts";
+import { encodeOrdinal } from "./sortable-numbers.ts";
 import {
   checkpointRowCodec,
   PRESENT_MARK,
@@ -162,7 +162,7 @@ function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> 
       const start = writtenFrom(ref, before[channel], own);
       const last = ref.spans.at(-1);
       if (start === undefined || last === undefined) continue;
-      const key = listSpanPrefix(prefix, ns, channel, last.at) + ordinal(start);
+      const key = listSpanPrefix(prefix, ns, channel, last.at) + encodeOrdinal(start);
       values.push({ key, ns, channel, at: last.at, start });
     }
   }

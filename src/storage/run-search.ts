@@ -21,7 +21,7 @@ import {
 } from "./keys.ts";
 import { HIDDEN_MARK, runRowCodec, type StoredRun, threadRowCodec } from "./records.ts";
 import { createdRunKey, cronIdFromMetadata, endedRunsPrefix } from "./run-index.ts";
-import { ordinal } from "./sortable-numbers.ts";
+import { encodeOrdinal } from "./sortable-numbers.ts";
 
 /**
  * The cost of a search of runs. The search reads the index keys from the cursor to the end of the page, the record of each of these runs
@@ -101,8 +101,8 @@ function rangeOf(
   isByTime: boolean,
 ): Pick<ScanRange, "gte" | "lt"> {
   let { gte, lt } = prefixRange(prefix);
-  if (isByTime && created_after !== undefined) gte = prefix + ordinal(created_after);
-  if (isByTime && created_before !== undefined) lt = prefix + ordinal(created_before);
+  if (isByTime && created_after !== undefined) gte = prefix + encodeOrdinal(created_after);
+  if (isByTime && created_before !== undefined) lt = prefix + encodeOrdinal(created_before);
   if (cursor === undefined) return { gte, lt };
   const at = prefix + cursor;
   if (sort_order === "desc") return { gte, lt: at < lt ? at : lt };

@@ -9,7 +9,7 @@ const MAX_NUMBER = 2 ** 53;
  * Encodes a whole number from 0 to 2^53 so that it sorts as text: the number of its base-36 digits, then the digits.
  * @throws RangeError for any other number
  */
-export function ordinal(n: number): string {
+export function encodeOrdinal(n: number): string {
   if (!(n >= 0 && n <= MAX_NUMBER && Number.isInteger(n)))
     throw new RangeError(`${n} is no whole number from 0 to 2^53`);
   let digits = "";

@@ -28,7 +28,7 @@ import {
 import { allOf, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
-import { createRowCodec } from "./row-codec.ts";
+import { createRowCodec } from "./record-columns.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 type Stored = Omit<ItemHead, "namespace" | "key">;

@@ -16,7 +16,7 @@ import {
   unescapeSegment,
 } from "./keys.ts";
 import { threadPartLabel } from "./key-labels.ts";
-import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
+import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
 import { allOf, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import {
@@ -235,7 +235,7 @@ export class ThreadCheck {
         if (ref.kind === "small") continue;
         const missing =
           ref.kind === "whole"
-            ? !this.#wholes.has(`b/${space}/${escapeSegment(channel)}/${ordinal(ref.at)}`)
+            ? !this.#wholes.has(`b/${space}/${escapeSegment(channel)}/${encodeOrdinal(ref.at)}`)
             : !this.#isWhole(`l/${space}/${escapeSegment(channel)}/`, ref.spans);
         if (missing) this.#found.push(`the value of channel ${channel} at checkpoint ${id} is missing`);
       }
@@ -250,7 +250,7 @@ export class ThreadCheck {
     let next = 0;
     for (const { at, end } of spans) {
       while (next < end) {
-        const length = this.#segments.get(`${prefix}${ordinal(at)}/${ordinal(next)}`) ?? 0;
+        const length = this.#segments.get(`${prefix}${encodeOrdinal(at)}/${encodeOrdinal(next)}`) ?? 0;
         if (length === 0) return false;
         next = Math.min(end, next + length);
       }
@@ -260,7 +260,7 @@ export class ThreadCheck {
 
   async #checkEvents(run: string, chunks: readonly Chunk[]): Promise<void> {
     const [chunk] = chunks;
-    const key = chunk && `${eventsPrefix(this.#prefix, run)}${ordinal(chunk.first)}`;
+    const key = chunk && `${eventsPrefix(this.#prefix, run)}${encodeOrdinal(chunk.first)}`;
     if ((await this.#isDeleted(this.key, run)) || (await this.#isGone(key))) return;
     const record = this.#runs.get(run);
     if (record === undefined) {

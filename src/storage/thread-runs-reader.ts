@@ -4,7 +4,7 @@ import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
 import { lastSegment, delayedStartPrefix, runOrderPrefix, prefixRange } from "./keys.ts";
-import { ordinal } from "./sortable-numbers.ts";
+import { encodeOrdinal } from "./sortable-numbers.ts";
 import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { type Get, readRun, readStoredRun, type StoredRun } from "./records.ts";
@@ -117,7 +117,7 @@ export class ThreadRunsReader {
   async #late(seq: number, limit: number): Promise<readonly RunRecord[]> {
     const prefix = delayedStartPrefix(this.#prefix);
     const { gte, lt } = prefixRange(prefix);
-    const after = prefix + ordinal(seq + 1);
+    const after = prefix + encodeOrdinal(seq + 1);
     let from = after;
     for await (const [key] of this.#kv.entries({ gte, lt: after, reverse: true, limit: 1 })) from = key;
     const found: RunRecord[] = [];
@@ -142,8 +142,8 @@ export class ThreadRunsReader {
 
   async *#ids(order: number, reverse = false, before?: number): AsyncGenerator<string> {
     const prefix = runOrderPrefix(this.#prefix);
-    const lt = before === undefined ? prefixRange(prefix).lt : prefix + ordinal(before);
-    const range = { gte: prefix + ordinal(order), lt, reverse };
+    const lt = before === undefined ? prefixRange(prefix).lt : prefix + encodeOrdinal(before);
+    const range = { gte: prefix + encodeOrdinal(order), lt, reverse };
     for await (const [key] of this.#kv.entries(range)) yield lastSegment(key);
   }
 }

@@ -2,7 +2,7 @@ import { threadSortKey } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
 import type { BudgetShare } from "../ports/time-budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { IndexScan, ScanQuery } from "./index-scans.ts";
+import type { IndexScan, ScanQuery } from "./thread-index-scans.ts";
 
 /**
  * The cost of a search of threads.

@@ -3,7 +3,7 @@ import { type Stats, readFileSync, renameSync, writeFileSync } from "node:fs";
 /**
  * The list of tables whose checksums were correct, with the properties of their files at that time. It is stored in a file outside the database.
  * LevelDB never changes a table, so these tables need not be read again before the server starts. A bit that flips on the disk later does not
- * change the properties of the file; the {@link TableVerifier} finds such damage.
+ * change the properties of the file; the {@link TableFileVerifier} finds such damage.
  */
 export class VerifiedTables {
   readonly #path: string;

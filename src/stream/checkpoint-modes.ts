@@ -5,7 +5,7 @@ import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import type { CheckpointTaskResult } from "../model/earlier-task-results.ts";
-import { childMachinePositionsAt, childrenWithin, nextNames, ownTasks } from "../model/machine-child.ts";
+import { childMachinePositionsAt, childrenWithin, nextNodeNames, ownTasks } from "../model/machine-child.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { toIso } from "../model/time.ts";
@@ -100,7 +100,7 @@ function withCheckpoint(
         parent_config: parent === null ? null : configAt(run, ns, parent),
         values,
         metadata: metadataOf(run, fact, head),
-        next: nextNames(head?.next ?? []),
+        next: nextNodeNames(head?.next ?? []),
         tasks: [
           ...ownTasks(head?.next ?? []).map((task) => plannedOf(run, ns, task, fact.tasks?.[task.id])),
           ...childrenWithin(childMachinePositionsAt(head), ns).map(({ own }) => childTaskOf(run, ns, own)),

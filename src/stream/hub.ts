@@ -11,7 +11,7 @@ import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
 import { RenderDataLoader, type RenderDataDeps, SharedReads } from "./render-data.ts";
 import { ThreadReader } from "./thread-reader.ts";
-import { ThreadWatch } from "./thread-watch.ts";
+import { NewRunWatch } from "./new-run-watch.ts";
 import { RunAndEndReader } from "./run-and-end-reader.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 
@@ -68,7 +68,7 @@ class StreamHub implements Hub, LogOwner {
   readonly #memory: ResponseMemoryBudget;
   readonly #shared: SharedReads;
   readonly #logs = new ReleasingMap<string, RunLog>();
-  readonly #watches = new Map<string, ThreadWatch>();
+  readonly #watches = new Map<string, NewRunWatch>();
   /** Threads that are being deleted, and the logs of their runs, by thread. */
   readonly #deletions = new Map<string, Set<RunLog>>();
   /** The number of readers of each run, including runs that have ended and have no log in memory. */
@@ -212,11 +212,11 @@ class StreamHub implements Hub, LogOwner {
     });
   }
 
-  #watch(key: ThreadKey): ThreadWatch {
+  #watch(key: ThreadKey): NewRunWatch {
     const name = threadOf(key);
     let watch = this.#watches.get(name);
     if (watch === undefined) {
-      watch = new ThreadWatch(this.#running(key), () => this.#watches.delete(name));
+      watch = new NewRunWatch(this.#running(key), () => this.#watches.delete(name));
       if (this.#closed) watch.break();
       else this.#watches.set(name, watch);
     }

@@ -11,7 +11,7 @@ import {
   type EventRenderer,
 } from "./render-context.ts";
 import { resolveTaskInput, taskMeta, findPlannedTask } from "./checkpoint-modes.ts";
-import { type MessageHead, messageMeta } from "./render-data.ts";
+import { type TokenEventFrame, messageMeta } from "./render-data.ts";
 
 /**
  * The mode `events`: shows a run as LangChain's event objects (version 2). In runs that request this mode, graphs of LangGraph.js emit the events
@@ -169,7 +169,7 @@ export const modelStarted = derived<"message">((fact, id, context) =>
   put(context, id, ofModel(context.data.run, fact, "on_chat_model_start", {})),
 );
 
-const streamed = (context: RenderContext, id: number, head: MessageHead, chunk: JsonObject): void =>
+const streamed = (context: RenderContext, id: number, head: TokenEventFrame, chunk: JsonObject): void =>
   put(
     context,
     id,

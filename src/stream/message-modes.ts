@@ -8,7 +8,7 @@ import {
   isShown,
   type EventRenderer,
 } from "./render-context.ts";
-import { blankMessage, type MessageHead, messageMeta } from "./render-data.ts";
+import { blankMessage, type TokenEventFrame, messageMeta } from "./render-data.ts";
 
 /**
  * The stream modes `messages-tuple` and `messages`. `messages-tuple` shows each new piece of a message, in events with the name `messages`.
@@ -25,7 +25,7 @@ function nameOf(ns: string, meta: JsonObject, subgraphs: boolean): string {
 }
 
 function putToken(
-  { fact, before, after }: MessageHead,
+  { fact, before, after }: TokenEventFrame,
   text: string,
   id: number,
   context: RenderContext,
@@ -44,7 +44,7 @@ export const tokenTuple: EventRenderer<"token"> = {
 };
 
 /** A piece of a message, shown with all members of a message. */
-export function pieceOf({ fact }: MessageHead, chunk: JsonObject): JsonObject {
+export function pieceOf({ fact }: TokenEventFrame, chunk: JsonObject): JsonObject {
   const own = { id: fact.id, type: "ai", example: false, name: fact.name };
   return { content: "", ...blankMessage, ...chunk, ...own };
 }

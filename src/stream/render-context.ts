@@ -4,7 +4,7 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { Fact, eventModes } from "../model/run-event.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { MessageHead, RenderDataLoader } from "./render-data.ts";
+import type { TokenEventFrame, RenderDataLoader } from "./render-data.ts";
 
 export { lazyJson as json } from "../codec/json-pieces.ts";
 
@@ -20,7 +20,7 @@ export interface RenderContext {
   readonly data: RenderDataLoader;
   readonly subgraphs: boolean;
   /** The beginning of a streamed message. `m`: the id of the fact that began the message. */
-  head(m: number): Eventually<MessageHead>;
+  head(m: number): Eventually<TokenEventFrame>;
   /**
    * The streamed message `m` as received so far, including the fact that is being rendered. It is available only in the mode `messages`.
    */

@@ -13,7 +13,7 @@ import type { ResponseMemoryBudget } from "./response-memory-budget.ts";
 type MessageFact = Extract<Fact, { t: "message" }>;
 
 /** What all token events of a streamed message have in common: the JSON before and after the text of the token. */
-export interface MessageHead {
+export interface TokenEventFrame {
   readonly fact: MessageFact;
   readonly before: string;
   readonly after: string;
@@ -39,7 +39,7 @@ export interface RenderDataDeps {
   readonly shared: SharedReads;
 }
 
-/** The most {@link MessageHead}s that are cached for one run. A head that was removed is made again from its fact. */
+/** The most {@link TokenEventFrame}s that are cached for one run. A head that was removed is made again from its fact. */
 const HEADS = 1024;
 /**
  * The most checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. The newest ones are kept, and
@@ -65,7 +65,7 @@ export class RenderDataLoader {
   readonly #memory: ResponseMemoryBudget;
   readonly #shared: SharedReads;
   readonly #recent: ((id: number) => EventChunk | undefined) | undefined;
-  readonly #heads = new Map<number, MessageHead>();
+  readonly #heads = new Map<number, TokenEventFrame>();
   readonly #snapshots = new Map<string, Snapshot>();
   #hasOwnEvents: boolean | undefined;
 
@@ -194,7 +194,7 @@ export class RenderDataLoader {
   }
 
   /** The beginning of the message whose first fact has this id. Undefined if it is not cached; then {@link seek} has to be called. */
-  head(id: number): MessageHead | undefined {
+  head(id: number): TokenEventFrame | undefined {
     return this.#heads.get(id);
   }
 
@@ -269,7 +269,7 @@ export class RenderDataLoader {
   }
 }
 
-function headOf(fact: MessageFact, run: RunRecord): MessageHead {
+function headOf(fact: MessageFact, run: RunRecord): TokenEventFrame {
   const own = { id: fact.id, type: "ai", example: false, name: fact.name };
   const rest = JSON.stringify({ ...EMPTY_OBJECT, ...blankMessage, ...own });
   return {

@@ -8,7 +8,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import { namesMessage, type RenderersOfKind, renderersByKind } from "./stream-modes.ts";
 import type { RenderContext } from "./render-context.ts";
 import { startMessage, extendMessage, type Partials, type PieceFact } from "./partial-messages.ts";
-import type { MessageHead, RenderDataLoader } from "./render-data.ts";
+import type { TokenEventFrame, RenderDataLoader } from "./render-data.ts";
 import type { TailChunk, LiveState, SharedOutput } from "./log-tail.ts";
 
 /** The state that a reader keeps from one chunk to the next, such as the messages that are being streamed at its position. */
@@ -37,7 +37,7 @@ export const newReaderState = (): ReaderState => ({
  * Rendering stops within a slice when its output has this many characters. A chunk may refer to many states, each of which is much larger
  * than the facts of the chunk.
  */
-export const MAX_OUTPUT = 512 * 1024;
+export const MAX_OUTPUT_CHARACTERS = 512 * 1024;
 
 /** A part of a chunk: its events with ids above `after`. */
 export interface ChunkSlice {
@@ -98,7 +98,7 @@ export function createView<Out>(
   subgraphs: boolean,
   format: OutputFormat<Out>,
   namespaces?: readonly string[],
-  maxOutput = MAX_OUTPUT,
+  maxOutput = MAX_OUTPUT_CHARACTERS,
 ): StreamView<Out> {
   const wanted = [...new Set(modes)].sort();
   const only = namespaces === undefined ? null : new Set([...namespaces].sort());
@@ -235,7 +235,7 @@ class Rendering<Out> implements RenderContext {
     this.#out.put(id, event, data);
   }
 
-  head(m: number): Eventually<MessageHead> {
+  head(m: number): Eventually<TokenEventFrame> {
     const head = this.data.head(m);
     if (head !== undefined) return head;
     // Looks into the cache again after the read, because another reader may have removed the message from the cache in the meantime.

@@ -5,7 +5,7 @@ import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { NoEventsReason, Reader } from "./run-reader.ts";
 import type { ChunkSlice } from "./rendering.ts";
-import type { ThreadWatch, RunListener } from "./thread-watch.ts";
+import type { NewRunWatch, RunListener } from "./new-run-watch.ts";
 
 interface Deps {
   readonly key: ThreadKey;
@@ -13,7 +13,7 @@ interface Deps {
   readonly after: number;
   readonly journal: Journal;
   readonly logger: Logger;
-  readonly watch: ThreadWatch;
+  readonly watch: NewRunWatch;
   /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
   /**
@@ -32,7 +32,7 @@ const RUNS_PER_READ = 8;
  */
 export class ThreadReader implements Reader, RunListener {
   readonly #deps: Deps;
-  readonly #watch: ThreadWatch;
+  readonly #watch: NewRunWatch;
   #run: RunRecord | undefined;
   #reader: Reader | undefined;
   /** True when the permission to read the events of the current run has been checked. */
@@ -43,7 +43,7 @@ export class ThreadReader implements Reader, RunListener {
   #base = 0;
   #page: readonly RunRecord[] = [];
   #index = 0;
-  /** The version of the {@link ThreadWatch} up to which all new runs have been found. */
+  /** The version of the {@link NewRunWatch} up to which all new runs have been found. */
   #upTo = -2;
   #waits = false;
   #closed = false;

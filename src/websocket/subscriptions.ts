@@ -9,7 +9,7 @@ import { protocolOf } from "../stream/protocol/render-protocol.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { subscriptionOf, unsubscribeSchema } from "../schemas/protocol-schemas.ts";
-import { SwitchingReader } from "./switching-reader.ts";
+import { SwitchingEventReader } from "./switching-event-reader.ts";
 
 /** The largest number of subscriptions of one socket. */
 const MAX_SUBSCRIPTIONS = 256;
@@ -30,7 +30,7 @@ interface Subscription {
  * have already received.
  */
 export class SubscriptionFeed {
-  readonly reader = new SwitchingReader();
+  readonly reader = new SwitchingEventReader();
   readonly #protocol: ThreadProtocol;
   readonly #key: ThreadKey;
   readonly #subscriptions = new Map<string, Subscription>();

@@ -5,7 +5,7 @@ import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
 import { refuseSocket, UNAUTHORIZED } from "./close-codes.ts";
 import type { AcceptedUpgrade, SocketClient, SocketHandlerDeps, UpgradeDeps } from "./deps.ts";
-import { SocketBeforeAuth } from "./socket-before-auth.ts";
+import { BufferingSocket } from "./buffering-socket.ts";
 import { openProtocolSocket } from "./protocol-socket.ts";
 import { openRunSocket } from "./run-socket.ts";
 import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
@@ -121,7 +121,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       open(socket) {
         if (!(client instanceof Promise))
           return void serve(socket, client).catch((cause: unknown) => failed(socket, cause));
-        const buffered = new SocketBeforeAuth(socket);
+        const buffered = new BufferingSocket(socket);
         let gone = false;
         socket.onClose(() => (gone = true));
         client

@@ -1,6 +1,6 @@
 import { toPlainError } from "../model/errors.ts";
 import { toStorable, type JsonObject } from "../model/json.ts";
-import { readableStack } from "../model/stack-trace.ts";
+import { readableStack } from "../model/readable-stack.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
 import type { LogFields } from "../ports/logger.ts";
 

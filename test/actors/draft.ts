@@ -1,5 +1,5 @@
 import { someKwargs } from "../fixtures/runs.ts";
-import type { RunDraft } from "../../actors/thread-system.ts";
+import type { RunDraft } from "../../actors/thread-system-interface.ts";
 import type { MultitaskStrategy, RunKwargs } from "../../src/model/run.ts";
 
 /** A draft of a run of the graph named `graph`, as the service would make it. */

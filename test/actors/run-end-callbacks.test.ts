@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { RunEndCallbacks } from "../../actors/run-end-callbacks.ts";
-import type { RunEnd } from "../../actors/thread-system.ts";
+import type { RunEnd } from "../../actors/thread-system-interface.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { someRun } from "../fixtures/runs.ts";
 

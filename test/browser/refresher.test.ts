@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Refresher } from "../../src/dashboard/live/refresher.ts";
-import { RequestError } from "../../src/dashboard/request-errors.ts";
+import { RequestError } from "../../src/dashboard/api-errors.ts";
 
 /** A refresher whose reads the test completes in sequence. */
 function refreshed() {

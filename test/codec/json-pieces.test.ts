@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isSmallJson, jsonPieces } from "../../src/codec/json-pieces.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
-import { ClassInstance, NonJsonValue } from "../../src/model/class-instance.ts";
+import { ClassInstance, NonJsonValue } from "../../src/model/non-json-data.ts";
 
 const many = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i));

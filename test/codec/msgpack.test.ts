@@ -6,7 +6,7 @@ import { MAX_ENCODED_BYTES } from "../../src/codec/size-limits.ts";
 import { MSGPACK_STRUCTURES } from "../../src/codec/msgpack-structures.ts";
 import { toStorable } from "../../src/model/json.ts";
 import { sha256Hex } from "../../src/model/ids.ts";
-import { ClassInstance } from "../../src/model/class-instance.ts";
+import { ClassInstance } from "../../src/model/non-json-data.ts";
 
 const again = (value: unknown): unknown => unpackValue(packValue(value, 8), 8);
 /** Compares JSON texts: `toEqual` takes a second for the large values. */

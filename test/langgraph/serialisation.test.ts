@@ -18,7 +18,7 @@ import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
 import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
 import { deserialise } from "../../src/langgraph/deserialisation.ts";
 import { serialise } from "../../src/langgraph/serialisation.ts";
-import { ClassInstance } from "../../src/model/class-instance.ts";
+import { ClassInstance } from "../../src/model/non-json-data.ts";
 import { isObject, type JsonObject } from "../../src/model/json.ts";
 
 let library: Library;

@@ -14,7 +14,13 @@ import { InMemoryCache } from "@langchain/langgraph-checkpoint";
 import type { ChannelRule } from "../../src/graph/channel.ts";
 import type { Ctx, MessageMaker } from "../../src/graph/node-context.ts";
 import { type GraphDefinition, subgraphOf } from "../../src/graph/definition.ts";
-import { isSend, isTo, isToParent, type Target, type To } from "../../src/graph/commands.ts";
+import {
+  isSendCommand,
+  isToCommand,
+  isToParentCommand,
+  type Target,
+  type To,
+} from "../../src/graph/commands.ts";
 import type { NodeRule } from "../../src/graph/node.ts";
 import { parse, type Schema } from "../../src/graph/standard-schema.ts";
 import type { StoreOp } from "../../src/model/store-item.ts";
@@ -142,19 +148,19 @@ function bodyOf(node: NodeRule, spoken: ReadonlySet<string>, context: Schema | u
 }
 
 function returned(value: unknown, spoken: ReadonlySet<string>): unknown {
-  if (isToParent(value)) {
+  if (isToParentCommand(value)) {
     return new Command({
       graph: Command.PARENT,
       goto: movesOf(value.parent) as never,
       update: value.write as never,
     });
   }
-  if (isTo(value)) {
+  if (isToCommand(value)) {
     const { to, update } = value as To;
     return new Command({ goto: movesOf(to) as never, update: inClasses(update, spoken) as never });
   }
-  if (isSend(value)) return new Command({ goto: movesOf(value) as never });
-  if (Array.isArray(value) && value.length > 0 && value.every(isSend)) {
+  if (isSendCommand(value)) return new Command({ goto: movesOf(value) as never });
+  if (Array.isArray(value) && value.length > 0 && value.every(isSendCommand)) {
     return new Command({ goto: movesOf(value) as never });
   }
   return inClasses(value, spoken);
@@ -174,7 +180,7 @@ function said(value: unknown): unknown {
 
 function movesOf(targets: unknown): unknown {
   const moves = Array.isArray(targets) ? (targets as readonly unknown[]) : [targets];
-  return moves.map((move) => (isSend(move) ? new Send(move.node, move.input) : move));
+  return moves.map((move) => (isSendCommand(move) ? new Send(move.node, move.input) : move));
 }
 
 function placeOf({ configurable = {}, executionInfo }: Config) {

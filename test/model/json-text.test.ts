@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toStorable } from "../../src/model/json.ts";
 import { toJsonText } from "../../src/model/stringify-json.ts";
-import { ClassInstance, NonJsonValue } from "../../src/model/class-instance.ts";
+import { ClassInstance, NonJsonValue } from "../../src/model/non-json-data.ts";
 
 function nested(depth: number): unknown {
   let value: unknown = 1;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ClassInstance } from "../../src/model/class-instance.ts";
+import { ClassInstance } from "../../src/model/non-json-data.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
 
 class Point {

@@ -1,4 +1,4 @@
-import type { RunDraft } from "../../actors/thread-system.ts";
+import type { RunDraft } from "../../actors/thread-system-interface.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { monotonicIds } from "../../src/model/ids.ts";
 import { type Durability, multitaskStrategies, type RunKwargs } from "../../src/model/run.ts";

@@ -34,7 +34,7 @@ import {
   pendingWritesMarkKey,
   pendingWritesPrefix,
 } from "../../src/storage/keys.ts";
-import { ordinal } from "../../src/storage/sortable-numbers.ts";
+import { encodeOrdinal } from "../../src/storage/sortable-numbers.ts";
 
 const key = { tenant: "_", thread: "t 1" };
 const other = { tenant: "acme", thread: "t2" };
@@ -75,10 +75,10 @@ test.each([
   [startedDelayedRunKey("", 7, "r"), "the start of the delayed run r"],
   [checkpointKey("", "ns/1", "c"), "checkpoint c"],
   [channelValueKey("", "ns/1", "messages/a", 7), "a value of channel messages/a"],
-  [`${listSpanPrefix("", "", "log", 7)}${ordinal(0)}`, "a value of channel log"],
+  [`${listSpanPrefix("", "", "log", 7)}${encodeOrdinal(0)}`, "a value of channel log"],
   [pendingWritesMarkKey("", "", "c"), "pending writes at checkpoint c"],
   [`${pendingWritesPrefix("", "", "c")}task`, "pending writes at checkpoint c"],
-  [`${eventsPrefix("", "r")}${ordinal(40)}`, "events from 40 on of run r"],
+  [`${eventsPrefix("", "r")}${encodeOrdinal(40)}`, "events from 40 on of run r"],
   ["zz/1", "the unknown key zz/1"],
 ])("the part %j of a thread is named %j", (rest, label) => {
   expect(threadPartLabel(rest)).toBe(label);

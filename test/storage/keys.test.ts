@@ -6,7 +6,7 @@ import {
   unescapeSegment,
   prefixRange,
 } from "../../src/storage/keys.ts";
-import { ordinal, parseOrdinal } from "../../src/storage/sortable-numbers.ts";
+import { encodeOrdinal, parseOrdinal } from "../../src/storage/sortable-numbers.ts";
 
 const hostile = [
   "",
@@ -64,7 +64,7 @@ test("numbers sort as text", () => {
     2 ** 40,
     Number.MAX_SAFE_INTEGER,
   ];
-  const texts = numbers.map(ordinal);
+  const texts = numbers.map(encodeOrdinal);
   expect([...texts].sort()).toEqual(texts);
   expect(texts.map(parseOrdinal)).toEqual(numbers);
 });
@@ -78,5 +78,5 @@ test("a mark names its thread and run", () => {
 });
 
 test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 54])("%d has no place in an order", (n) => {
-  expect(() => ordinal(n)).toThrow(RangeError);
+  expect(() => encodeOrdinal(n)).toThrow(RangeError);
 });

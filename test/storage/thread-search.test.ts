@@ -5,7 +5,7 @@ import { newThreadRecord, type ThreadRecord } from "../../src/model/thread.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { raceScans } from "../../src/storage/thread-search.ts";
-import { IndexScans, type ScanQuery } from "../../src/storage/index-scans.ts";
+import { ThreadIndexScans, type ScanQuery } from "../../src/storage/thread-index-scans.ts";
 import { aRun, id, threadKey, Writer } from "./samples.ts";
 import { deps } from "./support.ts";
 
@@ -71,7 +71,7 @@ test("every way to the threads that are meant finds the same page of them", asyn
           const name = JSON.stringify({ filter, sort_by, reverse, ...page });
           const pages: (readonly string[])[] = [];
           const totals: number[] = [];
-          for (const walk of new IndexScans(kv, "_", read, wanted).plan(wanted)) {
+          for (const walk of new ThreadIndexScans(kv, "_", read, wanted).plan(wanted)) {
             const found = await raceScans(
               [walk],
               wanted,
@@ -124,7 +124,7 @@ async function costOf(threads: number, search: Partial<ScanQuery>) {
     const record = records.get(thread);
     return record !== undefined && matchesThread(record, wanted.filter) ? record : undefined;
   };
-  const walks = new IndexScans(kv, "_", (thread) => records.get(thread), wanted).plan(wanted);
+  const walks = new ThreadIndexScans(kv, "_", (thread) => records.get(thread), wanted).plan(wanted);
   const { threads: found } = await raceScans(
     walks,
     wanted,
@@ -183,7 +183,7 @@ test("what many have, and none has both: that is told without reading them", asy
       return record !== undefined && matchesThread(record, filter) ? record : undefined;
     };
     const wanted: ScanQuery = { filter, sort_by: "created_at", reverse: true, isPartial: false };
-    const walks = new IndexScans(kv, "_", (thread) => records.get(thread), wanted).plan(wanted);
+    const walks = new ThreadIndexScans(kv, "_", (thread) => records.get(thread), wanted).plan(wanted);
     const found = await raceScans(
       walks,
       wanted,

@@ -5,7 +5,7 @@ import { RenderDataLoader, SharedReads } from "../../src/stream/render-data.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { listSpanPrefix, threadPrefix } from "../../src/storage/keys.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { ordinal } from "../../src/storage/sortable-numbers.ts";
+import { encodeOrdinal } from "../../src/storage/sortable-numbers.ts";
 import { HeldKeyValueStore } from "../storage/held-key-value-store.ts";
 import { aCheckpoint, add, aRun, id, someEvents, threadKey, Writer } from "../storage/samples.ts";
 import { deps } from "../storage/support.ts";
@@ -57,7 +57,7 @@ async function stateDuring(change: (journal: Journal, one: Writer) => Promise<un
     one.key,
     run,
   );
-  store.hold(listSpanPrefix(threadPrefix(one.key), "", "l", 4096) + ordinal(0));
+  store.hold(listSpanPrefix(threadPrefix(one.key), "", "l", 4096) + encodeOrdinal(0));
   const state = Promise.resolve(data.state("", id(1)));
   await new Promise((resolve) => setImmediate(resolve));
   expect(store.reads).toHaveLength(1);

@@ -11,7 +11,7 @@ import { createUpgrade } from "../../src/websocket/upgrade.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import type { ThreadSystem } from "../../actors/thread-system.ts";
+import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { createRuns } from "../../src/service/runs.ts";
 import { visibleThread } from "../../src/service/threads.ts";
 import { createThreadProtocol } from "../../src/service/thread-protocol.ts";

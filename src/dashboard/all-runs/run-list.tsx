@@ -9,7 +9,7 @@ import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age, shortId, StatusBadge } from "../components/status-badge.tsx";
-import { ApiKeyRequired } from "../request-errors.ts";
+import { ApiKeyRequired } from "../api-errors.ts";
 import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
 import { usePolling } from "../system/use-polling.ts";
 import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";

@@ -1,4 +1,4 @@
-import { RequestError } from "../request-errors.ts";
+import { RequestError } from "../api-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import type {
   Assistant,

@@ -1,6 +1,6 @@
 import { createRef } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiKeyRequired, RequestError } from "../request-errors.ts";
+import { ApiKeyRequired, RequestError } from "../api-errors.ts";
 import { fetchJson, storeApiKey } from "../requests.ts";
 import { errorMessage } from "./notices.ts";
 

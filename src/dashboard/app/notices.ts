@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { ApiKeyRequired } from "../request-errors.ts";
+import { ApiKeyRequired } from "../api-errors.ts";
 
 /** True while the server requires a key that the user has not given. */
 export const isKeyMissing = signal(false);

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { showError, errorMessage } from "../app/notices.ts";
 import { Refresher } from "../live/refresher.ts";
-import { ApiKeyRequired } from "../request-errors.ts";
+import { ApiKeyRequired } from "../api-errors.ts";
 
 export interface Resource<T> {
   readonly value: T | undefined;

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { errorMessage, showError } from "../app/notices.ts";
-import { ApiKeyRequired } from "../request-errors.ts";
+import { ApiKeyRequired } from "../api-errors.ts";
 
 export interface Submit {
   /** The reason why the last attempt failed; null if it did not fail. */

@@ -1,5 +1,5 @@
 import type { ChartDefinition } from "../inspector/chart-model.ts";
-import { isNotFound, isRefused } from "../request-errors.ts";
+import { isNotFound, isRefused } from "../api-errors.ts";
 import { fetchJson } from "../requests.ts";
 
 export const HIDDEN_GRAPH =

@@ -3,7 +3,7 @@ import { listWaitingThreads, type WaitingThreads } from "../api/client.ts";
 import type { ApiInterrupt, WaitingThread } from "../api/records.ts";
 import { errorMessage, isKeyMissing } from "../app/notices.ts";
 import { Refresher } from "../live/refresher.ts";
-import { ApiKeyRequired } from "../request-errors.ts";
+import { ApiKeyRequired } from "../api-errors.ts";
 
 /** The number of threads on one page. */
 export const PAGE_SIZE = 25;

@@ -1,6 +1,6 @@
 import { createRun, findRuns, getQuestions, getRun, listRuns } from "../api/client.ts";
 import { type InterruptQuestion, isDone, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
-import { RequestError } from "../request-errors.ts";
+import { RequestError } from "../api-errors.ts";
 
 /** The number of latest runs that are searched for the one that gives an answer. */
 const MAX_RUNS = 20;

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { showError } from "../app/notices.ts";
-import { ApiKeyRequired } from "../request-errors.ts";
+import { ApiKeyRequired } from "../api-errors.ts";
 import { openSocket } from "../requests.ts";
 import { retryDelay } from "./retry-delay.ts";
 

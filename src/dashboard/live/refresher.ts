@@ -1,4 +1,4 @@
-import { isTransient } from "../request-errors.ts";
+import { isTransient } from "../api-errors.ts";
 import { retryDelay } from "./retry-delay.ts";
 
 /** Milliseconds between the first reported change and the read, so that changes in quick succession cause one read. */

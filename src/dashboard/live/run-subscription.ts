@@ -3,7 +3,7 @@ import { getHistory, getRun, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
-import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
+import { ApiKeyRequired, isNotFound } from "../api-errors.ts";
 import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { traceFromHistory } from "./trace-from-history.ts";

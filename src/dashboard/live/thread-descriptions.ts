@@ -2,7 +2,7 @@ import { extractValues, getSchemas } from "../api/client.ts";
 import type { JsonRecord, JsonSchema, ThreadRow } from "../api/records.ts";
 import { simplifySchema } from "../components/form-schema.ts";
 import { toLine } from "../components/value-text.ts";
-import { isNotFound, isRefused, isTransient } from "../request-errors.ts";
+import { isNotFound, isRefused, isTransient } from "../api-errors.ts";
 import { toChatMessage } from "./chat-messages.ts";
 
 /** The largest number of threads in the cache. */

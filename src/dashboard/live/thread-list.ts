@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { getThreadCount, listThreads } from "../api/client.ts";
 import type { ThreadListOrder, ThreadListFilter, ThreadRow } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
-import { ApiKeyRequired } from "../request-errors.ts";
+import { ApiKeyRequired } from "../api-errors.ts";
 import { ThreadDescriptions } from "./thread-descriptions.ts";
 
 /** The number of threads read by one request. */

@@ -3,7 +3,7 @@ import { deleteThread, getState, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type Thread, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
-import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
+import { ApiKeyRequired, isNotFound } from "../api-errors.ts";
 import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
@@ -31,7 +31,7 @@ export class ThreadSubscription {
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
   readonly model = new FeedModel();
-  /** The events of all runs since the page was opened. */
+  /** The latest events of the thread's runs, from the start of the run that was active when the page was opened. */
   readonly log = new EventLog();
   /** The runs that are active, and the newest one. */
   readonly traces = new Map<string, Trace>();

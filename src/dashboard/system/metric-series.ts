@@ -21,7 +21,8 @@ export interface Series {
 
 const whole = (value: number): string => Math.round(value).toLocaleString("en");
 
-export function perSecond(value: number): string {
+/** Shows a rate, such as `3.4/s`. */
+export function formatPerSecond(value: number): string {
   return `${value < 10 && value > 0 ? value.toFixed(1) : whole(value)}/s`;
 }
 
@@ -102,9 +103,9 @@ export function chartSeriesOf(
   const all: readonly Omit<Series, "times">[] = [
     {
       title: "Runs ended",
-      unit: perSecond,
+      unit: formatPerSecond,
       values: rates(looks, ended()),
-      note: `${whole(ended()(now) ?? 0)} since the start${failures ? `, ${perSecond(failures)} failing` : ""}`,
+      note: `${whole(ended()(now) ?? 0)} since the start${failures ? `, ${formatPerSecond(failures)} failing` : ""}`,
       isBad: (failures ?? 0) > 0,
     },
     {
@@ -159,7 +160,7 @@ export function chartSeriesOf(
       title: "Storage",
       unit: bytes,
       values: levels(looks, (f) => f.sum("heddle_storage_size_bytes")),
-      note: `${formatted(written, (value) => `${bytes(value)}/s`)} written in ${formatted(batches, perSecond)} batches`,
+      note: `${formatted(written, (value) => `${bytes(value)}/s`)} written in ${formatted(batches, formatPerSecond)} batches`,
       isBad: false,
     },
     {
@@ -173,9 +174,9 @@ export function chartSeriesOf(
     },
     {
       title: "Requests",
-      unit: perSecond,
+      unit: formatPerSecond,
       values: rates(looks, (f) => f.sum("heddle_http_requests_total")),
-      note: errors ? `${perSecond(errors)} of them failed (5xx)` : "none failed (5xx)",
+      note: errors ? `${formatPerSecond(errors)} of them failed (5xx)` : "none failed (5xx)",
       isBad: (errors ?? 0) > 0,
     },
     {

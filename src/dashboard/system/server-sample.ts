@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { getThreadCount } from "../api/client.ts";
 import { THREAD_STATUSES, type ApiThreadStatus } from "../api/records.ts";
 import { showError } from "../app/notices.ts";
-import { ApiKeyRequired } from "../request-errors.ts";
+import { ApiKeyRequired } from "../api-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import { type MetricsSample, parseMetrics } from "./prometheus-metrics.ts";
 

@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { getSchemas, getStateAt, getThread, listNodes, updateState } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { RequestError } from "../request-errors.ts";
+import { RequestError } from "../api-errors.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";

@@ -2,7 +2,7 @@ import { parseUuid } from "../../model/ids.ts";
 import { apiAssistant, apiAssistantVersion } from "../../service/api-records.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapIterable, paginationHeaders, pickFields } from "../pagination.ts";
+import { mapIterable, paginationHeaders, pickFields } from "../list-responses.ts";
 import type { Route } from "../router.ts";
 import { dropNulls, type RawBody } from "../../schemas/body.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
@@ -14,7 +14,7 @@ import {
   assistantUpdateSchema,
   assistantVersionsSchema,
 } from "../../schemas/request-schemas.ts";
-import { refuseCheckpointSettings } from "../../schemas/assistant-settings-check.ts";
+import { refuseCheckpointSettings } from "../../schemas/refuse-checkpoint-settings.ts";
 
 export function assistantRoutes({ sendList, sendJson, sendStored }: RouteDeps): readonly Route[] {
   /** Reads a body with an assistant's settings. */

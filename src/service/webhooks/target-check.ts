@@ -48,10 +48,10 @@ function refusalOfUrl(policy: WebhookPolicy, url: URL): string | undefined {
   const open = isAddress(name)
     ? mayReach(name, policy.allowInternal)
     : policy.allowInternal || !isLocal(name);
-  return open ? undefined : NOT_PUBLIC;
+  return open ? undefined : NOT_PUBLIC_REASON;
 }
 
-export const NOT_PUBLIC =
+export const NOT_PUBLIC_REASON =
   "leads to an address that is not public; see webhooks.allow_internal in the configuration";
 
 const isLocal = (name: string): boolean => name === "localhost" || name.endsWith(".localhost");

@@ -8,7 +8,7 @@ import type { Headers } from "../../ports/transport.ts";
 import { isAddress, mayReach } from "./addresses.ts";
 import { retryAfter, attemptVerdict } from "./backoff.ts";
 import { signWebhook } from "./signature.ts";
-import { hostOf, NOT_PUBLIC, urlRefusal } from "./target-check.ts";
+import { hostOf, NOT_PUBLIC_REASON, urlRefusal } from "./target-check.ts";
 import { toIso } from "../../model/time.ts";
 import { apiRun } from "../api-records.ts";
 
@@ -67,7 +67,7 @@ export async function sendWebhook(
   try {
     const addresses = await addressesOf(client, hostOf(url), signal);
     if (!own && !addresses.every((address) => mayReach(address, policy.allowInternal))) {
-      return never(null, `The URL ${NOT_PUBLIC}`);
+      return never(null, `The URL ${NOT_PUBLIC_REASON}`);
     }
     // Rotates through the addresses, since one of them may not work.
     const address = addresses[delivery.attempts % addresses.length];

@@ -44,7 +44,7 @@ function isIn(
   if (segment === undefined) return false;
   const exact = children.get(segment);
   if (exact !== undefined && isIn(exact, namespace, at + 1, depth)) return true;
-  // If a prefix has the name of a node without a task, it matches all tasks of the node.
+  // A segment of a prefix that is only the name of a node, without `:` and a task id, matches all tasks of that node.
   const colon = segment.indexOf(":");
   const named = colon < 0 ? undefined : children.get(segment.slice(0, colon));
   return named !== undefined && isIn(named, namespace, at + 1, depth);

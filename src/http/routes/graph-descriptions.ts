@@ -1,10 +1,10 @@
 import { invalidField } from "../../model/errors.ts";
-import type { SubgraphQuery } from "../../service/graph-drawings.ts";
+import type { SubgraphQuery } from "../../service/graph-descriptions.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { Route } from "../router.ts";
 
 /** The routes for the drawings and schemas of an assistant's graph. */
-export function drawingRoutes(): readonly Route[] {
+export function graphDescriptionRoutes(): readonly Route[] {
   async function subgraphs(call: RouteCall, ns: string | undefined): Promise<void> {
     const recurse = call.query.flag("recurse") ?? false;
     const query: SubgraphQuery = ns === undefined ? { recurse } : { ns, recurse };

@@ -41,7 +41,7 @@ import { PRESENT_MARK, threadRowCodec } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
 import { searchRuns } from "./run-search.ts";
 import { TenantSlots } from "../ports/slots.ts";
-import { IndexScans, type ScanQuery } from "./index-scans.ts";
+import { ThreadIndexScans, type ScanQuery } from "./thread-index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /**
@@ -234,7 +234,7 @@ export class KeyValueCatalog implements Catalog {
         if (keep === undefined) return record;
         return andThen(keep(record), (fits) => (fits ? record : undefined));
       });
-    const scans = new IndexScans(this.#kv, tenant, read, wanted).plan(wanted);
+    const scans = new ThreadIndexScans(this.#kv, tenant, read, wanted).plan(wanted);
     return raceScans(scans, wanted, page, find, this.#budget.share(tenant));
   }
 

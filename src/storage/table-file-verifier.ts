@@ -2,7 +2,7 @@ import { withCauses } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { DatabaseFiles, FoundDamage, ManifestTable } from "./database-files.ts";
+import type { ClosedDatabaseFiles, FoundDamage, ManifestTable } from "./closed-database-files.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
 /** The most milliseconds of work between two pauses. */
@@ -32,8 +32,8 @@ export interface VerificationProgress {
  * Verifies the checksums of table files while the server runs. The tables that the start has skipped, because they had been verified
  * before, come first. New tables follow, so that the next start can skip them.
  */
-export class TableVerifier {
-  readonly #files: DatabaseFiles;
+export class TableFileVerifier {
+  readonly #files: ClosedDatabaseFiles;
   readonly #verified: VerifiedTables;
   /** The tables that were read since the process started. */
   readonly #checked: Set<string>;
@@ -46,7 +46,7 @@ export class TableVerifier {
 
   /** `checked`: the tables that were read at the start. `found` is called with the damage that is found. */
   constructor(
-    files: DatabaseFiles,
+    files: ClosedDatabaseFiles,
     verified: VerifiedTables,
     checked: ReadonlySet<string>,
     deps: Deps,

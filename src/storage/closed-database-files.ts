@@ -59,7 +59,7 @@ interface Deps {
 }
 
 /** The files of a LevelDB database that is not open: its manifest, and the checksums of its tables. */
-export class DatabaseFiles {
+export class ClosedDatabaseFiles {
   readonly #database: string;
   readonly #deps: Deps;
 

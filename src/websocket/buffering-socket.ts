@@ -9,7 +9,7 @@ const MAX_MESSAGES = 64;
 const MAX_LENGTH = 1024 * 1024;
 
 /** A socket whose client is still being authenticated: its messages are buffered until a listener is registered. */
-export class SocketBeforeAuth implements Socket {
+export class BufferingSocket implements Socket {
   readonly #socket: Socket;
   #buffer: Message[] = [];
   #length = 0;

@@ -1,5 +1,5 @@
 /** A loaded graph of another library. Only the engine for that library knows its other members. */
-export interface HostedGraph {
+export interface ExternalGraph {
   /** A hash that changes with the definition of the graph. */
   readonly hash: string;
 }

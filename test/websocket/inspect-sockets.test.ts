@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { InspectorFeeds } from "../../src/websocket/inspector/feeds.ts";
+import { InspectorFeeds } from "../../src/websocket/inspector/inspect-sockets.ts";
 import type { InspectScope } from "../../src/ports/inspector.ts";
 import type { Socket } from "../../src/ports/transport.ts";
 import type { ServerInspection } from "../../src/service/actor-inspection.ts";

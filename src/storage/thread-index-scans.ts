@@ -58,7 +58,7 @@ const MAX_SCANNED_MEMBERS = 3;
 const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies ThreadStatus[];
 
 /** Plans the index scans for a search over one tenant's threads. */
-export class IndexScans {
+export class ThreadIndexScans {
   readonly #kv: KeyValueStore;
   readonly #tenant: string;
   readonly #read: (thread: string) => Eventually<ThreadRecord | undefined>;

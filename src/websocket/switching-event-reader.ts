@@ -3,7 +3,7 @@ import type { NoEventsReason, Reader } from "../stream/run-reader.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
 
 /** A reader whose source can be replaced. Reads wait until it has its first source. */
-export class SwitchingReader implements Reader {
+export class SwitchingEventReader implements Reader {
   #inner: Reader | undefined;
   #turn = 0;
   #closed = false;

@@ -27,7 +27,7 @@ import type { PeerServer } from "../transport/node-peer-server.ts";
 import { openTransport } from "../transport/open-transport.ts";
 import { bodyOpener } from "../transport/request-body.ts";
 import type { UpgradeDeps } from "../websocket/deps.ts";
-import { InspectorFeeds } from "../websocket/inspector/feeds.ts";
+import { InspectorFeeds } from "../websocket/inspector/inspect-sockets.ts";
 import { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
 import { createUpgrade } from "../websocket/upgrade.ts";
 import { builtPages } from "./dashboard-files.ts";
@@ -36,7 +36,7 @@ import { withNextPort } from "./next-port.ts";
 import type { App, AppOptions, HandlerDeps } from "./options.ts";
 import type { ShardLinks } from "./shard-links.ts";
 
-export interface FrontDeps {
+export interface ClientEndpointsDeps {
   readonly service: ServerService;
   /** The service restricted to what a user may do; absent when the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
@@ -77,7 +77,7 @@ export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics">
 }
 
 /** The part of a server that clients reach: transport, routes, sockets, pages and metrics. It has no state of threads. */
-export interface Front {
+export interface ClientEndpoints {
   readonly transport: App["transport"];
   readonly address: Transport["address"];
   readonly fetch: App["fetch"];
@@ -92,10 +92,10 @@ export interface Front {
 }
 
 /**
- * Builds the front of a server, and opens its transport.
+ * Builds the client endpoints of a server, and opens its transport.
  * @throws ServiceError `config.invalid`, `unsupported`, `server.address`
  */
-export async function openFront(deps: FrontDeps): Promise<Front> {
+export async function openClientEndpoints(deps: ClientEndpointsDeps): Promise<ClientEndpoints> {
   const { service, serviceOf, totals, access, options, config, httpApp, maxBody } = deps;
   const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger, process: links } = deps;
   const bodies = createBodyLimits({ maxBody, scheduler });
@@ -145,7 +145,7 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
     memory: new ResponseMemoryBudget(scheduler),
     newId,
     ready: async () => {
-      if (isDraining) throw isStopping();
+      if (isDraining) throw stoppingError();
       return deps.checkStorage();
     },
     inspect,
@@ -226,4 +226,4 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
   };
 }
 
-export const isStopping = () => new ServiceError("server.draining", "The server is stopping");
+export const stoppingError = () => new ServiceError("server.draining", "The server is stopping");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readableStack } from "../../src/model/stack-trace.ts";
+import { readableStack } from "../../src/model/readable-stack.ts";
 
 const text = encodeURIComponent('const f = () => { throw new Error("?filePath=none"); };');
 const path = encodeURIComponent("/home/ann/my graphs/a(1).ts?namespace=heddle-0f");
