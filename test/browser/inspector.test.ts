@@ -59,11 +59,12 @@ async function approvalThread(url: string): Promise<string> {
     body: "{}",
   });
   const { thread_id: thread } = (await made.json()) as { thread_id: string };
-  await fetch(`${url}/threads/${thread}/runs/wait`, {
+  const waiting = await fetch(`${url}/threads/${thread}/runs/wait`, {
     method: "POST",
     headers: { "x-api-key": "sesame", "content-type": "application/json" },
     body: JSON.stringify({ assistant_id: "approval", input: {} }),
   });
+  await waiting.text();
   return thread;
 }
 

@@ -3,7 +3,7 @@ import { gated, latch } from "./support/latches.ts";
 import { streamOf, transports } from "./support/protocol.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
-import { Following, get, newThread, post, postJson, Reading } from "./support/wire.ts";
+import { Following, get, newThread, openPost, post, postJson, Reading } from "./support/wire.ts";
 
 const start = async () => {
   const held = gated();
@@ -46,7 +46,7 @@ describe("a client that waits for a run learns that its thread was deleted", () 
 
   test("in the answer of wait whose head was sent already", async () => {
     const { path, body, waits, remove, complaints } = await start();
-    const answer = await post(`${path}/runs/wait`, body("a"));
+    const answer = await openPost(`${path}/runs/wait`, body("a"));
     await waits("a");
     expect(answer.status).toBe(200);
     await remove();

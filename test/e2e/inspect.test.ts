@@ -5,7 +5,7 @@ import { gated, latches } from "./support/latches.ts";
 import { inspect, refused, type Inspected, type Inspecting } from "./support/inspected.ts";
 import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
-import { get, newThread, post } from "./support/wire.ts";
+import { get, newThread, post, whenEnded } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
 interface Node {
@@ -141,12 +141,10 @@ describeOverEachTransport("/inspect", (transport) => {
 
   test("all threads of a tenant, those of another not; a key or a token lets in", async () => {
     const { url } = await serve({ transport, keys: ["k", "acme:a"] });
-    const post = (address: string, body: object, key: string) =>
-      fetch(address, {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-api-key": key },
-        body: JSON.stringify(body),
-      });
+    const post = async (address: string, body: object, key: string) => {
+      const headers = { "content-type": "application/json", "x-api-key": key };
+      return whenEnded(await fetch(address, { method: "POST", headers, body: JSON.stringify(body) }));
+    };
     const made = async (key: string) => {
       const thread = await json<{ thread_id: string }>(post(`${url}/threads`, {}, key));
       return thread.thread_id;

@@ -6,7 +6,7 @@ import { latch, unlessAborted } from "./support/latches.ts";
 import { all, streamOf, transports } from "./support/protocol.ts";
 import { proxyTo } from "./support/proxy.ts";
 import { directory, serve } from "./support/server.ts";
-import { NOBODY, post, postJson, Reading, type Sent } from "./support/wire.ts";
+import { get, NOBODY, post, postJson, Reading, type Sent } from "./support/wire.ts";
 
 interface Told {
   readonly seq: number;
@@ -148,7 +148,7 @@ describe("a stream of the protocol", () => {
     const reading = await open(url, thread, { channels: ["lifecycle", "values"] });
     const run = async (input: object) => {
       const { result } = await command(url, thread, "run.start", { assistant_id: "machine", input });
-      await fetch(`${url}/threads/${thread}/runs/${result.run_id}/join`);
+      await get(`${url}/threads/${thread}/runs/${result.run_id}/join`);
     };
     await run({});
     for (const type of ["END", "FAIL", "LEAVE"]) {

@@ -3,7 +3,7 @@ import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
 import { gated } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
-import { aTime, aUuid, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
+import { aTime, aUuid, get, newThread, NOBODY, openPost, post, postJson } from "./support/wire.ts";
 
 /** A node that stores its input. */
 const told = graph({
@@ -501,7 +501,7 @@ describe("runs, byte by byte", () => {
     const { held, open, waits } = gated();
     const { url } = await serve({ graphs: { held } });
     const thread = await newThread(url);
-    const waited = await post(`${url}/threads/${thread}/runs/wait`, {
+    const waited = await openPost(`${url}/threads/${thread}/runs/wait`, {
       assistant_id: "held",
       input: { name: "a" },
     });

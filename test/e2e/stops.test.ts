@@ -13,7 +13,7 @@ import { served } from "../langgraph/support.ts";
 import { gated, latch, latches } from "./support/latches.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
-import { newThread, post, postJson, Reading } from "./support/wire.ts";
+import { newThread, openPost, post, postJson, Reading } from "./support/wire.ts";
 
 /** Milliseconds that the second node takes, and that the stop waits at most. */
 const LONG = 2_000;
@@ -391,7 +391,7 @@ describeOverEachTransport("a stop", (transport) => {
     const locations: string[] = [];
     const send = async (path: string, name: string, more: object = {}) => {
       const body = { assistant_id: "slow", input: { name }, webhook: hook.url, metadata: { name }, ...more };
-      const response = await post(first.url + path, body);
+      const response = await openPost(first.url + path, body);
       locations.push(response.headers.get("content-location") ?? "");
       return response;
     };

@@ -6,7 +6,7 @@ import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.
 import { gated, latch } from "./support/latches.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
-import { get, newThread, post, postJson } from "./support/wire.ts";
+import { get, newThread, openGet, openPost, post, postJson } from "./support/wire.ts";
 
 /** LevelDB on a disk that fails on request, with LevelDB's own error messages. */
 class FailingKeyValueStore extends LevelDbKeyValueStore {
@@ -171,10 +171,10 @@ test.each([
   const { url, complaints } = await serve({ data: { kind: "key-value", store: kv }, graphs: { held } });
   const runs = `${url}/threads/${await newThread(url)}/runs`;
   const body = (name: string) => ({ assistant_id: "held", input: { name }, multitask_strategy: "enqueue" });
-  const waiting = await post(`${runs}/wait`, body("a"));
+  const waiting = await openPost(`${runs}/wait`, body("a"));
   await waits("a");
   const queued = await postJson<{ run_id: string }>(runs, body("b"));
-  const joining = await get(`${runs}/${queued.run_id}/join`);
+  const joining = await openGet(`${runs}/${queued.run_id}/join`);
   kv.writes = false;
   open("a");
   // The headers had already been sent.
