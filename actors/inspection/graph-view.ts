@@ -1,4 +1,4 @@
-import { chartValueOf } from "../../src/graph/xstate-value.ts";
+import { chartValueOf } from "../../src/graph/active-chart-states.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import { END } from "../../src/graph/commands.ts";
 import type { JsonObject } from "../../src/model/json.ts";

@@ -4,7 +4,7 @@ import type { Emission } from "../ports/engine.ts";
 import type { Message, RemoveMessage } from "../graph/message.ts";
 import { ownValue } from "../graph/superstep.ts";
 import type { SuperstepState } from "./superstep-state.ts";
-import { messageMetadata } from "./checkpoint-metadata.ts";
+import { messageMetadata } from "./message-metadata.ts";
 import { isStreamedId, streamedIdBase } from "./streamed-message-ids.ts";
 
 /**

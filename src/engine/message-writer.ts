@@ -8,7 +8,7 @@ import type {
   MessageWriter,
   WholeCall,
 } from "../graph/node-context.ts";
-import { copiedObjectField } from "../graph/field-validation.ts";
+import { copiedObjectField } from "../graph/field-type-checks.ts";
 import { contentBlockAt, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import { addUsage, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";

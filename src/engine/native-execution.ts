@@ -31,7 +31,7 @@ import {
 } from "./keep-partial-messages.ts";
 import { SuperstepState } from "./superstep-state.ts";
 import { toError, subgraphOutcome, subgraphPlacement, subgraphInput } from "./subgraph-task.ts";
-import { messageMetadata } from "./checkpoint-metadata.ts";
+import { messageMetadata } from "./message-metadata.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
 /** The task of the parent graph that runs a subgraph. */

@@ -4,7 +4,7 @@ import { type JsonObject, toStorable } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Ctx } from "../graph/node-context.ts";
 import { readAnswer, MAX_INTERRUPTS, PauseSignal, taskNamespace, toInterrupt } from "../graph/interrupts.ts";
-import { jsonSchemaOf } from "../graph/json-schema.ts";
+import { jsonSchemaOf } from "../graph/json-schema-conversion.ts";
 import { describeFieldErrors, validate, type Schema } from "../graph/standard-schema.ts";
 
 /**

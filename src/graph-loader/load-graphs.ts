@@ -6,7 +6,7 @@ import type { ModuleExport } from "../model/export-location.ts";
 import { type FactoryRuntime, READ_ONLY_RUNTIME } from "../langgraph/factory-runtime.ts";
 import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
 import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
-import { isMachine } from "../machines/xstate.ts";
+import { isMachine } from "../machines/xstate-types.ts";
 import { Refusals, ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Scheduler } from "../ports/scheduler.ts";

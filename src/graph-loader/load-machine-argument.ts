@@ -1,4 +1,4 @@
-import { isMachine, type Machine } from "../machines/xstate.ts";
+import { isMachine, type Machine } from "../machines/xstate-types.ts";
 import { parseModuleExport } from "../config/config.ts";
 import { ServiceError } from "../model/errors.ts";
 import { loadModule } from "./load-export.ts";

@@ -1,7 +1,7 @@
 import type { ChannelChange } from "../model/checkpoint.ts";
 import type { FieldError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { SchemaSide } from "./json-schema.ts";
+import type { SchemaSide } from "./json-schema-conversion.ts";
 import type { Schema } from "./standard-schema.ts";
 
 /** The new value of a channel after the writes of one superstep, and the change to store. */

@@ -1,7 +1,7 @@
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { JsonObject } from "../model/json.ts";
 import { type DescribedGraph, type GraphDefinition, subgraphOf } from "./definition.ts";
-import { JSON_SCHEMA_DIALECT, jsonSchemaOf, embedSchema, type SchemaSide } from "./json-schema.ts";
+import { JSON_SCHEMA_DIALECT, jsonSchemaOf, embedSchema, type SchemaSide } from "./json-schema-conversion.ts";
 import type { Schema } from "./standard-schema.ts";
 
 /**

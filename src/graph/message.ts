@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { listField, copiedObjectField, refuseField, optionalStringField } from "./field-validation.ts";
+import { listField, copiedObjectField, refuseField, optionalStringField } from "./field-type-checks.ts";
 import { readToolCalls, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { copiedObjectField, refuseField } from "./field-validation.ts";
+import { copiedObjectField, refuseField } from "./field-type-checks.ts";
 
 /** The token counts of a model call. Details are objects of counts, such as `input_token_details: { cache_read }`. */
 export interface Usage {

@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { copiedObjectField, refuseField, optionalStringField } from "./field-validation.ts";
+import { copiedObjectField, refuseField, optionalStringField } from "./field-type-checks.ts";
 
 /** A tool call that a model requests. */
 export interface ToolCall {

@@ -34,7 +34,7 @@ import { stateRoutes } from "./routes/thread-states.ts";
 import { threadRoutes } from "./routes/threads.ts";
 import { runWaitRoutes } from "./routes/run-waits.ts";
 import { countResponse } from "./response-counts.ts";
-import { webhookRoutes } from "./routes/webhooks.ts";
+import { webhookRoutes } from "./routes/webhook-deliveries.ts";
 
 const notFound = new ServiceError("route.not_found", "Not Found");
 const onlyWithKey = new ServiceError(

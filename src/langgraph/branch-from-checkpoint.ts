@@ -12,7 +12,7 @@ import type { ExecutionServices, Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { checkpointTupleOf, newLangGraphData, storedLangGraphData } from "./checkpoint-records.ts";
-import { SaverCheckpoint } from "./raw-saver-writes.ts";
+import { SaverCheckpoint } from "./saver-checkpoints.ts";
 import type { Library } from "./user-library.ts";
 
 /** The start of a branch: a graph continues from an older checkpoint, and a subgraph in it from a checkpoint of its own. */

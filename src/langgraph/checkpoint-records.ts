@@ -11,7 +11,7 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
-import type { SaverCheckpoint } from "./raw-saver-writes.ts";
+import type { SaverCheckpoint } from "./saver-checkpoints.ts";
 import { deserialise, deserialiseMembers } from "./deserialisation.ts";
 import { isEqualData } from "./serialisation.ts";
 

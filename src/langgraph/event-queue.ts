@@ -3,7 +3,7 @@ import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall, CallReceiver } from "./intercepted-call.ts";
-import type { SaverCheckpoint, RawWrites } from "./raw-saver-writes.ts";
+import type { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
 import type { SaverIo } from "./saver.ts";
 import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 

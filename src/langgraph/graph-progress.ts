@@ -7,7 +7,7 @@ import {
   type BranchStart,
   withBranchSubgraphStarts,
 } from "./branch-from-checkpoint.ts";
-import type { SaverCheckpoint } from "./raw-saver-writes.ts";
+import type { SaverCheckpoint } from "./saver-checkpoints.ts";
 import {
   type PreviousCheckpointState,
   toCheckpointRecord,

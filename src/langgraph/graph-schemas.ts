@@ -1,4 +1,4 @@
-import { JSON_SCHEMA_DIALECT } from "../graph/json-schema.ts";
+import { JSON_SCHEMA_DIALECT } from "../graph/json-schema-conversion.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { TypeSchemas } from "../ports/graph-types.ts";

@@ -1,7 +1,7 @@
 import { emptyWrites, type TaskWrites } from "../model/checkpoint.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject } from "../model/json.ts";
-import type { RawWrites } from "./raw-saver-writes.ts";
+import type { RawWrites } from "./saver-checkpoints.ts";
 import { addWrites } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 

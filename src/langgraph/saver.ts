@@ -13,7 +13,7 @@ import type { TaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
-import { SaverCheckpoint, RawWrites } from "./raw-saver-writes.ts";
+import { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
 import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
 import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 

@@ -6,7 +6,7 @@ import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-
 import { copyGraph } from "./node-interception.ts";
 import { toLangGraphCommand } from "./graph-input.ts";
 import { type CheckpointPayload, plannedTaskOf, toVisibleState } from "./graph-progress.ts";
-import type { SaverCheckpoint } from "./raw-saver-writes.ts";
+import type { SaverCheckpoint } from "./saver-checkpoints.ts";
 import { toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { attemptSaver } from "./saver.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";

@@ -1,4 +1,4 @@
-import { allStates, isMachine, type Machine } from "./xstate.ts";
+import { allStates, isMachine, type Machine } from "./xstate-types.ts";
 
 export type LogicKind = "promise" | "machine" | "transition" | "callback or observable" | "missing";
 

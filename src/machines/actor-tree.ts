@@ -12,7 +12,7 @@ import {
   type Snapshot,
   type XStateActor,
   type XStateLibrary,
-} from "./xstate.ts";
+} from "./xstate-types.ts";
 
 /**
  * The largest number of events in one step, and of the transitions that they cause. Without a limit, actors that keep sending events to each

@@ -6,7 +6,7 @@ import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
 import type { MachineDriver } from "./machine-driver.ts";
 import { machineGraph } from "./machine-graph.ts";
 import { describeVersion, MachineVersions, type Migrate } from "./machine-versions.ts";
-import { allStates, isMachine, type Machine, type StateNode, type XStateLibrary } from "./xstate.ts";
+import { allStates, isMachine, type Machine, type StateNode, type XStateLibrary } from "./xstate-types.ts";
 import { xstate5Driver } from "./xstate5-driver.ts";
 
 /** The export of a project that has several versions of a machine. */

@@ -1,6 +1,6 @@
 import type { DrawnEdge, DrawnNode, GraphDrawing } from "../model/graph-drawing.ts";
 import type { ChartState, ChartTransition, StatechartDefinition } from "../model/statechart.ts";
-import { allStates, type Machine, type StateNode, type Transition } from "./xstate.ts";
+import { allStates, type Machine, type StateNode, type Transition } from "./xstate-types.ts";
 
 /** All transitions of a state, by event; those without an event are under `always`. */
 function transitionsOf(node: StateNode): ReadonlyMap<string, readonly Transition[]> {

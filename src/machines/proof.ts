@@ -1,8 +1,8 @@
-import { decide, parseClaim, type PathStep, type ProofResult } from "./provable-claim.ts";
+import { decide, parseClaim, type PathStep, type ProofResult } from "./claim-checker.ts";
 import { libraryOf } from "./exported-machine.ts";
 import { drawMachine } from "./machine-drawing.ts";
 import { type ExploringLibrary, exploreMachine, UnexploredError } from "./state-space.ts";
-import { allStates, type Machine } from "./xstate.ts";
+import { allStates, type Machine } from "./xstate-types.ts";
 
 /** The largest number of places, which are combinations of active states, that are explored. */
 const MAX_PLACES = 10_000;

@@ -1,6 +1,6 @@
 import { guardName } from "./machine-drawing.ts";
-import { type PureLibrary, pureFunctions } from "./pure-functions.ts";
-import { allStates, type Machine, type Snapshot, type StateNode, type Transition } from "./xstate.ts";
+import { type PureLibrary, pureFunctions } from "./pure-transitions.ts";
+import { allStates, type Machine, type Snapshot, type StateNode, type Transition } from "./xstate-types.ts";
 
 /** Thrown when the states of a machine cannot be explored; the message says why. */
 export class UnexploredError extends Error {}

@@ -11,7 +11,7 @@ import {
   type Snapshot,
   type StateNode,
   type XStateLibrary,
-} from "./xstate.ts";
+} from "./xstate-types.ts";
 
 /** The driver for machines written for XState 5. It uses the pure transition functions of their actors. */
 export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {

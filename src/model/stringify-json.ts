@@ -1,5 +1,5 @@
 import { stringifyPlainJson } from "./plain-json-writer.ts";
-import { isPlainData } from "./plain-data.ts";
+import { isPlainData } from "./plain-data-check.ts";
 import { toStorable } from "./json.ts";
 
 /**

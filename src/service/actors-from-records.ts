@@ -1,4 +1,4 @@
-import { chartValueOf } from "../graph/xstate-value.ts";
+import { chartValueOf } from "../graph/active-chart-states.ts";
 import { START } from "../graph/definition-checks.ts";
 import { END } from "../graph/commands.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";

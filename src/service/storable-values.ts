@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, MAX_DEPTH, toStorable, type JsonObject } from "../model/json.ts";
-import { isPlainData } from "../model/plain-data.ts";
+import { isPlainData } from "../model/plain-data-check.ts";
 
 /**
  * Checks that `value` can be stored, and returns it. The value is copied only if a part of it has to be converted. Most request bodies need

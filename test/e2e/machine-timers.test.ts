@@ -97,7 +97,7 @@ describe("a timer of a machine", () => {
     expect(await again.state()).toBe("green");
     later.advance(5_000);
     await expect.poll(again.state).toBe("red");
-    expect(await again.runs()).toEqual(["success", "success"]);
+    await expect.poll(again.runs).toEqual(["success", "success"]);
   });
 
   test("fires at the start when its time has passed while the server was down", async () => {
@@ -106,7 +106,7 @@ describe("a timer of a machine", () => {
     await app.close();
     const again = await server({ machine: light }, data, new ShiftedTime(DAY));
     await expect.poll(again.at(thread).state).toBe("red");
-    expect(await again.at(thread).runs()).toEqual(["success", "success"]);
+    await expect.poll(again.at(thread).runs).toEqual(["success", "success"]);
     expect(again.app.complaints).toEqual([]);
   });
 
@@ -197,7 +197,7 @@ describe("a timer of a machine", () => {
     await client.threads.delete(thread);
     time.advance(MINUTE);
     await expect.poll(at(copy).state).toBe("red");
-    expect(await at(copy).runs()).toEqual(["success"]);
+    await expect.poll(at(copy).runs).toEqual(["success"]);
     expect(app.complaints).toEqual([]);
   });
 
@@ -206,7 +206,7 @@ describe("a timer of a machine", () => {
     await client.threads.updateState(thread, { values: { note: "n" } });
     time.advance(MINUTE);
     await expect.poll(state).toBe("red");
-    expect(await runs()).toEqual(["success", "success"]);
+    await expect.poll(runs).toEqual(["success", "success"]);
   });
 
   test("of an earlier checkpoint is set again on a branch from it: one that was due fires at once", async () => {
@@ -219,7 +219,7 @@ describe("a timer of a machine", () => {
     expect(await state()).toBe("broken");
     await wait({ input: null, checkpointId: checkpoint_id });
     await expect.poll(state).toBe("red");
-    expect(await runs()).toEqual(["success", "success", "success", "success"]);
+    await expect.poll(runs).toEqual(["success", "success", "success", "success"]);
   });
 
   test("waits while its thread rests in a run that was cancelled or has failed, until another goes on", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createMachine } from "xstate";
 import { drawStatechart } from "../../src/graph/statechart-drawing.ts";
-import { chartValueOf } from "../../src/graph/xstate-value.ts";
+import { chartValueOf } from "../../src/graph/active-chart-states.ts";
 import { branch, END, graph, value } from "../../src/index.ts";
 import type { ChartState } from "../../src/model/statechart.ts";
 

@@ -9,7 +9,7 @@ import {
   type PendingWrite,
 } from "@langchain/langgraph-checkpoint";
 import type { Library } from "../../src/langgraph/user-library.ts";
-import type { SaverCheckpoint, RawWrites } from "../../src/langgraph/raw-saver-writes.ts";
+import type { SaverCheckpoint, RawWrites } from "../../src/langgraph/saver-checkpoints.ts";
 import {
   toCheckpointRecord,
   storedLangGraphData,

@@ -11,7 +11,7 @@ import {
 import { kindOfActor } from "../../src/machines/actor-logic.ts";
 import { PromiseActors } from "../../src/machines/promise-actors.ts";
 import { type ActorResult, isHandled, type RunningActor } from "../../src/machines/machine-driver.ts";
-import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate.ts";
+import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate-types.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
 
 describe("isHandled", () => {

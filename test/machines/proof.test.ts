@@ -17,7 +17,7 @@ import {
 } from "xstate";
 import order from "../../src/demo/order.ts";
 import { proveClaim } from "../../src/machines/proof.ts";
-import type { Machine } from "../../src/machines/xstate.ts";
+import type { Machine } from "../../src/machines/xstate-types.ts";
 
 const prove = (machine: AnyStateMachine, claim: string, maxPlaces?: number) =>
   proveClaim(machine as unknown as Machine, claim, [import.meta.filename], maxPlaces);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as xstate from "xstate";
 import { loadMachine } from "../../src/machines/exported-machine.ts";
 import type { Effect, MachineEvent, StoredSnapshot, Taken } from "../../src/machines/machine-driver.ts";
-import type { Machine, XStateLibrary } from "../../src/machines/xstate.ts";
+import type { Machine, XStateLibrary } from "../../src/machines/xstate-types.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import * as xstate from "xstate";
 import { type MachineDriver, type Taken } from "../../src/machines/machine-driver.ts";
-import type { Machine } from "../../src/machines/xstate.ts";
+import type { Machine } from "../../src/machines/xstate-types.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
 
 const { assign, createActor, forwardTo, fromPromise, fromTransition, raise, sendParent, sendTo, setup } =

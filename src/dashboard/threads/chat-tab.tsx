@@ -9,7 +9,7 @@ import { errorLine } from "../components/value-text.ts";
 import { currentLocation, runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 import { ConversationView } from "./conversation-view.tsx";
-import { EventsAtWork } from "./events-at-work.tsx";
+import { EventsAtWork } from "./machine-event-form.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
 import { Composer } from "./composer.tsx";
 

@@ -15,7 +15,7 @@ import { useResource } from "../components/use-resource.ts";
 import { Age, shortId } from "../components/status-badge.tsx";
 import { errorLine, toLine } from "../components/value-text.ts";
 import { threadTitle } from "./thread-title.ts";
-import { saveSearch, loadSearch, type ThreadListSearch } from "./tab-search.ts";
+import { saveSearch, loadSearch, type ThreadListSearch } from "./thread-search-storage.ts";
 import { VirtualThreadList } from "./virtual-thread-list.tsx";
 import { threadFilterOf, freeWords } from "./thread-search-filter.ts";
 

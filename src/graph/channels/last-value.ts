@@ -1,7 +1,7 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel, ChannelRule } from "../channel.ts";
 import { fieldErrors, parse, schemaFingerprint, validate, type Schema } from "../standard-schema.ts";
-import { jsonSchemaOf } from "../json-schema.ts";
+import { jsonSchemaOf } from "../json-schema-conversion.ts";
 import { requireSingleWrite } from "./require-single-write.ts";
 
 const set: ChannelRule["update"] = (_current, writes, key) => {

@@ -2,7 +2,7 @@ import { parseUuid } from "../../model/ids.ts";
 import { apiAssistant, apiAssistantVersion } from "../../service/api-records.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapIterable, paginationHeaders, pickFields } from "../list-responses.ts";
+import { mapIterable, paginationHeaders, pickFields } from "../search-results.ts";
 import type { Route } from "../router.ts";
 import { dropNulls, type RawBody } from "../../schemas/body.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";

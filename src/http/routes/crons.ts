@@ -8,7 +8,7 @@ import {
 } from "../../schemas/cron-request.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapIterable, paginationHeaders, pickFields } from "../list-responses.ts";
+import { mapIterable, paginationHeaders, pickFields } from "../search-results.ts";
 import type { Route } from "../router.ts";
 
 const FIELDS: ReadonlySet<string> = new Set(cronFields);

@@ -9,7 +9,7 @@ import {
 } from "../../schemas/store-schemas.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapIterable } from "../list-responses.ts";
+import { mapIterable } from "../search-results.ts";
 import type { Route } from "../router.ts";
 
 export function storeRoutes({ sendList, sendStored }: RouteDeps): readonly Route[] {

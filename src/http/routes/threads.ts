@@ -10,7 +10,7 @@ import {
   threadUpdateSchema,
 } from "../../schemas/request-schemas.ts";
 import { toThreadLifetime, parseThreadSearch } from "../../schemas/thread-request.ts";
-import { mapIterable, pickFields } from "../list-responses.ts";
+import { mapIterable, pickFields } from "../search-results.ts";
 import type { Route } from "../router.ts";
 
 type NewThreadBody = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreateSchema.parse>, "ttl">;

@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { similarName } from "../model/similar-name.ts";
 import { isHandled } from "./machine-driver.ts";
 import type { Outcome, Place, StateSpace, PossibleStep } from "./state-space.ts";
-import { allStates, type Machine, type StateNode } from "./xstate.ts";
+import { allStates, type Machine, type StateNode } from "./xstate-types.ts";
 
 /** A statement about the states that a machine enters, such as `never shipped without PAY`. */
 export interface ProvableClaim {

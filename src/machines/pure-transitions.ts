@@ -1,4 +1,4 @@
-import type { ActorScope, Machine, Snapshot } from "./xstate.ts";
+import type { ActorScope, Machine, Snapshot } from "./xstate-types.ts";
 
 type Result = readonly [Snapshot, readonly { readonly type: string; readonly params: unknown }[]];
 
