@@ -24,7 +24,7 @@ import type { Journal, IdempotentRequest } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
-import type { Sinks } from "../src/ports/sink.ts";
+import type { Sinks } from "../src/ports/event-sink.ts";
 import type { Store } from "../src/ports/store.ts";
 import type { RunWithLostEnd } from "../src/ports/lost-run-ends.ts";
 import type { ActorMetrics } from "./run-totals.ts";

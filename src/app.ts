@@ -28,7 +28,7 @@ import { createBodyLimits } from "./ports/body-memory.ts";
 import { ResponseMemoryBudget } from "./stream/response-memory-budget.ts";
 import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
-import type { ExternalGraph } from "./ports/external-graph.ts";
+import type { LibraryGraph } from "./ports/library-graph.ts";
 import type { HttpApp } from "./ports/http-app.ts";
 import type { KnownClient } from "./ports/peers.ts";
 import type { StoreItems } from "./ports/store-items.ts";
@@ -132,7 +132,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   };
   replaceGraphs(
     { ...Object.fromEntries(kept.map((name) => [name, loaded?.graphs[name] as GraphDef])), ...given.graphs },
-    new Map<string, ExternalGraph>([
+    new Map<string, LibraryGraph>([
       ...[...(loaded?.langGraphs ?? [])].filter(([name]) => !isReplaced(name)),
       ...(options.langGraphs ?? []),
       ...given.langGraphs,

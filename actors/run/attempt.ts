@@ -8,7 +8,7 @@ import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt } from "../../src/model/machine-timer.ts";
 import type { NodeCall, Position } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
-import type { Sink } from "../../src/ports/sink.ts";
+import type { Sink } from "../../src/ports/event-sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
 import {
@@ -17,7 +17,7 @@ import {
   removeTakenRuns,
   withoutQueued,
 } from "../thread/end-runs-of-taken-events.ts";
-import { writesAt, takeWritesToRestore } from "./writes-to-restore.ts";
+import { writesAt, takeWritesToRestore } from "./writes-restored-by-rollback.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
 import { SubgraphParent } from "./subgraph-parent.ts";

@@ -16,7 +16,7 @@ import {
   withoutQueued,
 } from "../thread/end-runs-of-taken-events.ts";
 import type { Attempt } from "./attempt.ts";
-import { writesBeforeRun, interruptsByTask } from "./writes-to-restore.ts";
+import { writesBeforeRun, interruptsByTask } from "./writes-restored-by-rollback.ts";
 import { timeLimitOf } from "./time-limit.ts";
 
 /**

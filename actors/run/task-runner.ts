@@ -5,7 +5,7 @@ import type { NodeCall, Position, SettledTask, StreamedFact, TaskOutcome } from 
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { GraphExecution } from "./graph-execution.ts";
-import { taskRetryDelay } from "./retry-delay.ts";
+import { taskRetryDelay } from "./task-retry-delay.ts";
 import { RunningTask, sendOutcome, withSteps } from "./running-task.ts";
 
 /** Called when a subgraph that is a task's node ends. `stopped`: whether the subgraph was aborted. */

@@ -4,7 +4,7 @@ import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
-import { writesBeforeRun, interruptsByTask } from "../run/writes-to-restore.ts";
+import { writesBeforeRun, interruptsByTask } from "../run/writes-restored-by-rollback.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 

@@ -17,7 +17,7 @@ import type { RunEnd, SystemDeps } from "../thread-system-interface.ts";
 import type { BeginQueue } from "../begin-queue.ts";
 import type { RunTotals } from "../run-totals.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
-import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "./write-check.ts";
+import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "./record-invariants.ts";
 import { StateSizeEstimate } from "./state-size-estimate.ts";
 
 /** The changes of one append, without the thread's record. */

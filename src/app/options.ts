@@ -13,10 +13,10 @@ import type { BodyMemory } from "../ports/body-memory.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import type { HttpApp } from "../ports/http-app.ts";
-import type { ExternalGraph } from "../ports/external-graph.ts";
+import type { LibraryGraph } from "../ports/library-graph.ts";
 import type { HttpClient } from "../ports/http-client.ts";
 import type { Logger, LogLevel } from "../ports/logger.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Handlers, IncomingBody, Transport } from "../ports/transport.ts";
@@ -30,7 +30,7 @@ export interface AppOptions {
   /** The graphs to serve, by name: Heddle's own or LangGraph.js graphs. They replace graphs of the same names in the configuration file. */
   readonly graphs?: { readonly [name: string]: InlineGraph };
   /** LangGraph.js graphs to serve, by name, in the form in which the graph loader returns them. */
-  readonly langGraphs?: ReadonlyMap<string, ExternalGraph>;
+  readonly langGraphs?: ReadonlyMap<string, LibraryGraph>;
   /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
   readonly config?: string | Config;
   /** The data directory, or the options of a storage. Absent: data is kept in memory only, and lost when the app ends. */
@@ -221,7 +221,7 @@ export interface App {
    */
   replaceGraphs(
     graphs: { readonly [name: string]: GraphDef },
-    langGraphs?: ReadonlyMap<string, ExternalGraph>,
+    langGraphs?: ReadonlyMap<string, LibraryGraph>,
   ): void;
   /**
    * Stops the server and its handlers: it accepts no new connections and runs, and gives running supersteps `ms` (default 5 s) to end. Unfinished runs

@@ -9,7 +9,7 @@ import {
   createRemoteParts,
   serveCall,
 } from "../cluster/process-calls.ts";
-import { type ListingService, ProcessService } from "../cluster/process-service.ts";
+import { type ListingService, ProcessService } from "../cluster/multi-process-service.ts";
 import { shardedItems } from "../cluster/sharded-items.ts";
 import type { SharedMetrics } from "../metrics/exposition.ts";
 import type { AuthUser } from "../model/auth-user.ts";

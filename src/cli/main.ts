@@ -4,7 +4,7 @@ import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { escapeLines, type OutputStream } from "../platform/terminal.ts";
 import { VERSION } from "../platform/version.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import { HELP, parseCommandLine, portHint, type Invocation } from "./command-line.ts";
 
 const { stdout, stderr } = process;

@@ -1,13 +1,13 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { join, relative } from "node:path";
-import { lostRunEndChange } from "../../actors/lost-run-end.ts";
+import { lostRunEndChange } from "../../actors/restore-run-end.ts";
 import { silentLogger } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { noFailpoints } from "../ports/failpoints.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import { threadMapKey } from "../model/thread.ts";
 import type { DamageRecord } from "../storage/damage-records.ts";
-import { affectedBy } from "../storage/integrity.ts";
+import { affectedBy } from "../storage/damage-detection.ts";
 import { threadLabel } from "../storage/key-labels.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
 import type { BackupOptions } from "../storage/backup.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
-import type { OnProgress, Progress } from "../ports/progress.ts";
+import type { OnProgress, Progress } from "../ports/work-progress.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { OutputStream } from "../platform/terminal.ts";
 

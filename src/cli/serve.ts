@@ -22,7 +22,7 @@ import { type OutputStream, applyStyleFor } from "../platform/terminal.ts";
 import type { Invocation } from "./command-line.ts";
 import { DEFAULT_PORT, type Settings } from "./settings.ts";
 import { warningsOfVariables } from "./known-variables.ts";
-import { registerInProcessServer } from "../platform/in-process-server.ts";
+import { registerInProcessServer } from "../platform/sdk-fetch.ts";
 import { registerSdkLogger } from "../platform/sdk-logger.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";

@@ -9,7 +9,7 @@ import type { HttpRequest, Reply } from "../ports/transport.ts";
 import { type Assistants, isReachable } from "../service/assistants.ts";
 import { clientHeaders, clientOfForwarded } from "./forwarded-headers.ts";
 import { askPatiently } from "./patience.ts";
-import type { ListingService } from "./process-service.ts";
+import type { ListingService } from "./multi-process-service.ts";
 
 /** The HTTP path of calls between processes. No public route has this path. */
 const CALL_PATH = "/heddle/call";

@@ -1,4 +1,4 @@
-import { slicesOf, type JsonText } from "./json-pieces.ts";
+import { slicesOf, type JsonText } from "./large-json.ts";
 
 /** An SSE comment without a blank line after it: some clients take the blank line for an event without data. */
 export const HEARTBEAT = ": heartbeat\n";

@@ -1,6 +1,6 @@
 import type ts from "typescript-5";
 import type { JsonObject } from "../model/json.ts";
-import type { TypeSchemas } from "../ports/graph-types.ts";
+import type { TypeSchemas } from "../ports/graph-type-schemas.ts";
 import { SchemaWriter, type Compiler } from "./schema-writer.ts";
 
 /** The largest number of nested subgraphs. */

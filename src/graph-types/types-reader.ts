@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
-import type { GraphTypes, TypeSchemas } from "../ports/graph-types.ts";
+import type { GraphTypes, TypeSchemas } from "../ports/graph-type-schemas.ts";
 import type { ModuleExport } from "../model/export-location.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";

@@ -1,4 +1,4 @@
-import type { TypeSchemas } from "../ports/graph-types.ts";
+import type { TypeSchemas } from "../ports/graph-type-schemas.ts";
 import type { ModuleExport } from "../model/export-location.ts";
 
 /** A request to the worker to read one graph. The worker gets the next request after it has answered. */

@@ -1,4 +1,4 @@
-import { isSmallJson, jsonPieces } from "../codec/json-pieces.ts";
+import { isSmallJson, jsonPieces } from "../codec/large-json.ts";
 import { BoundedSet } from "../model/bounded-set.ts";
 import { memorySizeOf } from "../model/memory-size.ts";
 import type { ResponseMemoryBudget, MemoryShare } from "../stream/response-memory-budget.ts";

@@ -5,7 +5,7 @@ import type { JsonObject } from "../model/json.ts";
 import { type FactoryRuntime, READ_ONLY_RUNTIME } from "./factory-runtime.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { ModuleExport } from "../model/export-location.ts";
-import type { ExternalGraph } from "../ports/external-graph.ts";
+import type { LibraryGraph } from "../ports/library-graph.ts";
 import { resolveLibrary, type Library } from "./user-library.ts";
 
 // The types of its nodes and channels are the user's own.
@@ -13,7 +13,7 @@ import { resolveLibrary, type Library } from "./user-library.ts";
 export type CompiledGraph = Pregel<any, any>;
 
 /** A LangGraph.js graph that a file exports. */
-export interface LoadedLangGraph extends ExternalGraph {
+export interface LoadedLangGraph extends LibraryGraph {
   readonly library: Library;
   /** The graph as it was loaded. A factory was called with an empty configuration. */
   readonly graph: CompiledGraph;

@@ -1,7 +1,7 @@
 import { JSON_SCHEMA_DIALECT } from "../graph/json-schema-conversion.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { TypeSchemas } from "../ports/graph-types.ts";
+import type { TypeSchemas } from "../ports/graph-type-schemas.ts";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
 

@@ -5,7 +5,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Engine, NodeCall, RunRefusal, UnadmittedRun } from "../ports/engine.ts";
-import type { GraphTypes } from "../ports/graph-types.ts";
+import type { GraphTypes } from "../ports/graph-type-schemas.ts";
 import type { Host, NodeIo } from "../ports/node-host.ts";
 import { NodeCallContext } from "./intercepted-call.ts";
 import { drawOutline } from "../graph/statechart-drawing.ts";

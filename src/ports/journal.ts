@@ -8,7 +8,7 @@ import type { DelayedRun, ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Timer } from "../model/machine-timer.ts";
 import type { StoredSizes } from "../model/stored-sizes.ts";
 import type { Eventually } from "./eventually.ts";
-import type { OnProgress } from "./progress.ts";
+import type { OnProgress } from "./work-progress.ts";
 
 /**
  * The version of a thread that a writer expects to be stored. If another version is stored, the append is refused, because a newer writer

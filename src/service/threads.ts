@@ -1,6 +1,6 @@
 import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { isSmallJson } from "../codec/json-pieces.ts";
+import { isSmallJson } from "../codec/large-json.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import { type Permission, type Permits, permitsOf } from "../model/permission.ts";

@@ -1,7 +1,7 @@
 import { copyFile, link, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import { makeDirectory } from "./make-directory.ts";
 
 /**

@@ -16,7 +16,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import type { Clock } from "../ports/clock.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
 import { buildTableFromBlocks, type DataBlock, type TableBounds } from "./leveldb/salvage.ts";

@@ -1,111 +1,15 @@
-import type { Checkpoint } from "../model/checkpoint.ts";
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
-import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
+import type { BudgetShare } from "../ports/time-budget.ts";
 import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
-import {
-  LARGE_VALUE_BYTES,
-  readListItems,
-  readWholeValue,
-  type PausableRead,
-  type PauseReason,
-  type ValueSource,
-} from "./channel-values.ts";
+import { LARGE_VALUE_BYTES } from "./channel-values.ts";
 import type { WeakCache } from "../model/weak-cache.ts";
 import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./event-fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
 import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
-import type { DecodedValues } from "./decoded-values-cache.ts";
 import { MIN_CHUNKS } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-
-/** The most segments of stored lists that are read in one turn of the event loop. Reading that many takes some milliseconds. */
-const SEGMENTS = 256;
-
-/**
- * Reads the state at a checkpoint. A small state is read in one turn of the event loop, a large one in pieces that yield to other work.
- * `shared`: a cache of large values that other reads have decoded.
- */
-export function readValues(
-  source: ValueSource,
-  checkpoint: Checkpoint,
-  channels: readonly string[] | undefined,
-  budget: TimeBudget,
-  shared?: DecodedValues,
-): Eventually<JsonObject> {
-  const reading = new Reading(source, checkpoint, channels, shared);
-  const stop = reading.advance();
-  return stop === "end" ? reading.values : reading.rest(stop, budget.share(source.key.tenant));
-}
-
-class Reading {
-  readonly values: Record<string, unknown> = {};
-  readonly #source: ValueSource;
-  readonly #segments: PausableRead<void>;
-  /** The bytes that were read in this turn of the event loop. */
-  #bytes = 0;
-
-  constructor(
-    source: ValueSource,
-    checkpoint: Checkpoint,
-    channels: readonly string[] | undefined,
-    shared: DecodedValues | undefined,
-  ) {
-    const get = (key: string): Eventually<Buffer | undefined> =>
-      andThen(source.get(key), (bytes) => {
-        this.#bytes += bytes?.length ?? 0;
-        return bytes;
-      });
-    const decode = shared?.decode.bind(shared, this.values);
-    this.#source = { ...EMPTY_OBJECT, ...source, get, ...(decode && { decode }) };
-    this.#segments = this.#fill(checkpoint, channels ?? Object.keys(checkpoint.channels));
-  }
-
-  *#fill(checkpoint: Checkpoint, channels: readonly string[]): PausableRead<void> {
-    const { values } = this;
-    for (const channel of channels) {
-      if (!Object.hasOwn(checkpoint.channels, channel)) continue;
-      const ref = checkpoint.channels[channel];
-      if (ref === undefined) continue;
-      if (ref.kind === "small") values[channel] = ref.value;
-      else if (ref.kind === "whole") {
-        values[channel] = yield* readWholeValue(this.#source, channel, ref.at);
-        yield;
-      } else {
-        const items: unknown[] = [];
-        yield* readListItems(this.#source, channel, ref.spans, items);
-        values[channel] = items;
-      }
-    }
-  }
-
-  /**
-   * Reads until the time for this turn of the event loop is used up, or until the read has to wait for a promise. `value`: the result of
-   * the promise for which the read waited last.
-   */
-  advance(value?: unknown): PauseReason | "end" {
-    this.#bytes = 0;
-    let step = this.#segments.next(value);
-    for (let i = 1; step.done !== true && step.value === undefined; i++) {
-      if (i >= SEGMENTS || this.#bytes > LARGE_VALUE_BYTES) return undefined;
-      step = this.#segments.next();
-    }
-    return step.done === true ? "end" : step.value;
-  }
-
-  async rest(first: PauseReason, share: BudgetShare): Promise<JsonObject> {
-    for (let stop: PauseReason | "end" = first; stop !== "end";) {
-      if (stop instanceof Promise) stop = this.advance(await stop);
-      else {
-        await share.next();
-        stop = this.advance();
-      }
-    }
-    return this.values;
-  }
-}
 
 /**
  * The result of one read. `isShareSpent`: the read has used up its part of the time budget in this turn of the event

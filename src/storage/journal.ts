@@ -21,7 +21,7 @@ import type {
   RunsFilter,
   RunsQuery,
 } from "../ports/journal.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import type { Committer } from "./committer.ts";
 import { LARGE_VALUE_BYTES } from "./channel-values.ts";
 import { copyThread } from "./thread-copy.ts";
@@ -47,7 +47,8 @@ import { NOTHING_STORED, sumThread } from "./thread-size.ts";
 import type { StoredSizes } from "../model/stored-sizes.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
-import { EventReader, readValues, type EventRead } from "./event-reader.ts";
+import { EventReader, type EventRead } from "./event-reader.ts";
+import { readValues } from "./state-reader.ts";
 import { readCheckpoint, readRun } from "./records.ts";
 import { DecodedValues } from "./decoded-values-cache.ts";
 import { ThreadRunsReader } from "./thread-runs-reader.ts";

@@ -8,7 +8,7 @@ import type { CronBook } from "../ports/cron-book.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Outbox } from "../ports/outbox.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import type { LostRunEnds } from "../ports/lost-run-ends.ts";
 import { KeyValueCatalog } from "./key-value-catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
@@ -19,7 +19,7 @@ import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
 import { ThreadHeads } from "./thread-heads.ts";
 import { KeyValueItems } from "./store-items.ts";
 import { repairIndex } from "./index-repair.ts";
-import { Integrity } from "./integrity.ts";
+import { DamageDetection } from "./damage-detection.ts";
 import { KeyValueJournal } from "./journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { LevelDbKeyValueStore, repairLevel } from "./leveldb-key-value-store.ts";
@@ -133,26 +133,26 @@ async function openDirectory(directory: string, isVerified: boolean, deps: Stora
     const marker = new FormatMarker(directory);
     marker.checkReadable();
     const existing = marker.exists;
-    const integrity = new Integrity(directory, databaseIn(directory), deps);
-    await integrity.inspect(isVerified);
+    const damageDetection = new DamageDetection(directory, databaseIn(directory), deps);
+    await damageDetection.inspect(isVerified);
     const kv = new LevelDbKeyValueStore(databaseIn(directory), existing);
-    const storage = await start(kv, directory, existing, deps, integrity);
+    const storage = await start(kv, directory, existing, deps, damageDetection);
     try {
       marker.write();
     } catch (cause) {
       await storage.close();
       throw cause;
     }
-    if (!isVerified) integrity.watch(storage.forget);
+    if (!isVerified) damageDetection.watch(storage.forget);
     return {
       ...storage,
       size: () => folderSize(databaseIn(directory)),
       memory: () => kv.memory(),
       close: async () => {
         try {
-          await integrity.close();
+          await damageDetection.close();
           await storage.close();
-          integrity.rememberAtClose();
+          damageDetection.rememberAtClose();
         } finally {
           lock.release();
         }
@@ -191,15 +191,16 @@ async function start(
   where: string,
   marked: boolean,
   deps: StorageDeps,
-  integrity?: Integrity,
+  damageDetection?: DamageDetection,
 ): Promise<Storage & { readonly forget: () => void }> {
   const { budget = new TimeBudget(deps.clock, deps.scheduler) } = deps;
   raw.budget = budget;
   deps.onProgress?.({ work: "opening the database" });
   await raw.open();
-  const kv = integrity === undefined ? raw : new QuarantiningKeyValueStore(raw, integrity.quarantine);
+  const kv =
+    damageDetection === undefined ? raw : new QuarantiningKeyValueStore(raw, damageDetection.quarantine);
   try {
-    const chain = await integrity?.begin(raw, hostBootId());
+    const chain = await damageDetection?.begin(raw, hostBootId());
     await checkFormat(kv, where, marked);
     await completeRunIndex(kv, deps.onProgress);
     const heads = new ThreadHeads(kv);
@@ -226,7 +227,7 @@ async function start(
     sweeper.resume();
     const outbox = new KeyValueOutbox(kv, committer, order);
     const items = new KeyValueItems(kv, committer, heads, order);
-    const isHidden = () => integrity?.quarantine.isEmpty === false;
+    const isHidden = () => damageDetection?.quarantine.isEmpty === false;
     return {
       journal: new KeyValueJournal(kv, committer, heads, sweeper, outbox, order, budget),
       catalog: new KeyValueCatalog(kv, committer, order, budget, items),
@@ -236,11 +237,11 @@ async function start(
       stats: () => committer.stats,
       size: async () => undefined,
       memory: () => undefined,
-      damage: () => integrity?.quarantine.counts ?? { threads: 0, keys: 0, ranges: 0 },
-      refusedThreads: () => (integrity?.quarantine ?? new QuarantinedData()).threads(raw),
-      verifying: () => integrity?.verifying,
+      damage: () => damageDetection?.quarantine.counts ?? { threads: 0, keys: 0, ranges: 0 },
+      refusedThreads: () => (damageDetection?.quarantine ?? new QuarantinedData()).threads(raw),
+      verifying: () => damageDetection?.verifying,
       forget: () => heads.forgetRecords(),
-      findings: () => integrity?.findings.list ?? [],
+      findings: () => damageDetection?.findings.list ?? [],
       check: () => committer.check(),
       close: async () => {
         await committer.close();
@@ -260,8 +261,8 @@ async function start(
  * @throws ServiceError `storage.version` when the marker is damaged and the database does not say which format it has
  */
 export async function repairStorage(directory: string, deps: StorageDeps): Promise<void> {
-  await withoutServer(directory, deps, async (integrity, database) => {
-    await integrity.record();
+  await withoutServer(directory, deps, async (damageDetection, database) => {
+    await damageDetection.record();
     deps.onProgress?.({ work: "rebuilding the database" });
     await repairLevel(database);
     return "rebuilt";
@@ -273,9 +274,9 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
  * @throws ServiceError `journal.damaged` when the database must be rebuilt first
  */
 export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly DamageRecord[]> {
-  return withoutServer(directory, deps, async (integrity, _, marker) => {
+  return withoutServer(directory, deps, async (damageDetection, _, marker) => {
     marker.checkReadable();
-    await integrity.inspect(true);
+    await damageDetection.inspect(true);
     return "accepted";
   });
 }
@@ -283,14 +284,18 @@ export async function acceptDamage(directory: string, deps: StorageDeps): Promis
 async function withoutServer(
   directory: string,
   deps: StorageDeps,
-  before: (integrity: Integrity, database: string, marker: FormatMarker) => Promise<"rebuilt" | "accepted">,
+  before: (
+    damageDetection: DamageDetection,
+    database: string,
+    marker: FormatMarker,
+  ) => Promise<"rebuilt" | "accepted">,
 ): Promise<readonly DamageRecord[]> {
   const path = resolve(directory);
   const lock = lockDirectory(path);
   try {
     const marker = new FormatMarker(path);
-    const integrity = new Integrity(path, databaseIn(path), deps);
-    const done = await before(integrity, databaseIn(path), marker);
+    const damageDetection = new DamageDetection(path, databaseIn(path), deps);
+    const done = await before(damageDetection, databaseIn(path), marker);
     const kv = new LevelDbKeyValueStore(databaseIn(path), true);
     await kv.open();
     let accepted: readonly DamageRecord[] = [];
@@ -300,16 +305,17 @@ async function withoutServer(
         await kv.compact();
       }
       if (marker.isDamaged) await checkStoredFormat(kv, directory);
-      const chain = await integrity.begin(kv, hostBootId(), true);
+      const chain = await damageDetection.begin(kv, hostBootId(), true);
       await checkFormat(kv, directory, marker.exists);
       await repairIndex(kv, deps.onProgress);
-      if (done === "accepted") accepted = integrity.findings.accept(new Date(deps.clock.now()).toISOString());
+      if (done === "accepted")
+        accepted = damageDetection.findings.accept(new Date(deps.clock.now()).toISOString());
       await chain.close();
     } finally {
       await kv.close();
     }
     if (marker.isDamaged) marker.write();
-    integrity.remember();
+    damageDetection.remember();
     return accepted;
   } finally {
     lock.release();

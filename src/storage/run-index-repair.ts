@@ -1,6 +1,6 @@
 import type { ThreadKey } from "../model/thread.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";

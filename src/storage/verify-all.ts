@@ -1,6 +1,6 @@
 import type { ThreadKey } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import { ServiceError, withCauses } from "../model/errors.ts";
 import { decodingFlaw, unseal, envelopeFlaw } from "./envelope.ts";
 import {

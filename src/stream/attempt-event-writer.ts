@@ -5,7 +5,7 @@ import type { Emission } from "../ports/engine-host.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { Sink } from "../ports/sink.ts";
+import type { Sink } from "../ports/event-sink.ts";
 import type { RunLog } from "./run-log.ts";
 import { TailChunk, type LiveState, type TailLimits } from "./log-tail.ts";
 import { factSize } from "./fact-size.ts";

@@ -1,4 +1,4 @@
-import type { JsonText } from "../codec/json-pieces.ts";
+import type { JsonText } from "../codec/large-json.ts";
 import { withoutUser } from "../model/auth-user.ts";
 import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
@@ -19,7 +19,7 @@ import {
   type EventRenderer,
   taskNs,
 } from "./render-context.ts";
-import { messageMeta } from "./render-data.ts";
+import { messageMeta } from "./render-data-loader.ts";
 
 /** The modes `checkpoints`, `tasks` and `debug`: checkpoints, and the start and the end of their tasks. */
 

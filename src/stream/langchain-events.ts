@@ -11,7 +11,7 @@ import {
   type EventRenderer,
 } from "./render-context.ts";
 import { resolveTaskInput, taskMeta, findPlannedTask } from "./checkpoint-modes.ts";
-import { type TokenEventFrame, messageMeta } from "./render-data.ts";
+import { type TokenEventFrame, messageMeta } from "./render-data-loader.ts";
 
 /**
  * The mode `events`: shows a run as LangChain's event objects (version 2). In runs that request this mode, graphs of LangGraph.js emit the events

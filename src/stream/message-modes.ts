@@ -8,7 +8,7 @@ import {
   isShown,
   type EventRenderer,
 } from "./render-context.ts";
-import { blankMessage, type TokenEventFrame, messageMeta } from "./render-data.ts";
+import { blankMessage, type TokenEventFrame, messageMeta } from "./render-data-loader.ts";
 
 /**
  * The stream modes `messages-tuple` and `messages`. `messages-tuple` shows each new piece of a message, in events with the name `messages`.

@@ -1,6 +1,6 @@
 import type { Fact } from "../model/run-event.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { blankMessage } from "./render-data.ts";
+import { blankMessage } from "./render-data-loader.ts";
 
 type MessageFact = Extract<Fact, { t: "message" }>;
 export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;

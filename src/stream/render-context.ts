@@ -1,12 +1,12 @@
-import type { JsonText } from "../codec/json-pieces.ts";
+import type { JsonText } from "../codec/large-json.ts";
 import { sseEventName } from "../codec/sse.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { Fact, eventModes } from "../model/run-event.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { TokenEventFrame, RenderDataLoader } from "./render-data.ts";
+import type { TokenEventFrame, RenderDataLoader } from "./render-data-loader.ts";
 
-export { lazyJson as json } from "../codec/json-pieces.ts";
+export { lazyJson as json } from "../codec/large-json.ts";
 
 export type FactKind = Fact["t"];
 export type FactOf<T extends FactKind> = Extract<Fact, { t: T }>;

@@ -1,4 +1,4 @@
-import type { JsonText } from "../codec/json-pieces.ts";
+import type { JsonText } from "../codec/large-json.ts";
 import { SseBatch, type SseOutput } from "../codec/sse.ts";
 import { type Fact, eventCountOf } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
@@ -8,7 +8,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import { namesMessage, type RenderersOfKind, renderersByKind } from "./stream-modes.ts";
 import type { RenderContext } from "./render-context.ts";
 import { startMessage, extendMessage, type Partials, type PieceFact } from "./partial-messages.ts";
-import type { TokenEventFrame, RenderDataLoader } from "./render-data.ts";
+import type { TokenEventFrame, RenderDataLoader } from "./render-data-loader.ts";
 import type { TailChunk, LiveState, SharedOutput } from "./log-tail.ts";
 
 /** The state that a reader keeps from one chunk to the next, such as the messages that are being streamed at its position. */

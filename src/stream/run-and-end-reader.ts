@@ -3,7 +3,7 @@ import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { NoEventsReason, Reader } from "./run-reader.ts";
-import { RenderDataLoader, type RenderDataDeps } from "./render-data.ts";
+import { RenderDataLoader, type RenderDataDeps } from "./render-data-loader.ts";
 import { TailChunk } from "./log-tail.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
 

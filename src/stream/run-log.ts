@@ -1,9 +1,9 @@
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
-import type { Sink } from "../ports/sink.ts";
+import type { Sink } from "../ports/event-sink.ts";
 import { AttemptEventWriter, type LogDeps } from "./attempt-event-writer.ts";
-import type { RenderDataLoader } from "./render-data.ts";
+import type { RenderDataLoader } from "./render-data-loader.ts";
 import { type TailChunk, LogTail } from "./log-tail.ts";
 
 /** A listener that waits for a log to change. */

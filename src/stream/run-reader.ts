@@ -2,7 +2,7 @@ import { type EventChunk, chunkEnd } from "../model/run-event.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { MIN_CHUNKS, type Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
-import type { RenderDataLoader } from "./render-data.ts";
+import type { RenderDataLoader } from "./render-data-loader.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
 import { TailChunk, statesInChunk } from "./log-tail.ts";
 

@@ -1,4 +1,4 @@
-import { textBetween } from "../codec/json-pieces.ts";
+import { textBetween } from "../codec/large-json.ts";
 import { type Fact, eventModes } from "../model/run-event.ts";
 import type { StreamMode } from "../model/run.ts";
 import { toIso } from "../model/time.ts";

@@ -1,4 +1,4 @@
-import type { JsonText } from "../codec/json-pieces.ts";
+import type { JsonText } from "../codec/large-json.ts";
 import { packForClients } from "../codec/msgpack.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { OutputFormat } from "./rendering.ts";

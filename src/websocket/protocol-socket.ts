@@ -2,9 +2,14 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
-import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../schemas/protocol-commands.ts";
+import {
+  parseCommand,
+  executeCommand,
+  errorAnswer,
+  successAnswer,
+} from "../schemas/execute-protocol-command.ts";
 import type { RawBody } from "../schemas/body.ts";
-import { mayBeLarge } from "../stream/protocol/render-protocol.ts";
+import { mayBeLarge } from "../stream/protocol/thread-protocol-rendering.ts";
 import { SubscriptionFeed } from "./subscriptions.ts";
 import { refuseSocket } from "./close-codes.ts";
 import { CommandQueue } from "./command-queue.ts";

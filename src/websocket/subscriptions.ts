@@ -5,7 +5,7 @@ import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Frames } from "../stream/websocket-frames.ts";
 import type { ProtocolEvent } from "../stream/protocol/protocol-event.ts";
 import { type EventTest, eventTestOf } from "../stream/protocol/event-filter.ts";
-import { protocolOf } from "../stream/protocol/render-protocol.ts";
+import { protocolOf } from "../stream/protocol/thread-protocol-rendering.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { subscriptionOf, unsubscribeSchema } from "../schemas/protocol-schemas.ts";

@@ -5,7 +5,7 @@ import type { Socket } from "../ports/transport.ts";
 import { frameFormat } from "../stream/websocket-frames.ts";
 import { showsRunEnds, threadRenderer } from "../stream/thread-rendering.ts";
 import { threadModesOf } from "../schemas/stream-params.ts";
-import { createCommandHandler } from "./command-handler.ts";
+import { createCommandHandler } from "./thread-socket-commands.ts";
 import { CommandQueue } from "./command-queue.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { type SendAnswer, sendEvents } from "./send-events.ts";

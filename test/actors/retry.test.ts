@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { taskRetryDelay } from "../../actors/run/retry-delay.ts";
+import { taskRetryDelay } from "../../actors/run/task-retry-delay.ts";
 import { graph, list } from "../../src/index.ts";
 import type { NodeCall, TaskOutcome } from "../../src/ports/engine.ts";
 import { Server } from "./server.ts";

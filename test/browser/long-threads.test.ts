@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { graph, messages } from "../../src/index.ts";
 import type { JsonRecord } from "../../src/dashboard/api/records.ts";
 import { EventLog } from "../../src/dashboard/live/event-log.ts";
-import { SharedMessages } from "../../src/dashboard/live/shared-messages.ts";
+import { SharedMessages } from "../../src/dashboard/live/structural-sharing.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";

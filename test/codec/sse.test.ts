@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lazyJson } from "../../src/codec/json-pieces.ts";
+import { lazyJson } from "../../src/codec/large-json.ts";
 import { LargeSse, SseBatch } from "../../src/codec/sse.ts";
 
 const KIB = 1024;

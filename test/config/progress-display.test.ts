@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ProgressDisplay } from "../../src/cli/progress-display.ts";
-import type { Progress } from "../../src/ports/progress.ts";
+import type { Progress } from "../../src/ports/work-progress.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedScheduler } from "../simulation/scheduler.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { accept, backup, check, repair } from "../../src/cli/maintenance.ts";
 import { graph, list } from "../../src/index.ts";
-import type { Progress } from "../../src/ports/progress.ts";
+import type { Progress } from "../../src/ports/work-progress.ts";
 import { directory, serve } from "./support/server.ts";
 import { newThread, postJson } from "./support/wire.ts";
 

@@ -1,4 +1,4 @@
-import { INCONSISTENT_WRITE_MESSAGE } from "../../actors/thread/write-check.ts";
+import { INCONSISTENT_WRITE_MESSAGE } from "../../actors/thread/record-invariants.ts";
 import type { LogFields, Logger } from "../../src/ports/logger.ts";
 import { checkConsistency } from "./consistency.ts";
 import { Clients } from "./clients.ts";

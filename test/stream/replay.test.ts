@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Journal } from "../../src/ports/journal.ts";
-import type { Sink } from "../../src/ports/sink.ts";
+import type { Sink } from "../../src/ports/event-sink.ts";
 import { createHub, type Hub, type HubDeps } from "../../src/stream/hub.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
 import { streamModes } from "../../src/model/run.ts";

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse, type SseOptions } from "../../src/http/sse.ts";
 import { Traffic } from "../../src/http/response-counts.ts";
 import type { StreamMode } from "../../src/model/run.ts";
-import type { Sink } from "../../src/ports/sink.ts";
+import type { Sink } from "../../src/ports/event-sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { sseFormat, createView } from "../../src/stream/rendering.ts";
 import { Peer } from "./peers.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createHub } from "../../src/stream/hub.ts";
-import { RenderDataLoader, SharedReads } from "../../src/stream/render-data.ts";
+import { RenderDataLoader, SharedReads } from "../../src/stream/render-data-loader.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { listSpanPrefix, threadPrefix } from "../../src/storage/keys.ts";
 import { openStorage } from "../../src/storage/open.ts";

@@ -12,7 +12,7 @@ import type { Append, Journal } from "../../src/ports/journal.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../../src/ports/scheduler.ts";
-import type { Sink } from "../../src/ports/sink.ts";
+import type { Sink } from "../../src/ports/event-sink.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";

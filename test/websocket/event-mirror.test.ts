@@ -16,7 +16,7 @@ import { createRuns } from "../../src/service/runs.ts";
 import { visibleThread } from "../../src/service/threads.ts";
 import { createThreadProtocol } from "../../src/service/thread-protocol.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
-import type { Sink } from "../../src/ports/sink.ts";
+import type { Sink } from "../../src/ports/event-sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { sseFormat, createView } from "../../src/stream/rendering.ts";
 import { SimulatedClock } from "../simulation/clock.ts";

@@ -8,7 +8,7 @@ import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
-import { SharedMessages } from "./shared-messages.ts";
+import { SharedMessages } from "./structural-sharing.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or no feed reports changes. */

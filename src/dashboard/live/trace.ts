@@ -1,7 +1,7 @@
 import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { errorLine } from "../components/value-text.ts";
 import { appendChunk, type ChatMessage, modelNamesIn, uniqueNames } from "./chat-messages.ts";
-import type { SharedMessages } from "./shared-messages.ts";
+import type { SharedMessages } from "./structural-sharing.ts";
 
 /** An event of a run's stream. */
 export interface StreamEvent {

@@ -14,7 +14,7 @@ import {
   assistantUpdateSchema,
   assistantVersionsSchema,
 } from "../../schemas/request-schemas.ts";
-import { refuseCheckpointSettings } from "../../schemas/refuse-checkpoint-settings.ts";
+import { refuseCheckpointSettings } from "../../schemas/assistant-config-check.ts";
 
 export function assistantRoutes({ sendList, sendJson, sendStored }: RouteDeps): readonly Route[] {
   /** Reads a body with an assistant's settings. */

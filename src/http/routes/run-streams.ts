@@ -1,4 +1,4 @@
-import { isSmallJson } from "../../codec/json-pieces.ts";
+import { isSmallJson } from "../../codec/large-json.ts";
 import { HEARTBEAT, type SseOutput } from "../../codec/sse.ts";
 import { threadModes } from "../../model/run.ts";
 import type { ThreadKey } from "../../model/thread.ts";

@@ -1,4 +1,4 @@
-import { isSmallJson } from "../../codec/json-pieces.ts";
+import { isSmallJson } from "../../codec/large-json.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { toPlainError, ServiceError, withCauses } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";

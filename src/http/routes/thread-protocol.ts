@@ -1,9 +1,14 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
 import { ServiceError } from "../../model/errors.ts";
 import { eventTestOf } from "../../stream/protocol/event-filter.ts";
-import { mayBeLarge, protocolSse } from "../../stream/protocol/render-protocol.ts";
+import { mayBeLarge, protocolSse } from "../../stream/protocol/thread-protocol-rendering.ts";
 import { failureDetailsOf } from "../../schemas/error-to-response.ts";
-import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../../schemas/protocol-commands.ts";
+import {
+  parseCommand,
+  executeCommand,
+  errorAnswer,
+  successAnswer,
+} from "../../schemas/execute-protocol-command.ts";
 import { subscriptionOf } from "../../schemas/protocol-schemas.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";

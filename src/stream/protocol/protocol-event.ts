@@ -1,4 +1,4 @@
-import { textBetween, type JsonText } from "../../codec/json-pieces.ts";
+import { textBetween, type JsonText } from "../../codec/large-json.ts";
 
 /** An event of the thread-centric protocol (version 2). */
 export interface ProtocolEvent {

@@ -1,4 +1,4 @@
-import type { JsonText } from "../../codec/json-pieces.ts";
+import type { JsonText } from "../../codec/large-json.ts";
 import type { CheckpointHead } from "../../model/checkpoint.ts";
 import { type Fact, eventCountOf } from "../../model/run-event.ts";
 import { uuid6Time } from "../../model/ids.ts";
@@ -8,7 +8,7 @@ import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, json, outputOf, type RenderContext, taskNs } from "../render-context.ts";
 import { tasksModeResult, tasksModeTask } from "../checkpoint-modes.ts";
-import type { RenderDataLoader } from "../render-data.ts";
+import type { RenderDataLoader } from "../render-data-loader.ts";
 import { MAX_OUTPUT_CHARACTERS, type ChunkSlice } from "../rendering.ts";
 import { EventNumbering, type ProtocolEvent } from "./protocol-event.ts";
 import { MessageEvents, objectsIn } from "./message-events.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSmallJson, jsonPieces } from "../../src/codec/json-pieces.ts";
+import { isSmallJson, jsonPieces } from "../../src/codec/large-json.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
 import { ClassInstance, NonJsonValue } from "../../src/model/non-json-data.ts";
 

@@ -1,4 +1,4 @@
-import { isSmallJson } from "../codec/json-pieces.ts";
+import { isSmallJson } from "../codec/large-json.ts";
 import { type EventChunk, type Fact, type InlineState, eventCountOf } from "../model/run-event.ts";
 import type { Checkpoint, CheckpointHead } from "../model/checkpoint.ts";
 import { ServiceError, threadDeleted } from "../model/errors.ts";

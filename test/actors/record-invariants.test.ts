@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { defaultLimits } from "../../actors/create-system.ts";
-import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "../../actors/thread/write-check.ts";
+import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "../../actors/thread/record-invariants.ts";
 import { endedRun, newRun } from "../../actors/thread/record-changes.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunRecord } from "../../src/model/run.ts";

@@ -4,7 +4,7 @@ import { crc32 } from "node:zlib";
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { OnProgress } from "../ports/progress.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { BatchNumbers, type MissingBatches, findMissingBatches } from "./batch-numbers.ts";
 import { BatchLedger } from "./batch-ledger.ts";
@@ -50,7 +50,7 @@ const VERIFIED = "tables.json";
 const MAX_NAMES = 20;
 
 /** Detects damage of the database, and quarantines the data that may be wrong. */
-export class Integrity {
+export class DamageDetection {
   readonly quarantine = new QuarantinedData();
   readonly findings: DamageRecords;
   readonly #directory: string;
