@@ -16,7 +16,7 @@ import {
 } from "../live/answering.ts";
 import { questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
-import { threadTitle } from "../threads/thread-title.ts";
+import { graphOf, threadTitle } from "../threads/thread-title.ts";
 import { type OpenQuestion, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
 
 /** The questions of all threads that wait for an answer, the oldest first. They are answered in place. */
@@ -237,6 +237,7 @@ function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
       )}
       <InterruptAnswers
         questions={[{ ...question, response_schema }]}
+        graph={graphOf(metadata)}
         isClosed={refused !== null}
         refusal={questions.value?.refusal ?? null}
         onAnswer={send}
