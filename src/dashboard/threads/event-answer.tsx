@@ -26,10 +26,17 @@ function metaQuestions({
 /** Formats a question, which may be that of a machine, as one line of at most `most` characters. */
 export function questionLine(value: unknown, most?: number): string {
   const events = awaitedEvents({ value });
-  if (events === null || !isJsonRecord(value)) return toLine(value, most);
+  if (events === null || !isJsonRecord(value)) return toLine(readablePart(value), most);
   const [asked] = metaQuestions(value);
   const awaited = events.length === 0 ? "a timer" : events.join(", ");
   return toLine(asked?.text ?? `Waits in ${stateText(value["state"])} for ${awaited}`, most);
+}
+
+/** Returns the first text in an object that has no text of a question, with its key; any other value as it is. */
+function readablePart(value: unknown): unknown {
+  if (!isJsonRecord(value) || findQuestionTextKey(value) !== undefined) return value;
+  const text = Object.entries(value).find(([, one]) => typeof one === "string" && one.trim() !== "");
+  return text === undefined ? value : text.join(": ");
 }
 
 /** Formats the state value of a machine: the paths of its innermost states, such as `charging.card`. */
