@@ -173,6 +173,36 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     expect(wrong).toEqual([]);
   });
 
+  test("tell an optional yes or no that is not set from a no, and can leave it so again", async () => {
+    const flags = graph({
+      state: {
+        urgent: z.boolean().optional(),
+        paid: z.boolean().default(true),
+        log: list<string>(),
+      },
+      nodes: { send: async ({ urgent, paid }) => ({ log: [`urgent ${urgent}, paid ${paid}`] }) },
+      edges: { start: "send" },
+    });
+    const { url } = await serve({ graphs: { flags } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=flags`);
+    const urgent = page.getByRole("radiogroup", { name: "urgent" });
+    const choices = async () => (await urgent.locator("label").allInnerTexts()).map((text) => text.trim());
+    await expect.poll(choices).toEqual(["not set", "yes", "no"]);
+    expect(await urgent.getByLabel("not set").isChecked()).toBe(true);
+    // One with a default is on or off.
+    expect(await page.getByRole("checkbox", { name: "paid" }).isChecked()).toBe(true);
+    const run = async (choice: string, button: string, told: string) => {
+      await urgent.getByLabel(choice, { exact: true }).check();
+      await page.getByRole("button", { name: button, exact: true }).click();
+      await page.waitForSelector(`.state:has-text("${told}")`);
+    };
+    await urgent.getByLabel("yes").check();
+    await run("not set", "Start", "urgent undefined, paid true");
+    await page.locator(".composer [aria-expanded]").click();
+    await run("no", "Run", "urgent false, paid true");
+    expect(wrong).toEqual([]);
+  });
+
   test("keep the focus and the text when the list of assistants arrives while somebody types", async () => {
     const { url } = await serve({ graphs: { order } });
     const context = await browser();

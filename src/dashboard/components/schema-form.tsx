@@ -79,15 +79,22 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
             </option>
           ))}
         </select>
-      ) : plain.type === "boolean" && isRequired && plain.default === undefined ? (
+      ) : plain.type === "boolean" && typeof plain.default !== "boolean" ? (
         // Radio buttons instead of a checkbox: a choice that is not made yet differs from "no".
         <div id={id} class="bar" role="radiogroup" aria-label={schema.title ?? name}>
-          {[true, false].map((one) => (
-            <label key={String(one)} class="inline">
-              <input type="radio" name={id} checked={value === one} onChange={() => onChange(one)} />{" "}
-              {one ? "yes" : "no"}
-            </label>
-          ))}
+          {(isRequired && plain.default === undefined ? REQUIRED_CHOICES : OPTIONAL_CHOICES).map(
+            ([text, choice]) => (
+              <label key={text} class="inline">
+                <input
+                  type="radio"
+                  name={id}
+                  checked={(value ?? undefined) === choice}
+                  onChange={() => onChange(choice)}
+                />{" "}
+                {text}
+              </label>
+            ),
+          )}
         </div>
       ) : plain.type === "boolean" ? (
         <input
@@ -149,6 +156,13 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
     </div>
   );
 }
+
+/** The choices for a boolean: their texts and values. */
+const REQUIRED_CHOICES = [
+  ["yes", true],
+  ["no", false],
+] as const;
+const OPTIONAL_CHOICES = [["not set", undefined], ...REQUIRED_CHOICES] as const;
 
 const placeholderOf = ({ type, default: initial }: JsonSchema): string =>
   initial !== undefined
