@@ -19,6 +19,7 @@ import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
+import { Identity } from "./identity.tsx";
 import { KeyHelp } from "./key-help.tsx";
 import { SiteHeader } from "./site-header.tsx";
 import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
@@ -40,7 +41,16 @@ export function Shell() {
       <a class="skip" href="#main" onClick={skip}>
         Skip to content
       </a>
-      <SiteHeader current="Dashboard" home={hrefOf([])} buttons={<KeyHelp />}>
+      <SiteHeader
+        current="Dashboard"
+        home={hrefOf([])}
+        buttons={
+          <>
+            {!isKeyMissing.value && <Identity key={entered.value} />}
+            <KeyHelp />
+          </>
+        }
+      >
         <nav aria-label="Main">
           {DASHBOARD_PAGES.map(({ name, title }) => (
             <a key={name} href={hrefOf([name])} aria-current={name === place ? "page" : undefined}>
