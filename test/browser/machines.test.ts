@@ -85,6 +85,25 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     expect(wrong).toEqual([]);
   });
 
+  test("offers no states as nodes where its state is edited, and sends no event whose data are wrong", async () => {
+    const { page, wrong, values, buttons } = await waiting();
+    await page.getByText("Data of the event").click();
+    await page.getByLabel("Name of field 1").fill("by");
+    await page.getByLabel("Value of field 1").fill("9007199254740993");
+    await page.getByText("9007199254740993 has too many digits for a number").waitFor();
+    expect(await buttons.getByText("APPROVE").isDisabled()).toBe(true);
+    await page.getByLabel("Value of field 1").fill('"9007199254740993"');
+    await expect.poll(() => buttons.getByText("APPROVE").isDisabled()).toBe(false);
+    await page.click('.tabs a:has-text("History")');
+    const drawn = page.waitForResponse("**/graph");
+    await page.getByRole("button", { name: "Edit state" }).click();
+    await drawn;
+    await page.locator("#edit-node").waitFor();
+    expect(await page.locator("#edit-nodes option").count()).toBe(0);
+    expect(await values()).toMatchObject({ __state__: "reviewing" });
+    expect(wrong).toEqual([]);
+  });
+
   test("is in the inbox with its question, or with what it waits for, and takes an event there", async () => {
     const { page, wrong, values, buttons } = await waiting();
     await page.goto(page.url().replace(/#.*/, "#/inbox"));

@@ -78,6 +78,8 @@ interface EventAnswerProps {
 export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
   const [other, setOther] = useState("");
   const [data, setData] = useState<unknown>(undefined);
+  const [isWrong, setWrong] = useState(false);
+  const isClosed = isDisabled || isWrong;
   const send = (type: string, clicks: number) =>
     onSend({ ...(data as JsonRecord | undefined), type }, clicks);
   const named = events.filter((event) => !event.endsWith("*"));
@@ -87,7 +89,12 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
     <>
       <details>
         <summary>Data of the event</summary>
-        <KeyValueFields onChange={setData} />
+        <KeyValueFields
+          onChange={(given, isFault) => {
+            setData(given);
+            setWrong(isFault);
+          }}
+        />
       </details>
       <div class="ways">
         {named.length > 0 && (
@@ -96,7 +103,7 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
               <button
                 key={event}
                 type="button"
-                disabled={isDisabled}
+                disabled={isClosed}
                 onClick={({ detail }) => send(event, detail)}
               >
                 {event}
@@ -109,7 +116,7 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
             class="ways"
             onSubmit={(event) => {
               event.preventDefault();
-              if (other !== "" && !isDisabled) send(other, 0);
+              if (other !== "" && !isClosed) send(other, 0);
             }}
           >
             <input
@@ -118,7 +125,7 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
               value={other}
               onInput={({ currentTarget }) => setOther(currentTarget.value)}
             />
-            <button disabled={other === "" || isDisabled}>Send</button>
+            <button disabled={other === "" || isClosed}>Send</button>
           </form>
         )}
       </div>
