@@ -265,6 +265,31 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     expect(wrong).toEqual([]);
   });
 
+  test("compare a changed state a moment after the last key press", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const context = await browser();
+    const { page, wrong } = await opened(context, `${url}/#/new?graph=order`);
+    await page.getByLabel("pieces").fill("1");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForSelector('.state:has-text("number number")');
+    await page.click('.tabs a:has-text("History")');
+    await page.getByRole("button", { name: "Edit state" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("No difference.").waitFor();
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await dialog.getByLabel("pieces").fill("123");
+    await dialog.getByText("Changes pieces").waitFor();
+    await page.clock.runFor(200);
+    expect(await dialog.locator(".diff").count()).toBe(0);
+    await dialog.getByLabel("pieces").fill("1234");
+    await page.clock.runFor(200);
+    expect(await dialog.locator(".diff").count()).toBe(0);
+    await page.clock.runFor(100);
+    await expect.poll(() => dialog.locator(".diff ins").innerText()).toContain('"pieces": 1234');
+    expect(wrong).toEqual([]);
+  });
+
   test("keep the focus and the text when the list of assistants arrives while somebody types", async () => {
     const { url } = await serve({ graphs: { order } });
     const context = await browser();
