@@ -23,7 +23,9 @@ type ClusterAction =
   | { readonly action: "drain" | "undrain"; readonly node: string; readonly secret: string };
 
 export type Invocation =
-  | { readonly command: "help" | "version" }
+  | { readonly command: "version" }
+  /** `topic`: the command to help with; absent: all of them. */
+  | { readonly command: "help"; readonly topic?: CommandName }
   | {
       readonly command: "dev" | "start";
       /** The path of the configuration file, if one is named. */
@@ -123,6 +125,7 @@ Options
   --insecure         Listen on other addresses without a key or users
   --log FORMAT       text (for people) or json (lines); default: text on a terminal, json elsewhere (dev, start)
   -h, --help; -v, --version
+                     heddle COMMAND --help lists the options of a command
   "heddle dev" also takes the options of "langgraphjs dev": --n-jobs-per-worker N (or -n) is the limit of runs in progress, and
   the log says which options have no effect
 
@@ -155,7 +158,7 @@ Environment
 `;
 
 /** Options of the official command line that `heddle dev` accepts and that have no effect; and why. */
-const IGNORED = {
+export const IGNORED_OPTIONS = {
   "no-browser": "Heddle opens no browser",
   "no-reload": '"heddle start" serves without reloading',
   "studio-url": "LangGraph Studio is linked at https://smith.langchain.com",
@@ -165,7 +168,7 @@ const IGNORED = {
 } as const satisfies { readonly [option: string]: string };
 
 /** The commands, each with the flags that it accepts. */
-const COMMANDS = {
+export const COMMAND_OPTIONS = {
   init: [],
   build: ["config", "compose", "force"],
   dev: [
@@ -180,7 +183,7 @@ const COMMANDS = {
       "n-jobs-per-worker",
       "tunnel",
     ] as const),
-    ...(Object.keys(IGNORED) as (keyof typeof IGNORED)[]),
+    ...(Object.keys(IGNORED_OPTIONS) as (keyof typeof IGNORED_OPTIONS)[]),
   ],
   start: [
     "config",
@@ -204,7 +207,7 @@ const COMMANDS = {
   prove: ["draw"],
 } as const satisfies { readonly [command: string]: readonly (keyof OptionFlags)[] };
 
-type Command = keyof typeof COMMANDS;
+export type CommandName = keyof typeof COMMAND_OPTIONS;
 
 /** Parses the command line (without the program's name) and the environment. */
 export function parseCommandLine(args: readonly string[], env: Variables): Invocation {
@@ -215,13 +218,16 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
     return refused(parserMessage((cause as Error).message, args.find(isCommand)));
   }
   const { values: flags, positionals } = parsed;
-  if (flags.help === true || positionals[0] === "help") return { command: "help" };
+  if (flags.help === true || positionals[0] === "help") {
+    const topic = positionals.find((word) => word !== "help");
+    return { command: "help", ...(topic !== undefined && isCommand(topic) && { topic }) };
+  }
   if (flags.version === true) return { command: "version" };
   const [command, ...rest] = positionals;
-  const commands = Object.keys(COMMANDS).join(", ");
+  const commands = Object.keys(COMMAND_OPTIONS).join(", ");
   if (command === undefined) return refused(`name a command: ${commands}`);
   if (!isCommand(command)) return refused(`there is no command "${command}"; there are: ${commands}`);
-  const taken: readonly string[] = COMMANDS[command];
+  const taken: readonly string[] = COMMAND_OPTIONS[command];
   const other = Object.keys(flags).find((flag) => !taken.includes(flag));
   if (other !== undefined) return refused(`heddle ${command} takes no --${other}`);
   // Empty values are refused: an empty path would mean the current directory, and an empty host all addresses.
@@ -318,7 +324,7 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
         command,
         config: findOption(flags, env, "config", "HEDDLE_CONFIG")?.value,
         ...(concurrent === undefined ? {} : { concurrent }),
-        notes: Object.entries(IGNORED)
+        notes: Object.entries(IGNORED_OPTIONS)
           .filter(([option]) => Object.hasOwn(flags, option))
           .map(([option, why]) => `--${option} is ignored: ${why}`),
         settings: (env, data) => settingsOf(flags, env, data),
@@ -348,17 +354,18 @@ const takesValue = (option: string): boolean =>
  * Returns the part of the parser's message to print: its first sentence, without hints about quoting, and the option
  * that may have been meant.
  */
-function parserMessage(message: string, command: Command | undefined): string {
+function parserMessage(message: string, command: CommandName | undefined): string {
   const [, option] =
     /^Option '(?:-\w, )?(--?[a-z-]+).* argument (?:missing|is ambiguous)/.exec(message) ?? [];
   if (option !== undefined) return `${option} needs a value`;
   const [, unknown] = /^Unknown option '--?([^']+)'/.exec(message) ?? [];
-  const options = command === undefined ? Object.keys(OPTIONS) : [...COMMANDS[command], "help", "version"];
+  const options =
+    command === undefined ? Object.keys(OPTIONS) : [...COMMAND_OPTIONS[command], "help", "version"];
   const meant = unknown === undefined ? undefined : similarName(unknown, options);
   return `${message.split(". ")[0]}${meant === undefined ? "" : `; did you mean --${meant}?`}`;
 }
 
-const isCommand = (name: string): name is Command => Object.hasOwn(COMMANDS, name);
+const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMAND_OPTIONS, name);
 
 const refused = (why: string): Invocation => ({ command: "refused", why });
 

@@ -33,8 +33,11 @@ async function withProgress(
 // Each command loads only the modules that it needs, so that it starts fast.
 async function run(invocation: Invocation): Promise<void> {
   switch (invocation.command) {
-    case "help":
-      return void stdout.write(HELP);
+    case "help": {
+      const { topic } = invocation;
+      if (topic === undefined) return void stdout.write(HELP);
+      return void stdout.write((await import("./help.ts")).commandHelp(topic));
+    }
     case "version":
       return say(VERSION);
     case "refused":

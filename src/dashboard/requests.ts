@@ -11,9 +11,12 @@ const KEY = "heddle.key";
  */
 const READ_TIMEOUT_MS = 60_000;
 
-const keyOf = (): string | null => sessionStorage.getItem(KEY);
+/** Returns the API key or token that the user has given in this tab; null: none. */
+export const storedApiKey = (): string | null => sessionStorage.getItem(KEY);
 
 export const storeApiKey = (key: string): void => sessionStorage.setItem(KEY, key);
+
+export const forgetApiKey = (): void => sessionStorage.removeItem(KEY);
 
 export interface RequestInput {
   readonly method?: string;
@@ -26,7 +29,7 @@ export interface RequestInput {
 /** Sends a request. @throws ApiKeyRequired, RequestError */
 export async function sendRequest(path: string, input: RequestInput = {}): Promise<Response> {
   const { method, body, isRead = method === undefined && body === undefined, signal } = input;
-  const key = keyOf();
+  const key = storedApiKey();
   const signals = [
     ...(signal === undefined ? [] : [signal]),
     ...(isRead ? [AbortSignal.timeout(READ_TIMEOUT_MS)] : []),
@@ -44,8 +47,8 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
   });
   if (response.status === 401) {
     // If the user has entered another key in the meantime, the request is repeated with that key.
-    if (keyOf() !== key && keyOf() !== null) return sendRequest(path, input);
-    sessionStorage.removeItem(KEY);
+    if (storedApiKey() !== key && storedApiKey() !== null) return sendRequest(path, input);
+    forgetApiKey();
     throw new ApiKeyRequired("A key is needed, or a token.");
   }
   if (!response.ok) {
@@ -62,7 +65,7 @@ export async function fetchJson<T>(path: string, asking?: RequestInput): Promise
 /** Opens a WebSocket. Browsers cannot send a header with it, so the query carries a short-lived token. */
 export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
   const asked = new URLSearchParams(query);
-  if (keyOf() !== null) {
+  if (storedApiKey() !== null) {
     const { token } = await fetchJson<{ readonly token: string }>("auth/token", {
       method: "POST",
       isRead: true,

@@ -93,6 +93,25 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     expect(wrong).toEqual([]);
   });
 
+  test("a tab of a thread may be named in the path; a part of an address that is no page's is said to be none", async () => {
+    const app = await serve();
+    const thread = await newThread(app.url);
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}/runs`);
+    const current = page.locator('.tabs a[aria-current="page"]');
+    await expect.poll(() => current.innerText()).toBe("Runs");
+    await page.goto(`${app.url}/#/threads/${thread}/history`);
+    await expect.poll(() => current.innerText()).toBe("History");
+    await page.click('.tabs a:has-text("Now")');
+    await expect.poll(() => current.innerText()).toBe("Now");
+    for (const path of ["rums", "runs/1", `history/${thread}`, `runs/${thread}/${thread}`]) {
+      await page.goto(`${app.url}/#/threads/${thread}`);
+      await current.waitFor();
+      await page.goto(`${app.url}/#/threads/${thread}/${path}`);
+      await page.getByText("There is no such page.").waitFor();
+    }
+    expect(wrong).toEqual([]);
+  });
+
   test("an interrupt is answered, by keyboard and as JSON; bad JSON is told and not sent", async () => {
     const app = await serve();
     const thread = await newThread(app.url);

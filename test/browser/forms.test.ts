@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { JsonSchema } from "../../src/dashboard/api/records.ts";
+import { findInexactNumber } from "../../src/dashboard/components/exact-numbers.ts";
 import { validateFormValue } from "../../src/dashboard/components/form-schema.ts";
 import { changesOf, fieldsOf } from "../../src/dashboard/threads/editable-fields.ts";
 import { graph, list, value } from "../../src/index.ts";
@@ -34,6 +35,33 @@ const schema: JsonSchema = {
 };
 
 const told = (value: unknown) => validateFormValue(schema, value).map(({ at, text }) => `${at} ${text}`);
+
+describe("numbers in a JSON text", () => {
+  test.each([
+    "9007199254740992",
+    "-9007199254740994",
+    "1000000000000000000000",
+    "0.1234567890123456789",
+    "1e300",
+    String.raw`{"9007199254740993": "9007199254740993 \"9007199254740993\\"}`,
+  ])("%s has none that would be changed", (text) => {
+    expect(findInexactNumber(text)).toBe(null);
+  });
+
+  test.each([
+    [
+      '{"a": [1, 9007199254740993]}',
+      "9007199254740993 has too many digits for a number: it would become 9007199254740992",
+    ],
+    [
+      "-12345678901234567890",
+      "-12345678901234567890 has too many digits for a number: it would become -12345678901234567168",
+    ],
+    ['["\\\\", 1e400]', "1e400 is too large for a number"],
+  ])("%s has one that would be changed", (text, fault) => {
+    expect(findInexactNumber(text)).toBe(fault);
+  });
+});
 
 describe("what is entered into a form", () => {
   test.each([
@@ -170,6 +198,95 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await dialog.getByRole("button", { name: "Store" }).click();
     await page.waitForSelector('.moment h3:has-text("update")');
     expect(await state()).toMatchObject({ pieces: 5, weight: 10, place: { street: "Elm", number: 8 } });
+    expect(wrong).toEqual([]);
+  });
+
+  test("tell an optional yes or no that is not set from a no, and can leave it so again", async () => {
+    const flags = graph({
+      state: {
+        urgent: z.boolean().optional(),
+        paid: z.boolean().default(true),
+        log: list<string>(),
+      },
+      nodes: { send: async ({ urgent, paid }) => ({ log: [`urgent ${urgent}, paid ${paid}`] }) },
+      edges: { start: "send" },
+    });
+    const { url } = await serve({ graphs: { flags } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=flags`);
+    const urgent = page.getByRole("radiogroup", { name: "urgent" });
+    const choices = async () => (await urgent.locator("label").allInnerTexts()).map((text) => text.trim());
+    await expect.poll(choices).toEqual(["not set", "yes", "no"]);
+    expect(await urgent.getByLabel("not set").isChecked()).toBe(true);
+    // One with a default is on or off.
+    expect(await page.getByRole("checkbox", { name: "paid" }).isChecked()).toBe(true);
+    const run = async (choice: string, button: string, told: string) => {
+      await urgent.getByLabel(choice, { exact: true }).check();
+      await page.getByRole("button", { name: button, exact: true }).click();
+      await page.waitForSelector(`.state:has-text("${told}")`);
+    };
+    await urgent.getByLabel("yes").check();
+    await run("not set", "Start", "urgent undefined, paid true");
+    await page.locator(".composer [aria-expanded]").click();
+    await run("no", "Run", "urgent false, paid true");
+    expect(wrong).toEqual([]);
+  });
+
+  test("refuse integers that would lose digits, keep them as they were typed, and send no others", async () => {
+    const sums = graph({
+      state: {
+        id: z.int().optional(),
+        extra: z.record(z.string(), z.unknown()).optional(),
+        log: list<string>(),
+      },
+      nodes: { note: async ({ id, extra }) => ({ log: [`${id} and ${JSON.stringify(extra)}`] }) },
+      edges: { start: "note" },
+    });
+    const { url } = await serve({ graphs: { sums } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=sums`);
+    const id = page.getByLabel("id", { exact: true });
+    const extra = page.getByLabel("extra", { exact: true });
+    const start = page.getByRole("button", { name: "Start", exact: true });
+    const faults = () => page.locator(".field > .bad").allInnerTexts();
+    await id.pressSequentially("9007199254740993");
+    const fault = "9007199254740993 has too many digits for a number: it would become 9007199254740992";
+    expect(await faults()).toEqual([fault]);
+    expect(await id.inputValue()).toBe("9007199254740993");
+    await extra.fill('{"sum": 9007199254740993}');
+    const hint = `${fault}. In quotes, it is sent as text, with all digits`;
+    await expect.poll(faults).toEqual([fault, hint]);
+    expect(await id.inputValue()).toBe("9007199254740993");
+    await start.click();
+    expect(page.url()).toContain("/#/new");
+    await id.fill("9007199254740991");
+    await extra.fill('{"sum": "9007199254740993"}');
+    await expect.poll(faults).toEqual([]);
+    await start.click();
+    await page.waitForSelector(`.state:has-text('9007199254740991 and {"sum":"9007199254740993"}')`);
+    expect(wrong).toEqual([]);
+  });
+
+  test("compare a changed state a moment after the last key press", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const context = await browser();
+    const { page, wrong } = await opened(context, `${url}/#/new?graph=order`);
+    await page.getByLabel("pieces").fill("1");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForSelector('.state:has-text("number number")');
+    await page.click('.tabs a:has-text("History")');
+    await page.getByRole("button", { name: "Edit state" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("No difference.").waitFor();
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await dialog.getByLabel("pieces").fill("123");
+    await dialog.getByText("Changes pieces").waitFor();
+    await page.clock.runFor(200);
+    expect(await dialog.locator(".diff").count()).toBe(0);
+    await dialog.getByLabel("pieces").fill("1234");
+    await page.clock.runFor(200);
+    expect(await dialog.locator(".diff").count()).toBe(0);
+    await page.clock.runFor(100);
+    await expect.poll(() => dialog.locator(".diff ins").innerText()).toContain('"pieces": 1234');
     expect(wrong).toEqual([]);
   });
 

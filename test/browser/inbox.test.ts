@@ -92,6 +92,32 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(wrong).toEqual([]);
   });
 
+  test("names the graph that asks; a question without a text has the first text in it as its title", async () => {
+    const drafts = graph({
+      state: { answers: list<unknown>() },
+      nodes: {
+        review: async (_, ctx) => ({
+          answers: [await ctx.interrupt({ pages: 2, draft: "Draft 1 about tea", by: "Ada" })],
+        }),
+      },
+      edges: { start: "review" },
+    });
+    const { url } = await serve({ graphs: { drafts } });
+    for (const metadata of [{ title: "tea" }, {}]) {
+      const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, { metadata });
+      await postJson(`${url}/threads/${thread_id}/runs/wait`, { assistant_id: "drafts", input: {} });
+    }
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await expect
+      .poll(() => questions(page))
+      .toEqual(["draft: Draft 1 about tea", "draft: Draft 1 about tea"]);
+    expect(await page.locator(".questions .from").allInnerTexts()).toEqual([
+      expect.stringMatching(/^tea · drafts · thread …/),
+      expect.stringMatching(/^drafts · thread …/),
+    ]);
+    expect(wrong).toEqual([]);
+  });
+
   test("a second answer is refused: its giver reads that the question was answered, and no other question gets it", async () => {
     const { url, ask, valuesOf } = await started();
     const tea = await ask("native", "tea");

@@ -114,6 +114,28 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     expect(wrong).toEqual([]);
   });
 
+  test("is read once: the stream brings what runs add, and a change without a run is read", async () => {
+    const { page, wrong, url, thread, say } = await start();
+    await page.getByText("Answer to number 999").waitFor();
+    await page.waitForSelector(".live.open");
+    const reads: string[] = [];
+    page.on("request", (request) => reads.push(request.url()));
+    const whole = () => reads.filter((read) => read.endsWith("/state"));
+    const heads = () => reads.filter((read) => read.includes("/state?select="));
+    for (let i = 1_000; i < 1_005; i++) {
+      const before = heads().length;
+      await say(i, 1);
+      await page.getByText(`Answer to number ${i}`).waitFor();
+      await expect.poll(() => heads().length).toBeGreaterThan(before);
+    }
+    // One may be read before the stream has brought it.
+    expect(whole().length).toBeLessThan(3);
+    const values = { messages: [{ role: "user", content: "said by hand" }] };
+    await postJson(`${url}/threads/${thread}/state`, { values, as_node: "answer" });
+    await page.locator(".bubble", { hasText: "said by hand" }).waitFor({ timeout: 20_000 });
+    expect(wrong).toEqual([]);
+  });
+
   test("has no gaps and no overlaps, wherever one scrolls", async () => {
     const { page } = await start();
     await page.getByText("Answer to number 999").waitFor();

@@ -43,52 +43,93 @@ async function waiting() {
     const state = (await (await get(`${url}/threads/${thread}/state`)).json()) as { values: object };
     return state.values;
   };
-  const send = async () => page.getByRole("button", { name: "Send answer" }).click();
-  return { page, wrong, values, send };
+  const buttons = page.getByRole("group", { name: "Event", exact: true }).getByRole("button");
+  return { page, wrong, values, buttons };
 }
 
 describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout: 60_000 }, () => {
   beforeAll(buildPages, 60_000);
 
-  test("has a button for each event, which may have data", async () => {
-    const { page, wrong, values, send } = await waiting();
-    const buttons = page.getByRole("group", { name: "Event" }).getByRole("button");
+  test("says what it waits for, and has a button for each event, which sends it", async () => {
+    const { page, wrong, values, buttons } = await waiting();
     expect(await buttons.allInnerTexts()).toEqual(["APPROVE", "REJECT"]);
+    expect((await page.innerText(".question legend")).trim()).toBe("order waits for an event in reviewing");
     expect(await page.innerText(".question .asked em")).toBe("order");
-    expect(await page.getByRole("button", { name: "Send answer" }).isDisabled()).toBe(true);
+    expect(await page.getByRole("button", { name: "Send answer" }).count()).toBe(0);
     await buttons.getByText("APPROVE").click();
-    await page.getByText("Data of the event").click();
-    await page.getByLabel("Name of field 1").fill("by");
-    await page.getByLabel("Value of field 1").fill("Ada");
-    await send();
-    await expect.poll(values).toMatchObject({ __state__: "approved", by: "Ada" });
+    await expect.poll(values).toMatchObject({ __state__: "approved", by: null });
     // The next question has the next events.
     await expect.poll(() => buttons.allInnerTexts()).toEqual(["REJECT"]);
+    expect((await page.innerText(".question legend")).trim()).toBe("order waits for an event in approved");
+    // The second click of a double click on APPROVE, which lands on what took its place.
+    await buttons.getByText("REJECT").click({ trial: true });
+    const { x, y } = (await buttons.getByText("REJECT").boundingBox()) as { x: number; y: number };
+    await page.mouse.move(x + 5, y + 5);
+    await page.mouse.down({ clickCount: 2 });
+    await page.mouse.up({ clickCount: 2 });
+    await page.getByRole("button", { name: "JSON" }).click();
+    expect(await values()).toMatchObject({ __state__: "approved" });
+    await page.getByLabel("Answer, as JSON").fill('{"type": "REJECT"}');
+    await page.getByRole("button", { name: "Send answer" }).click();
+    await expect.poll(values).toMatchObject({ __state__: "rejected" });
     expect(wrong).toEqual([]);
   });
 
-  test("is in the inbox with its question, or with what it waits for", async () => {
-    const { page, wrong, send } = await waiting();
-    const thread = page.url();
-    await page.goto(thread.replace(/#.*/, "#/inbox"));
-    await expect.poll(() => page.innerText(".questions .summary .text")).toBe("Approve the *order*?");
-    await page.goto(thread);
-    await page.getByRole("group", { name: "Event" }).getByText("APPROVE").click();
-    await send();
-    await page.getByRole("group", { name: "Event" }).getByText("APPROVE").waitFor({ state: "detached" });
-    await page.goto(thread.replace(/#.*/, "#/inbox"));
-    await expect.poll(() => page.innerText(".questions .summary .text")).toBe("Waits in approved for REJECT");
+  test("sends an event with the data that were entered for it", async () => {
+    const { page, wrong, values, buttons } = await waiting();
+    await page.getByText("Data of the event").click();
+    await page.getByLabel("Name of field 1").fill("by");
+    await page.getByLabel("Value of field 1").fill("Ada");
+    await buttons.getByText("APPROVE").click();
+    await expect.poll(values).toMatchObject({ __state__: "approved", by: "Ada" });
+    expect(wrong).toEqual([]);
+  });
+
+  test("offers no states as nodes where its state is edited, and sends no event whose data are wrong", async () => {
+    const { page, wrong, values, buttons } = await waiting();
+    await page.getByText("Data of the event").click();
+    await page.getByLabel("Name of field 1").fill("by");
+    await page.getByLabel("Value of field 1").fill("9007199254740993");
+    await page.getByText("9007199254740993 has too many digits for a number").waitFor();
+    expect(await buttons.getByText("APPROVE").isDisabled()).toBe(true);
+    await page.getByLabel("Value of field 1").fill('"9007199254740993"');
+    await expect.poll(() => buttons.getByText("APPROVE").isDisabled()).toBe(false);
+    await page.click('.tabs a:has-text("History")');
+    const drawn = page.waitForResponse("**/graph");
+    await page.getByRole("button", { name: "Edit state" }).click();
+    await drawn;
+    await page.locator("#edit-node").waitFor();
+    expect(await page.locator("#edit-nodes option").count()).toBe(0);
+    expect(await values()).toMatchObject({ __state__: "reviewing" });
+    expect(wrong).toEqual([]);
+  });
+
+  test("is in the inbox with its question, or with what it waits for, and takes an event there", async () => {
+    const { page, wrong, values, buttons } = await waiting();
+    await page.goto(page.url().replace(/#.*/, "#/inbox"));
+    const summary = page.locator(".questions .summary");
+    await expect.poll(() => summary.locator(".text").innerText()).toBe("Approve the *order*?");
+    await summary.click();
+    await expect
+      .poll(async () => (await page.innerText(".question legend")).trim())
+      .toBe("order waits for an event in reviewing");
+    await buttons.getByText("APPROVE").click();
+    await expect.poll(values).toMatchObject({ __state__: "approved" });
+    await expect.poll(() => summary.locator(".text").innerText()).toBe("Waits in approved for REJECT");
     expect(wrong).toEqual([]);
   });
 
   test("takes an event of a kind by its type, and says where it takes none", async () => {
-    const { page, wrong, values, send } = await waiting();
+    const { page, wrong, values } = await waiting();
     const other = page.getByLabel("Type of another event");
+    const send = page.getByRole("button", { name: "Send", exact: true });
     expect(await other.getAttribute("placeholder")).toBe("order.*");
+    expect(await send.isDisabled()).toBe(true);
     await other.fill("order.lost");
-    await send();
+    await send.click();
     await expect.poll(values).toMatchObject({ __state__: "lost" });
     await page.getByText("It waits for a timer, and takes no event.").waitFor();
+    expect((await page.innerText(".question legend")).trim()).toBe("order waits for a timer in lost");
     expect(wrong).toEqual([]);
   });
 
@@ -143,18 +184,14 @@ describe.skipIf(isMissing)("a machine whose actor works, in a real browser", { t
     await post(`${url}/threads/${thread}/runs`, { assistant_id: "busy", input: {} });
     const [held] = await calls(1);
     const region = page.getByRole("region", { name: "Events" });
-    const buttons = region.getByRole("group", { name: "Event" }).getByRole("button");
+    const buttons = region.getByRole("group", { name: "Event", exact: true }).getByRole("button");
     await expect.poll(() => buttons.allInnerTexts()).toEqual(["NOTE", "LEAVE"]);
-    const send = region.getByRole("button", { name: "Send event" });
-    expect(await send.isDisabled()).toBe(true);
     const sent = () =>
       region.getByRole("list", { name: "Sent events" }).getByRole("listitem").allInnerTexts();
     await buttons.getByText("LEAVE").click();
-    await send.click();
     // Its guard does not hold yet.
     await expect.poll(sent).toEqual(["LEAVE waits"]);
     await buttons.getByText("NOTE").click();
-    await send.click();
     await expect.poll(sent).toEqual(["LEAVE was taken", "NOTE was taken"]);
     expect(held?.signal.aborted).toBe(true);
     // The machine waits now, and asks as usual.

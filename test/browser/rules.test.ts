@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
-import { authenticate, connectAs, owned, tokens } from "../e2e/support/auth.ts";
+import { authenticate, connectAs, headersOf, owned, tokens } from "../e2e/support/auth.ts";
 import { Auth } from "@langchain/langgraph-sdk/auth";
 import { browser, isMissing } from "./chromium.ts";
 import { buildPages } from "./pages.ts";
@@ -31,6 +31,50 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
         .toContain("The rules of this server show you no assistant.");
     }
     expect(await page.getByRole("button", { name: "Start", exact: true }).count()).toBe(0);
+  });
+
+  test("says who one is; a sign-out forgets the token, and all that it showed", async () => {
+    const { url } = await serve({ auth: owned() as unknown as NonNullable<AppOptions["auth"]> });
+    const { thread_id } = await connectAs(url, "alice").threads.create();
+    const page = await (await browser()).newPage();
+    await page.goto(`${url}/`);
+    await page.fill("#secret", tokens.alice);
+    await page.keyboard.press("Enter");
+    await page.locator(`a[href*="${thread_id}"]`).waitFor();
+    await expect.poll(() => page.locator(".top .identity").allInnerTexts()).toEqual(["ALICE"]);
+    expect(await page.getAttribute(".top .identity", "title")).toBe("alice");
+    const settings = (await (
+      await fetch(`${url}/dashboard/settings`, { headers: headersOf("alice") })
+    ).json()) as unknown;
+    // Nothing else that `authenticate` returned: it may be secret.
+    expect(settings).toMatchObject({ user: { identity: "alice", display_name: "ALICE" } });
+    expect(JSON.stringify(settings)).not.toContain("of alice");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.locator("#secret").waitFor();
+    expect(await page.locator(".top .identity").count()).toBe(0);
+    expect(await page.locator(`a[href*="${thread_id}"]`).count()).toBe(0);
+    await page.reload();
+    await page.fill("#secret", tokens.bob);
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".top .identity").allInnerTexts()).toEqual(["BOB"]);
+    expect(await page.locator(`a[href*="${thread_id}"]`).count()).toBe(0);
+  });
+
+  test("says which key one has where there are no users, and nothing where there are no keys", async () => {
+    const { url } = await serve({ keys: ["open-sesame-42"] });
+    const page = await (await browser()).newPage();
+    await page.goto(`${url}/`);
+    await page.fill("#secret", "open-sesame-42");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".top .identity").allInnerTexts()).toEqual(["key ope…"]);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.locator("#secret").waitFor();
+    const open = await serve();
+    const answered = page.waitForResponse("**/dashboard/settings");
+    await page.goto(`${open.url}/`);
+    await answered;
+    await page.getByRole("heading", { level: 1 }).first().waitFor();
+    expect(await page.getByRole("button", { name: "Sign out" }).count()).toBe(0);
   });
 
   test("says so where a graph's drawing is hidden, and shows a cron's graph by its name", async () => {

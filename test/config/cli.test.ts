@@ -183,6 +183,10 @@ describe("the command", () => {
       status: 0,
       stdout: expect.stringContaining("Usage: heddle COMMAND"),
     });
+    expect(heddle(["repair", "--help"])).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^Usage: heddle repair \[options\]\n[^]*--accept/),
+    });
     expect(heddle(["--version"])).toMatchObject({
       status: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),

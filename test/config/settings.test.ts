@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { HELP, parseCommandLine } from "../../src/cli/command-line.ts";
+import { commandHelp } from "../../src/cli/help.ts";
+import { type CommandName, COMMAND_OPTIONS, HELP, parseCommandLine } from "../../src/cli/command-line.ts";
 
 const defaults = { host: "127.0.0.1", data: ".heddle", level: "info" };
 
@@ -155,8 +156,37 @@ describe("a cluster", () => {
 });
 
 describe("heddle", () => {
-  test.each([[["--help"]], [["-h"]], [["help"]], [["start", "--help"]]])("%j helps", (args) => {
+  test.each([[["--help"]], [["-h"]], [["help"]], [["serve", "--help"]]])("%j helps", (args) => {
     expect(parseCommandLine(args, {})).toEqual({ command: "help" });
+  });
+
+  test.each([[["backup", "--help"]], [["backup", "to", "-h"]], [["help", "backup"]]])(
+    "%j helps with that command",
+    (args) => {
+      expect(parseCommandLine(args, {})).toEqual({ command: "help", topic: "backup" });
+    },
+  );
+
+  test.each(Object.keys(COMMAND_OPTIONS) as CommandName[])(
+    "the help of %s has its usage and options",
+    (command) => {
+      const help = commandHelp(command);
+      expect(help).toMatch(new RegExp(`^Usage: heddle ${command}\\b.*\\[options\\]\\n`));
+      const listed = help.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm);
+      expect([...listed].map(([, name]) => name)).toEqual([...COMMAND_OPTIONS[command], "help"]);
+      expect(help.split("\n").filter((line) => line.length > 120)).toEqual([]);
+    },
+  );
+
+  test("the help of a command says the same as that of all commands", () => {
+    const oneLine = (text: string) => text.replaceAll(/\s+/g, " ");
+    const all = oneLine(HELP);
+    const described = commandHelp("start").matchAll(/^ {2}(?:-\w, )?--(?!help).*\n(?: {9,}.*\n)*/gm);
+    const options = [...described].map(([text]) => oneLine(text).trim());
+    expect(options).toHaveLength(COMMAND_OPTIONS.start.length);
+    for (const option of options) expect(all).toContain(option);
+    expect(oneLine(commandHelp("build"))).toContain("Write a Dockerfile and a .dockerignore");
+    expect(oneLine(commandHelp("cluster"))).toContain("heddle cluster undrain NODE Let a drained node");
   });
 
   test("--version asks for the version, nothing and the unknown are refused", () => {

@@ -137,3 +137,24 @@ test("what the agent itself is configured with is not among the metadata of its 
   expect(metadata).toMatchObject({ own: "asked" });
   expect(metadata).not.toHaveProperty("ls_agent_type");
 });
+
+test("the state that the mode debug shows of a checkpoint is the one that is read of it", async () => {
+  const { client, thread_id, said } = await talk("reviewed");
+  await said({ input: { messages: [{ role: "user", content: "Fly me to Lisbon" }] } });
+  const shown = new Map<string, unknown>();
+  for await (const { event, data } of client.runs.stream(thread_id, "reviewed", {
+    command: { resume: { decisions: [{ type: "approve" }] } },
+    streamMode: "debug",
+  })) {
+    const { type, payload } = data as {
+      type?: string;
+      payload?: { checkpoint: { checkpoint_id: string }; values: unknown };
+    };
+    if (event === "debug" && type === "checkpoint" && payload !== undefined)
+      shown.set(payload.checkpoint.checkpoint_id, payload.values);
+  }
+  const history = await client.threads.getHistory(thread_id, { limit: 100 });
+  const read = history.map(({ checkpoint, values }) => [checkpoint.checkpoint_id, values] as const);
+  expect(shown.size).toBeGreaterThan(1);
+  expect(shown).toEqual(new Map(read.filter(([id]) => shown.has(id ?? ""))));
+});

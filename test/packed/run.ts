@@ -283,9 +283,8 @@ async function approveOnDashboard(url: string): Promise<void> {
   try {
     const page = await browser.newPage();
     await page.goto(`${url}/#${thread}`);
-    await page.getByRole("group", { name: "Event" }).getByText("APPROVE").click();
-    await page.getByRole("button", { name: "Send answer" }).click();
-    await page.getByText("Send answer").waitFor({ state: "detached" });
+    await page.getByRole("group", { name: "Event", exact: true }).getByText("APPROVE").click();
+    await page.getByRole("group", { name: "Event", exact: true }).waitFor({ state: "detached" });
     const [run] = JSON.parse(await textOf(`${url}${thread}/runs`)) as [{ readonly run_id: string }];
     const ended = await textOf(`${url}${thread}/runs/${run.run_id}/join`);
     if (!ended.includes('"receipt":"5 EUR received"')) throw new Error(`it was not paid: ${ended}`);

@@ -1,30 +1,33 @@
 import { cancelRun, createRun, deleteRun, getRun } from "../api/client.ts";
-import { type FoundRun, isDone } from "../api/records.ts";
-import { runHref } from "../app/page-location.ts";
+import { type FoundRun, isDone, type Run } from "../api/records.ts";
 import { errorMessage } from "../app/notices.ts";
-import { repeatRequestOf } from "../threads/runs-tab.tsx";
+import { repeatRequestOf, resumeRequestOf } from "../threads/runs-tab.tsx";
 
-export type BulkRunAction = "retry" | "cancel" | "delete";
+export type BulkRunAction = "resume" | "retry" | "cancel" | "delete";
 
 /** The outcome of an action on one run. */
 export interface ActionResult {
   readonly isOk: boolean;
   readonly text: string;
-  /** The address of the page of the run that was started; absent if the action started none. */
-  readonly href?: string;
+  /** The run that the action started; absent if it started none. */
+  readonly started?: Run;
 }
 
-/** Carries out an action on one run. Never rejects. */
-export async function applyToRun(action: BulkRunAction, run: FoundRun): Promise<ActionResult> {
+/** Carries out an action on one run. `batch`: an id in the metadata of each run that is started. Never rejects. */
+export async function applyToRun(action: BulkRunAction, run: FoundRun, batch: string): Promise<ActionResult> {
   const { thread_id: thread, run_id: id } = run;
   if (action === "cancel" ? isDone(run) : !isDone(run))
     return { isOk: false, text: isDone(run) ? "It has ended already" : "It has not ended yet" };
+  const start = async (requestOf: (run: Run) => object) => {
+    const request = requestOf(await getRun(thread, id));
+    return createRun(thread, { ...request, metadata: { batch } });
+  };
   try {
     switch (action) {
-      case "retry": {
-        const { run_id } = await createRun(thread, repeatRequestOf(await getRun(thread, id)));
-        return { isOk: true, text: "Started again", href: runHref(thread, run_id) };
-      }
+      case "resume":
+        return { isOk: true, text: "Resumed", started: await start(resumeRequestOf) };
+      case "retry":
+        return { isOk: true, text: "Started again", started: await start(repeatRequestOf) };
       case "cancel":
         await cancelRun(thread, id, "interrupt");
         return { isOk: true, text: "Cancelled" };

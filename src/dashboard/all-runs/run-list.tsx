@@ -1,19 +1,28 @@
 import { useSignal } from "@preact/signals";
-import { useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { findRuns } from "../api/client.ts";
-import { type Assistant, type FoundRun, isDone, type Prices } from "../api/records.ts";
+import { type ApiRunStatus, type Assistant, type FoundRun, isDone, type Prices } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { errorMessage, showError } from "../app/notices.ts";
 import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
-import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age, shortId, StatusBadge } from "../components/status-badge.tsx";
 import { ApiKeyRequired } from "../api-errors.ts";
 import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
 import { usePolling } from "../system/use-polling.ts";
+import { OBSTACLE_TEXTS, planResume } from "./resumable-runs.ts";
 import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
 import { cronOrigin, runFilterOf } from "./run-filter.ts";
+import { SelectionBar } from "./selection-bar.tsx";
+import {
+  areAllDone,
+  newBatchId,
+  OUTCOMES,
+  readStartedRuns,
+  type StartedRuns,
+  StartedRunsSummary,
+} from "./started-runs.tsx";
 
 const PAGE_SIZE = 50;
 /** The largest number of new runs that is counted. */
@@ -37,9 +46,12 @@ export function AllRunsList({ query, assistants, prices }: Props) {
   const error = useSignal<string | null>(null);
   const fresh = useSignal(0);
   const results = useSignal<ReadonlyMap<string, ActionResult>>(new Map());
+  /** The runs to which the last action was applied, by id. */
+  const acted = useSignal<readonly string[]>([]);
   const chosen = useSignal<ReadonlySet<string>>(new Set());
-  const working = useSignal<BulkRunAction | null>(null);
-  const [isDeleting, setDeleting] = useState(false);
+  const working = useSignal<Progress | null>(null);
+  /** The runs that the last action has started. */
+  const started = useSignal<StartedRuns | null>(null);
   /** The time when the list was read, in epoch milliseconds. */
   const loadedAt = useRef(0);
 
@@ -50,6 +62,8 @@ export function AllRunsList({ query, assistants, prices }: Props) {
     next.value = page.next;
     fresh.value = 0;
     results.value = new Map();
+    acted.value = [];
+    started.value = null;
     const there = new Set(page.runs.map(({ run_id }) => run_id));
     chosen.value = new Set([...chosen.value].filter((id) => there.has(id)));
   };
@@ -84,28 +98,60 @@ export function AllRunsList({ query, assistants, prices }: Props) {
       error.value = errorMessage(cause);
     }
   };
+  const lookAtStarted = async () => {
+    const before = started.peek();
+    if (before === null || areAllDone(before)) return;
+    const after = await readStartedRuns(before, PAGE_SIZE);
+    // The user may have begun another action during the read.
+    if (started.peek() === before) started.value = after;
+  };
   usePolling(
     () =>
       attempt(async () => {
         const shown = rows.peek();
         if (shown === null) await load();
         // While an action is in progress, nothing is read, because the action changes the rows too.
-        else if (working.peek() === null) await look(shown);
+        else if (working.peek() === null) {
+          await look(shown);
+          await lookAtStarted();
+        }
       }),
     LOOK_MS,
   );
 
   const act = async (action: BulkRunAction) => {
-    working.value = action;
-    for (const run of rows.value ?? []) {
-      if (!chosen.value.has(run.run_id)) continue;
-      const result = await applyToRun(action, run);
-      results.value = new Map(results.value).set(run.run_id, result);
-      // Runs whose action failed stay selected.
-      if (result.isOk) chosen.value = new Set([...chosen.value].filter((id) => id !== run.run_id));
-    }
+    const runs = (rows.value ?? []).filter(({ run_id }) => chosen.value.has(run_id));
+    const batch = newBatchId();
+    acted.value = runs.map(({ run_id }) => run_id);
+    started.value = null;
+    working.value = { action, done: 0, of: runs.length };
+    await attempt(async () => {
+      // A thread may have gone on since the bar has counted.
+      const plan = action === "resume" ? await planResume(runs) : undefined;
+      for (const [i, run] of runs.entries()) {
+        const obstacle = plan?.get(run.run_id) ?? null;
+        const result =
+          obstacle === null
+            ? await applyToRun(action, run, batch)
+            : { isOk: false, text: OBSTACLE_TEXTS[obstacle] };
+        results.value = new Map(results.value).set(run.run_id, result);
+        // Runs whose action failed stay selected.
+        if (result.isOk) chosen.value = new Set([...chosen.value].filter((id) => id !== run.run_id));
+        if (result.started !== undefined) {
+          const { run_id, status } = result.started;
+          const { first = result.started, statuses } = started.value ?? {};
+          started.value = {
+            batch,
+            first,
+            statuses: new Map<string, ApiRunStatus>(statuses).set(run_id, status),
+          };
+        }
+        working.value = { action, done: i + 1, of: runs.length };
+      }
+    });
     working.value = null;
     document.querySelector<HTMLElement>(".run-results")?.focus();
+    await attempt(lookAtStarted);
   };
 
   const shown = rows.value;
@@ -139,8 +185,12 @@ export function AllRunsList({ query, assistants, prices }: Props) {
         )}
       </div>
       <p class="run-results dim" role="status" tabIndex={-1}>
-        {resultText(results.value, working.value)}
+        {resultText(
+          acted.value.flatMap((id) => results.value.get(id) ?? []),
+          working.value,
+        )}
       </p>
+      {started.value !== null && <StartedRunsSummary started={started.value} />}
       {shown.length === 0 ? (
         <EmptyState title={isFiltered ? "No run matches." : "There is no run yet."}>
           {isFiltered ? (
@@ -184,6 +234,7 @@ export function AllRunsList({ query, assistants, prices }: Props) {
                 assistant={assistants.find((one) => one.assistant_id === run.assistant_id)}
                 prices={prices}
                 result={results.value.get(run.run_id)}
+                outcome={started.value?.statuses.get(results.value.get(run.run_id)?.started?.run_id ?? "")}
                 isDeleted={deleted(run)}
                 isChosen={chosen.value.has(run.run_id)}
                 onChoose={() => toggle(run.run_id)}
@@ -205,52 +256,36 @@ export function AllRunsList({ query, assistants, prices }: Props) {
         )}
       </nav>
       {chosen.value.size > 0 && (
-        <div class="bar chosen" role="group" aria-label="Selected runs">
-          <strong>{chosen.value.size} selected</strong>
-          {(["retry", "cancel"] as const).map((action) => (
-            <button
-              key={action}
-              type="button"
-              title={action === "retry" ? "Starts another run with the same input" : undefined}
-              disabled={working.value !== null}
-              onClick={() => void act(action)}
-            >
-              {action === "retry" ? "Run again" : "Cancel"}
-            </button>
-          ))}
-          <button
-            type="button"
-            class="danger"
-            disabled={working.value !== null}
-            onClick={() => setDeleting(true)}
-          >
-            Delete
-          </button>
-          <button type="button" class="quiet" onClick={() => (chosen.value = new Set())}>
-            Select none
-          </button>
-        </div>
-      )}
-      {isDeleting && (
-        <Confirm
-          title={`Delete ${chosen.value.size === 1 ? "the run" : `${chosen.value.size} runs`}?`}
-          text="Their records, their events and the states that they made are gone for good."
-          yes="Delete"
-          onYes={() => void act("delete")}
-          onClose={() => setDeleting(false)}
+        <SelectionBar
+          selected={shown.filter(({ run_id }) => chosen.value.has(run_id))}
+          isBusy={working.value !== null}
+          onAction={(action) => void act(action)}
+          onClear={() => (chosen.value = new Set())}
         />
       )}
     </div>
   );
 }
 
-const DOING = { retry: "Starting again…", cancel: "Cancelling…", delete: "Deleting…" } as const;
+/** An action in progress: how many of the selected runs it has been applied to. */
+interface Progress {
+  readonly action: BulkRunAction;
+  readonly done: number;
+  readonly of: number;
+}
 
-function resultText(results: ReadonlyMap<string, ActionResult>, working: BulkRunAction | null): string {
-  if (working !== null) return DOING[working];
-  if (results.size === 0) return "";
-  const failed = [...results.values()].filter(({ isOk }) => !isOk).length;
-  const done = results.size - failed;
+const DOING: { readonly [A in BulkRunAction]: string } = {
+  resume: "Resuming",
+  retry: "Starting again",
+  cancel: "Cancelling",
+  delete: "Deleting",
+};
+
+function resultText(results: readonly ActionResult[], working: Progress | null): string {
+  if (working !== null) return `${DOING[working.action]}… ${working.done} of ${working.of}`;
+  if (results.length === 0) return "";
+  const failed = results.filter(({ isOk }) => !isOk).length;
+  const done = results.length - failed;
   return failed === 0 ? `Done for ${done}.` : `Done for ${done}, not for ${failed}: see the rows.`;
 }
 
@@ -259,12 +294,14 @@ interface RowProps {
   readonly assistant: Assistant | undefined;
   readonly prices: Prices;
   readonly result: ActionResult | undefined;
+  /** How the run is doing that the action has started for this one. */
+  readonly outcome: ApiRunStatus | undefined;
   readonly isDeleted: boolean;
   readonly isChosen: boolean;
   readonly onChoose: () => void;
 }
 
-function Row({ run, assistant, prices, result, isDeleted, isChosen, onChoose }: RowProps) {
+function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onChoose }: RowProps) {
   const { run_id: id, thread_id: thread, error } = run;
   const isOwn = assistant !== undefined && assistant.metadata["created_by"] !== "system";
   const text = error === null ? "" : `${error.error}: ${error.message}`;
@@ -290,8 +327,13 @@ function Row({ run, assistant, prices, result, isDeleted, isChosen, onChoose }: 
           thread
         </a>
         {result !== undefined && (
-          <span class={`result ${result.isOk ? "good" : "bad"}`}>
-            {result.href === undefined ? result.text : <a href={result.href}>{result.text}</a>}
+          <span class={`result ${result.isOk && !isFailure(outcome) ? "good" : "bad"}`}>
+            {result.started === undefined ? (
+              result.text
+            ) : (
+              <a href={runHref(thread, result.started.run_id)}>{result.text}</a>
+            )}
+            {outcome !== undefined && `: ${OUTCOMES[outcome]}`}
           </span>
         )}
       </td>
@@ -316,6 +358,8 @@ function Row({ run, assistant, prices, result, isDeleted, isChosen, onChoose }: 
     </tr>
   );
 }
+
+const isFailure = (status: ApiRunStatus | undefined): boolean => status === "error" || status === "timeout";
 
 function Spent({ usage, prices }: Pick<FoundRun, "usage"> & { readonly prices: Prices }) {
   if (usage.length === 0) return null;

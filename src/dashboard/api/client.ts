@@ -136,6 +136,11 @@ export const postMachineEvent = (id: string, event: unknown): Promise<{ readonly
   fetchJson(`threads/${part(id)}/events`, { body: event });
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });
+/** The fields of a state that are small. Its values may be large. */
+const STATE_HEAD = "next,tasks,metadata,created_at,checkpoint,parent_checkpoint,interrupts";
+/** Reads the latest state of a thread without its values. */
+export const getStateHead = (id: string, signal?: AbortSignal): Promise<Omit<ThreadState, "values">> =>
+  fetchJson(`threads/${part(id)}/state?select=${STATE_HEAD}`, { signal });
 export const getStateAt = (id: string, checkpoint: string): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state/${part(checkpoint)}`);
 

@@ -258,4 +258,6 @@ export interface DashboardSettings {
   readonly prices: Prices;
   /** Whether the server authenticates users, so that rules decide what each user may see. */
   readonly has_users: boolean;
+  /** The user of this page; null: the page has an API key, or the server authenticates no users. */
+  readonly user: { readonly identity: string; readonly display_name: string } | null;
 }

@@ -10,8 +10,18 @@ export interface PageLocation {
 
 function parse(hash: string): PageLocation {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const parts = path.split("/").filter((part) => part !== "");
-  return { hash, path: parts.map(decoded), query: new URLSearchParams(query) };
+  const parts = path
+    .split("/")
+    .filter((part) => part !== "")
+    .map(decoded);
+  const params = new URLSearchParams(query);
+  const [place, id, tab, ...more] = parts;
+  // People shorten the address of a run, `threads/{id}/runs/{id}`, to that of a tab, which is `threads/{id}?tab=runs`.
+  if (place === "threads" && id !== undefined && tab !== undefined && more.length === 0) {
+    params.set("tab", tab);
+    return { hash, path: [place, id], query: params };
+  }
+  return { hash, path: parts, query: params };
 }
 
 /** Returns the text unchanged if it is not valid percent-encoding: people edit addresses. */

@@ -13,11 +13,13 @@ import { StartPage } from "../threads/start-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
 import { StorePage } from "../store/page.tsx";
 import { ThreadPage } from "../threads/page.tsx";
+import { isThreadTab } from "../threads/thread-tabs.ts";
 import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
+import { Identity } from "./identity.tsx";
 import { KeyHelp } from "./key-help.tsx";
 import { SiteHeader } from "./site-header.tsx";
 import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
@@ -39,7 +41,16 @@ export function Shell() {
       <a class="skip" href="#main" onClick={skip}>
         Skip to content
       </a>
-      <SiteHeader current="Dashboard" home={hrefOf([])} buttons={<KeyHelp />}>
+      <SiteHeader
+        current="Dashboard"
+        home={hrefOf([])}
+        buttons={
+          <>
+            {!isKeyMissing.value && <Identity key={entered.value} />}
+            <KeyHelp />
+          </>
+        }
+      >
         <nav aria-label="Main">
           {DASHBOARD_PAGES.map(({ name, title }) => (
             <a key={name} href={hrefOf([name])} aria-current={name === place ? "page" : undefined}>
@@ -114,11 +125,16 @@ const CONTENTS: Readonly<
   system: () => <SystemPage />,
 };
 
-function threadsContent([id, what, run]: readonly string[]): JSX.Element | null {
+function threadsContent(
+  [id, what, run, ...more]: readonly string[],
+  query: URLSearchParams,
+): JSX.Element | null {
   if (id === undefined) return <StartPage />;
-  if (!isUuid(id) || (run !== undefined && !isUuid(run))) return null;
-  if (what === "runs" && run !== undefined) return <RunPage key={`${id} ${run}`} thread={id} run={run} />;
-  return <ThreadPage key={id} id={id} />;
+  if (!isUuid(id) || more.length > 0) return null;
+  if (run !== undefined)
+    return what === "runs" && isUuid(run) ? <RunPage key={`${id} ${run}`} thread={id} run={run} /> : null;
+  const tab = query.get("tab") ?? "talk";
+  return isThreadTab(tab) ? <ThreadPage key={id} id={id} tab={tab} /> : null;
 }
 
 /** Shows a notice in the header, where it covers no button of the page. It disappears by itself unless it is an error. */

@@ -1,4 +1,5 @@
 import { useId, useState } from "preact/hooks";
+import { findInexactNumber } from "./exact-numbers.ts";
 
 interface JsonFieldProps {
   readonly id: string;
@@ -75,7 +76,10 @@ const textOf = (value: unknown, isStrict: boolean): string =>
 function parsed(text: string, isStrict: boolean): { readonly value: unknown; readonly wrong: string | null } {
   if (text.trim() === "") return { value: undefined, wrong: null };
   try {
-    return { value: JSON.parse(text) as unknown, wrong: null };
+    const value = JSON.parse(text) as unknown;
+    const fault = findInexactNumber(text);
+    if (fault === null) return { value, wrong: null };
+    return { value: undefined, wrong: `${fault}. In quotes, it is sent as text, with all digits` };
   } catch (cause) {
     // A text that begins like JSON is meant to be JSON, so it is not taken as a string.
     if (!isStrict && !/^\s*[{["]/.test(text)) return { value: text, wrong: null };

@@ -1,6 +1,7 @@
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import type { FormValidation } from "./use-form-validation.ts";
+import { inexactNumberFault } from "./exact-numbers.ts";
 import { JsonField } from "./json-field.tsx";
 import { simplifySchema, propertiesOf, joinFieldPath } from "./form-schema.ts";
 
@@ -55,6 +56,8 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
   const fault = validation.errors.get(at);
   const wrong = fault !== undefined && (validation.isSubmitted || !fault.isMissing) ? fault.text : null;
   const hint = schema.description;
+  /** The text of a number that cannot be kept exactly, and is therefore not in the value. */
+  const [refused, setRefused] = useState<string | null>(null);
   const shared = {
     id,
     "aria-required": isRequired,
@@ -79,15 +82,22 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
             </option>
           ))}
         </select>
-      ) : plain.type === "boolean" && isRequired && plain.default === undefined ? (
+      ) : plain.type === "boolean" && typeof plain.default !== "boolean" ? (
         // Radio buttons instead of a checkbox: a choice that is not made yet differs from "no".
         <div id={id} class="bar" role="radiogroup" aria-label={schema.title ?? name}>
-          {[true, false].map((one) => (
-            <label key={String(one)} class="inline">
-              <input type="radio" name={id} checked={value === one} onChange={() => onChange(one)} />{" "}
-              {one ? "yes" : "no"}
-            </label>
-          ))}
+          {(isRequired && plain.default === undefined ? REQUIRED_CHOICES : OPTIONAL_CHOICES).map(
+            ([text, choice]) => (
+              <label key={text} class="inline">
+                <input
+                  type="radio"
+                  name={id}
+                  checked={(value ?? undefined) === choice}
+                  onChange={() => onChange(choice)}
+                />{" "}
+                {text}
+              </label>
+            ),
+          )}
         </div>
       ) : plain.type === "boolean" ? (
         <input
@@ -101,12 +111,20 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
           {...shared}
           type="number"
           step={plain.type === "integer" ? 1 : "any"}
-          value={value === undefined || value === null ? "" : String(value)}
+          value={
+            wrong !== null && refused !== null
+              ? refused
+              : value === undefined || value === null
+                ? ""
+                : String(value)
+          }
           placeholder={plain.default === undefined ? "" : String(plain.default)}
           onInput={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
+            const fault = text === "" ? null : inexactNumberFault(text);
+            setRefused(fault === null ? null : text);
             // Some browsers accept any text in a number field, and report an empty value if the text is not a number.
-            validation.onUnread(at, validity.badInput ? "must be a number" : null);
-            onChange(text === "" ? undefined : valueAsNumber);
+            validation.onUnread(at, validity.badInput ? "must be a number" : fault);
+            onChange(text === "" || fault !== null ? undefined : valueAsNumber);
           }}
         />
       ) : plain.type === "string" ? (
@@ -149,6 +167,13 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
     </div>
   );
 }
+
+/** The choices for a boolean: their texts and values. */
+const REQUIRED_CHOICES = [
+  ["yes", true],
+  ["no", false],
+] as const;
+const OPTIONAL_CHOICES = [["not set", undefined], ...REQUIRED_CHOICES] as const;
 
 const placeholderOf = ({ type, default: initial }: JsonSchema): string =>
   initial !== undefined

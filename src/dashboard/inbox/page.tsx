@@ -16,7 +16,7 @@ import {
 } from "../live/answering.ts";
 import { questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
-import { threadTitle } from "../threads/thread-title.ts";
+import { graphOf, threadTitle } from "../threads/thread-title.ts";
 import { type OpenQuestion, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
 
 /** The questions of all threads that wait for an answer, the oldest first. They are answered in place. */
@@ -151,6 +151,8 @@ function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
     question === null
       ? "Paused, without a question"
       : questionLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Asks, without a text";
+  // The title of a thread without one of its own is the name of its graph.
+  const names = new Set([threadTitle(thread), graphOf(thread.metadata) ?? threadTitle(thread)]);
   return (
     <li class={`card ${isOpen ? "open" : ""}`}>
       <button type="button" class="summary" aria-expanded={isOpen} onClick={onToggle}>
@@ -160,7 +162,7 @@ function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
         </span>
       </button>
       <p class="from dim">
-        {threadTitle(thread)} · <a href={threadHref(id)}>thread …{shortId(id)}</a>
+        {[...names].join(" · ")} · <a href={threadHref(id)}>thread …{shortId(id)}</a>
       </p>
       {isOpen &&
         (question === null ? (
@@ -237,6 +239,7 @@ function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
       )}
       <InterruptAnswers
         questions={[{ ...question, response_schema }]}
+        graph={graphOf(metadata)}
         isClosed={refused !== null}
         refusal={questions.value?.refusal ?? null}
         onAnswer={send}

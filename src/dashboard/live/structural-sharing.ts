@@ -7,20 +7,25 @@ import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 export class SharedMessages {
   #last: JsonRecord = {};
 
-  /** Returns an equal state that shares the messages of the state before it. */
+  /** Returns an equal state that shares the messages of the state before it; that state itself, if they are equal. */
   share(values: JsonRecord): JsonRecord {
-    this.#last = Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, sharedList(this.#last[name], value)]),
+    const last = this.#last;
+    const entries = Object.entries(values).map(
+      ([name, value]) => [name, sharedList(last[name], value)] as const,
     );
+    const isEqual =
+      Object.keys(last).length === entries.length && entries.every(([name, value]) => last[name] === value);
+    if (!isEqual) this.#last = Object.fromEntries(entries);
     return this.#last;
   }
 }
 
 function sharedList(before: unknown, next: unknown): unknown {
-  if (!Array.isArray(before) || !Array.isArray(next)) return next;
+  if (before === next || !Array.isArray(before) || !Array.isArray(next)) return next;
   const list = next.map((one: unknown, i) => (isSame(before[i], one) ? (before[i] as unknown) : one));
   return list.length === before.length && list.every((one, i) => one === before[i]) ? before : list;
 }
 
 const isSame = (a: unknown, b: unknown): boolean =>
-  isJsonRecord(a) && isJsonRecord(b) && a["id"] === b["id"] && JSON.stringify(a) === JSON.stringify(b);
+  a === b ||
+  (isJsonRecord(a) && isJsonRecord(b) && a["id"] === b["id"] && JSON.stringify(a) === JSON.stringify(b));

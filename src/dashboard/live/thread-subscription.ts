@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
-import { deleteThread, getState, getThread, listRuns } from "../api/client.ts";
-import { isDone, type Run, type Thread, type ThreadState } from "../api/records.ts";
+import { deleteThread, getState, getStateHead, getThread, listRuns } from "../api/client.ts";
+import { isDone, type JsonRecord, type Run, type Thread, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../api-errors.ts";
@@ -123,7 +123,7 @@ export class ThreadSubscription {
   async #read(signal: AbortSignal): Promise<Records> {
     const { id } = this;
     const reads = Promise.all([getThread(id, signal), listRuns(id, RUNS, signal)]);
-    const all = Promise.all([reads, getState(id, signal)]);
+    const all = Promise.all([reads, this.#readState(signal)]);
     // At first, each part is shown as soon as it is read, because the state may be large. Later all parts are shown
     // together.
     if (this.record.peek() === null) {
@@ -135,6 +135,23 @@ export class ThreadSubscription {
     }
     const [[record, runs], state] = await all;
     return [record, state, runs];
+  }
+
+  /** Reads the state. Its values, which may be large, are read only if neither the state before it nor the stream has them. */
+  async #readState(signal: AbortSignal): Promise<ThreadState> {
+    if (this.state.peek() === null) return getState(this.id, signal);
+    const head = await getStateHead(this.id, signal);
+    const values = this.#valuesAt(head.checkpoint?.checkpoint_id);
+    return values === undefined ? getState(this.id, signal) : { ...head, values };
+  }
+
+  #valuesAt(checkpoint: string | undefined): JsonRecord | undefined {
+    if (checkpoint === undefined) return undefined;
+    const state = this.state.peek();
+    if (state?.checkpoint?.checkpoint_id === checkpoint) return state.values;
+    return [...this.traces.values()]
+      .map((trace) => trace.stepsOf("").at(-1))
+      .find((step) => step?.checkpoint === checkpoint)?.values;
   }
 
   #showFirst(record: Thread, runs: readonly Run[]): void {

@@ -15,7 +15,7 @@ import { Age, shortId, StatusBadge } from "../components/status-badge.tsx";
 import { Tabs } from "../components/tabs.tsx";
 import { ActorsGraph } from "../graphs/graph-tab.tsx";
 import { questionLine } from "../threads/event-answer.tsx";
-import { repeatRequestOf } from "../threads/runs-tab.tsx";
+import { repeatRequestOf, resumeRequestOf } from "../threads/runs-tab.tsx";
 import { RunComparison } from "./run-comparison.tsx";
 import { EventsTab } from "./events-tab.tsx";
 import { replayOriginOf } from "./timeline-rows.ts";
@@ -186,9 +186,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
                 type="button"
                 class="primary"
                 title="Runs the steps that failed again, from the stored state"
-                onClick={() =>
-                  start({ assistant_id: run.assistant_id, input: null }, "The run goes on in a new one.")
-                }
+                onClick={() => start(resumeRequestOf(run), "The run goes on in a new one.")}
               >
                 Resume
               </button>

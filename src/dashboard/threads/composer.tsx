@@ -7,6 +7,7 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { InterruptAnswers } from "./interrupt-answers.tsx";
+import { graphOf } from "./thread-title.ts";
 import { StateEditor } from "./state-editor.tsx";
 import { RunForm } from "./run-form.tsx";
 
@@ -82,6 +83,7 @@ export function Composer({
                 response_schema:
                   questions.value?.list.find(({ id }) => id === one.id)?.response_schema ?? null,
               }))}
+              graph={graphOf(metadata)}
               refusal={questions.value?.refusal ?? null}
               onAnswer={(answers) => answer(own, answers)}
             />

@@ -1,5 +1,5 @@
 import { defaultRangeExtractor, type Range } from "@tanstack/virtual-core";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { JsonRecord } from "../api/records.ts";
 import { hrefOf } from "../app/page-location.ts";
 import { useVirtualizer } from "../components/use-virtualizer.ts";
@@ -48,12 +48,14 @@ export function ConversationView({
 }: ConversationViewProps) {
   const count = messages.length;
   const focused = useRef<number | null>(null);
+  // The positions of all messages are computed again whenever this function is another one.
+  const keyOf = useCallback((index: number) => idOf(messages[index]) || index, [messages]);
   const virtual = useVirtualizer(scroll, {
     count,
     estimateSize: (index) => assumedHeight(messages[index]),
     gap: GAP,
     overscan: MARGIN,
-    getItemKey: (index) => idOf(messages[index]) || index,
+    getItemKey: keyOf,
     rangeExtractor: (range) => indexesOf(range, focused.current),
   });
   // A message that is higher or lower than estimated moves the messages below it. The scroll position is adjusted, so that the visible

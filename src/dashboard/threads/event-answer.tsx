@@ -26,10 +26,29 @@ function metaQuestions({
 /** Formats a question, which may be that of a machine, as one line of at most `most` characters. */
 export function questionLine(value: unknown, most?: number): string {
   const events = awaitedEvents({ value });
-  if (events === null || !isJsonRecord(value)) return toLine(value, most);
+  if (events === null || !isJsonRecord(value)) return toLine(readablePart(value), most);
   const [asked] = metaQuestions(value);
   const awaited = events.length === 0 ? "a timer" : events.join(", ");
-  return toLine(asked?.text ?? `Waits in ${toLine(value["state"])} for ${awaited}`, most);
+  return toLine(asked?.text ?? `Waits in ${stateText(value["state"])} for ${awaited}`, most);
+}
+
+/** Returns the first text in an object that has no text of a question, with its key; any other value as it is. */
+function readablePart(value: unknown): unknown {
+  if (!isJsonRecord(value) || findQuestionTextKey(value) !== undefined) return value;
+  const text = Object.entries(value).find(([, one]) => typeof one === "string" && one.trim() !== "");
+  return text === undefined ? value : text.join(": ");
+}
+
+/** Formats the state value of a machine: the paths of its innermost states, such as `charging.card`. */
+export function stateText(state: unknown): string {
+  const paths = (value: unknown): readonly string[] =>
+    isJsonRecord(value)
+      ? Object.entries(value).flatMap(([name, inner]) => {
+          const deeper = paths(inner);
+          return deeper.length === 0 ? [name] : deeper.map((path) => `${name}.${path}`);
+        })
+      : [String(value)];
+  return paths(state).join(", ");
 }
 
 /** The state in which a machine waits, below its questions. */
@@ -47,45 +66,69 @@ export function AwaitingState({ value }: { readonly value: unknown }) {
 
 interface EventAnswerProps {
   readonly events: readonly string[];
-  readonly onChange: (answer: unknown) => void;
+  readonly isDisabled: boolean;
+  /** `clicks`: the number of the click among clicks in quick succession; 0: the event was sent by the keyboard. */
+  readonly onSend: (event: JsonRecord, clicks: number) => void;
 }
 
 /**
- * The form for an event: a button for each event that the machine handles, a field for the type if the machine handles
- * a wildcard such as `order.*`, and fields for the event's data.
+ * A button for each event that the machine handles, which sends it; a field for the type if the machine handles a
+ * wildcard such as `order.*`; and fields for data that are sent with the event.
  */
-export function EventAnswer({ events, onChange }: EventAnswerProps) {
-  const [type, setType] = useState("");
+export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
+  const [other, setOther] = useState("");
   const [data, setData] = useState<unknown>(undefined);
-  const enter = (nextType: string, nextData: unknown) => {
-    setType(nextType);
-    setData(nextData);
-    onChange(nextType === "" ? undefined : { ...(nextData as object | undefined), type: nextType });
-  };
+  const [isWrong, setWrong] = useState(false);
+  const isClosed = isDisabled || isWrong;
+  const send = (type: string, clicks: number) =>
+    onSend({ ...(data as JsonRecord | undefined), type }, clicks);
   const named = events.filter((event) => !event.endsWith("*"));
   const open = events.filter((event) => event.endsWith("*"));
   if (events.length === 0) return <p class="hint">It waits for a timer, and takes no event.</p>;
   return (
     <>
-      <div class="ways" role="group" aria-label="Event">
-        {named.map((event) => (
-          <button key={event} type="button" aria-pressed={type === event} onClick={() => enter(event, data)}>
-            {event}
-          </button>
-        ))}
-        {open.length > 0 && (
-          <input
-            aria-label="Type of another event"
-            placeholder={open.join(", ")}
-            value={named.includes(type) ? "" : type}
-            onInput={({ currentTarget }) => enter(currentTarget.value, data)}
-          />
-        )}
-      </div>
       <details>
         <summary>Data of the event</summary>
-        <KeyValueFields onChange={(given) => enter(type, given)} />
+        <KeyValueFields
+          onChange={(given, isFault) => {
+            setData(given);
+            setWrong(isFault);
+          }}
+        />
       </details>
+      <div class="ways">
+        {named.length > 0 && (
+          <div class="ways" role="group" aria-label="Event">
+            {named.map((event) => (
+              <button
+                key={event}
+                type="button"
+                disabled={isClosed}
+                onClick={({ detail }) => send(event, detail)}
+              >
+                {event}
+              </button>
+            ))}
+          </div>
+        )}
+        {open.length > 0 && (
+          <form
+            class="ways"
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (other !== "" && !isClosed) send(other, 0);
+            }}
+          >
+            <input
+              aria-label="Type of another event"
+              placeholder={open.join(", ")}
+              value={other}
+              onInput={({ currentTarget }) => setOther(currentTarget.value)}
+            />
+            <button disabled={other === "" || isClosed}>Send</button>
+          </form>
+        )}
+      </div>
     </>
   );
 }

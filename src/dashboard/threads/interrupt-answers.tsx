@@ -4,7 +4,8 @@ import { validateFormValue } from "../components/form-schema.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey } from "../components/value-text.ts";
-import { awaitedEvents, AwaitingState, EventAnswer } from "./event-answer.tsx";
+import { awaitedEvents } from "./event-answer.tsx";
+import { MachineQuestion } from "./machine-question.tsx";
 import { proposalOf } from "./proposed-actions.ts";
 import { ProposalForm } from "./proposal-form.tsx";
 import {
@@ -21,6 +22,8 @@ import {
 
 interface AnswersProps {
   readonly questions: readonly InterruptQuestion[];
+  /** The name of the graph that asks, if it is known. */
+  readonly graph: string | undefined;
   /** Whether no answer can be sent any more. */
   readonly isClosed?: boolean;
   /** The reason why the last answer was refused; null if it was not refused. */
@@ -32,6 +35,7 @@ interface AnswersProps {
 /** The pending questions of the graph, each with a field for its answer. */
 export function InterruptAnswers({
   questions,
+  graph,
   isClosed = false,
   refusal: lastRefusal,
   onAnswer,
@@ -41,18 +45,39 @@ export function InterruptAnswers({
   const [isSending, setSending] = useState(false);
   const isMany = questions.length > 1;
   const isReady = !isClosed && questions.every(({ id }) => answers.get(id) !== undefined);
-  const send = async (given: ReadonlyMap<string, unknown>) => {
+  const send = async (given: JsonRecord) => {
     setSending(true);
     setRefusal(null);
-    setRefusal(await onAnswer(Object.fromEntries(given)));
+    setRefusal(await onAnswer(given));
     setSending(false);
   };
+  const failure = refusal !== null && (
+    <p class="failure" role="alert">
+      {refusal}
+    </p>
+  );
+  // A machine asks one question at a time.
+  const [first] = questions;
+  const events = first === undefined || isMany ? null : awaitedEvents(first);
+  if (first !== undefined && events !== null)
+    return (
+      <div aria-busy={isSending}>
+        <MachineQuestion
+          question={first}
+          events={events}
+          graph={graph}
+          isDisabled={isClosed || isSending}
+          onSend={(answer) => void send({ [first.id]: answer })}
+        />
+        {failure}
+      </div>
+    );
   return (
     <form
       aria-busy={isSending}
       onSubmit={(event) => {
         event.preventDefault();
-        if (isReady && !isSending) void send(answers);
+        if (isReady && !isSending) void send(Object.fromEntries(answers));
       }}
     >
       {questions.map((question) => (
@@ -62,11 +87,7 @@ export function InterruptAnswers({
           onChange={(answer) => setAnswers((before) => new Map(before).set(question.id, answer))}
         />
       ))}
-      {refusal !== null && (
-        <p class="failure" role="alert">
-          {refusal}
-        </p>
-      )}
+      {failure}
       <div class="bar end">
         <button class="primary" disabled={!isReady || isSending}>
           {isMany ? `Send ${questions.length} answers` : "Send answer"}
@@ -103,17 +124,14 @@ function Asking({
   const schema = formOf(question.response_schema);
   const proposal = proposalOf(question.value);
   const choices = choicesOf(schema);
-  const events = awaitedEvents(question);
   const ways: readonly AnswerMethod[] =
-    events !== null
-      ? ["event", "json"]
-      : proposal !== null
-        ? ["action", "json"]
-        : choices !== null
-          ? ["choice", "json"]
-          : schema !== null
-            ? ["form", "json"]
-            : ["fields", "text", "yes", "json"];
+    proposal !== null
+      ? ["action", "json"]
+      : choices !== null
+        ? ["choice", "json"]
+        : schema !== null
+          ? ["form", "json"]
+          : ["fields", "text", "yes", "json"];
   const [way, setWay] = useState<AnswerMethod>(() => {
     if (ways.length <= 2) return ways[0] ?? "json";
     // A question that is a text is likely to expect a text; a question that is an object may expect an object.
@@ -131,11 +149,7 @@ function Asking({
       <legend>
         <span class="dot interrupted" aria-hidden="true" /> {from === undefined ? "It asks" : `${from} asks`}
       </legend>
-      {way === "action" ? null : events === null ? (
-        <Asked value={question.value} />
-      ) : (
-        <AwaitingState value={question.value} />
-      )}
+      {way !== "action" && <Asked value={question.value} />}
       <div class="ways" role="group" aria-label="How to answer">
         {ways.map((name) => (
           <button
@@ -150,7 +164,6 @@ function Asking({
         ))}
       </div>
       {way === "action" && proposal !== null && <ProposalForm proposal={proposal} onChange={onChange} />}
-      {way === "event" && events !== null && <EventAnswer events={events} onChange={onChange} />}
       {way === "choice" && choices !== null && <ChoiceButtons choices={choices} onChange={onChange} />}
       {way === "form" && schema !== null && (
         <FormAnswer schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />

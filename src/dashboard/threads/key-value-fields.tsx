@@ -5,16 +5,29 @@ interface Pair {
   readonly key: number;
   readonly name: string;
   readonly value: unknown;
+  /** Whether the field has a text that is no value. */
+  readonly isWrong: boolean;
 }
 
+interface KeyValueProps {
+  /** Called with the object; undefined if it has no field yet, or one of them is wrong. */
+  readonly onChange: (value: unknown, isWrong: boolean) => void;
+}
+
+const newPair = (key: number): Pair => ({ key, name: "", value: undefined, isWrong: false });
+
 /** Edits an object field by field, without a schema. */
-export function KeyValueFields({ onChange }: { readonly onChange: (value: unknown) => void }) {
-  const [pairs, setPairs] = useState<readonly Pair[]>([{ key: 0, name: "", value: undefined }]);
+export function KeyValueFields({ onChange }: KeyValueProps) {
+  const [pairs, setPairs] = useState<readonly Pair[]>([newPair(0)]);
   const set = (next: readonly Pair[]) => {
     setPairs(next);
     const filled = next.filter(({ name, value }) => name !== "" && value !== undefined);
+    const isWrong = next.some((pair) => pair.isWrong);
     onChange(
-      filled.length === 0 ? undefined : Object.fromEntries(filled.map(({ name, value }) => [name, value])),
+      isWrong || filled.length === 0
+        ? undefined
+        : Object.fromEntries(filled.map(({ name, value }) => [name, value])),
+      isWrong,
     );
   };
   const change = (key: number, part: Partial<Pair>) =>
@@ -34,7 +47,9 @@ export function KeyValueFields({ onChange }: { readonly onChange: (value: unknow
             label={`Value of field ${i + 1}`}
             placeholder="text, true, 3, [..]"
             value={value}
-            onChange={(given) => change(key, { value: given })}
+            onChange={(given, text) =>
+              change(key, { value: given, isWrong: given === undefined && text.trim() !== "" })
+            }
           />
           <button
             type="button"
@@ -49,12 +64,7 @@ export function KeyValueFields({ onChange }: { readonly onChange: (value: unknow
       <button
         type="button"
         class="quiet"
-        onClick={() =>
-          set([
-            ...pairs,
-            { key: Math.max(-1, ...pairs.map(({ key }) => key)) + 1, name: "", value: undefined },
-          ])
-        }
+        onClick={() => set([...pairs, newPair(Math.max(-1, ...pairs.map(({ key }) => key)) + 1)])}
       >
         + field
       </button>

@@ -26,20 +26,16 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   const isMachine = isJsonRecord(values["__snapshot__"]);
   const isAtWork = isMachine && run !== undefined && !isDone(run);
   const [sent, setSent] = useState<readonly { readonly type: string; readonly run: string }[]>([]);
-  const [choice, setChoice] = useState<{ readonly of: string; readonly event: unknown } | null>(null);
   const submit = useSubmit();
   const possible = useResource(
     async () => (isAtWork ? (await getPossibleEvents(watch.id)).events.map(({ type }) => type) : []),
     [watch.id, isAtWork, JSON.stringify(values["__state__"])],
   );
   const events = isAtWork ? (possible.value ?? []) : [];
-  // An event that was chosen before the possible events changed is no longer chosen.
-  const key = events.join();
-  const chosen = choice?.of === key ? choice.event : undefined;
   if (events.length === 0 && sent.length === 0) return null;
-  const send = async () => {
-    const { run_id } = await postMachineEvent(watch.id, chosen);
-    setSent((before) => [...before, { type: String((chosen as JsonRecord)["type"]), run: run_id }]);
+  const send = async (event: JsonRecord) => {
+    const { run_id } = await postMachineEvent(watch.id, event);
+    setSent((before) => [...before, { type: String(event["type"]), run: run_id }]);
   };
   const fateOf = (id: string) => {
     const status = watch.runs.value.find(({ run_id }) => run_id === id)?.status ?? "pending";
@@ -49,25 +45,19 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
     <section class="card state" aria-label="Events">
       <h3>Events</h3>
       {events.length > 0 && (
-        <form
-          aria-busy={submit.isSending}
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (chosen !== undefined) submit.start(send);
-          }}
-        >
-          <EventAnswer key={key} events={events} onChange={(event) => setChoice({ of: key, event })} />
+        <div aria-busy={submit.isSending}>
+          <EventAnswer
+            key={events.join()}
+            events={events}
+            isDisabled={submit.isSending}
+            onSend={(event) => submit.start(() => send(event))}
+          />
           {submit.error !== null && (
             <p class="failure" role="alert">
               {submit.error}
             </p>
           )}
-          <div class="bar end">
-            <button class="primary" disabled={chosen === undefined || submit.isSending}>
-              Send event
-            </button>
-          </div>
-        </form>
+        </div>
       )}
       {sent.length > 0 && (
         <ul aria-label="Sent events">

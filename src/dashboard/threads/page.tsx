@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Run } from "../api/records.ts";
-import { currentLocation, hrefOf, threadHref } from "../app/page-location.ts";
+import { hrefOf, threadHref } from "../app/page-location.ts";
 import { EventsTab } from "../runs/events-tab.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Tabs } from "../components/tabs.tsx";
@@ -10,14 +10,19 @@ import { ThreadHeader } from "./thread-header.tsx";
 import { HistoryTab } from "./history-tab.tsx";
 import { RunsTab } from "./runs-tab.tsx";
 import { ChatTab } from "./chat-tab.tsx";
+import { type ThreadTab, THREAD_TABS } from "./thread-tabs.ts";
+
+interface ThreadPageProps {
+  readonly id: string;
+  readonly tab: ThreadTab;
+}
 
 /** The page of one thread. It shows each change of the thread at once. */
-export function ThreadPage({ id }: { readonly id: string }) {
+export function ThreadPage({ id, tab }: ThreadPageProps) {
   const watch = useMemo(() => new ThreadSubscription(id), [id]);
   useEffect(() => () => watch.close(), [watch]);
   const record = watch.record.value;
   const error = watch.error.value;
-  const tab = currentLocation.value.query.get("tab") ?? "talk";
   if (watch.isMissing.value)
     return (
       <EmptyState title="There is no such thread.">
@@ -41,13 +46,11 @@ export function ThreadPage({ id }: { readonly id: string }) {
       <Tabs
         label="Views of the thread"
         current={tab}
-        tabs={[
-          { id: "talk", title: "Now", href: threadHref(id) },
-          { id: "runs", title: "Runs", href: threadHref(id, "runs"), count: open(watch.runs.value) },
-          { id: "history", title: "History", href: threadHref(id, "history") },
-          { id: "graph", title: "Graph", href: threadHref(id, "graph") },
-          { id: "events", title: "Events", href: threadHref(id, "events") },
-        ]}
+        tabs={THREAD_TABS.map((one) => ({
+          ...one,
+          href: threadHref(id, one.id === "talk" ? undefined : one.id),
+          ...(one.id === "runs" && { count: open(watch.runs.value) }),
+        }))}
       />
       {error !== null && <LoadFailure text={error} onRetry={() => watch.refresh()} />}
       <Side tab={tab} watch={watch} />
@@ -55,7 +58,7 @@ export function ThreadPage({ id }: { readonly id: string }) {
   );
 }
 
-function Side({ tab, watch }: { readonly tab: string; readonly watch: ThreadSubscription }) {
+function Side({ tab, watch }: { readonly tab: ThreadTab; readonly watch: ThreadSubscription }) {
   switch (tab) {
     case "runs":
       return <RunsTab watch={watch} />;
@@ -77,7 +80,7 @@ function Side({ tab, watch }: { readonly tab: string; readonly watch: ThreadSubs
         />
       );
     }
-    default:
+    case "talk":
       return <ChatTab watch={watch} />;
   }
 }

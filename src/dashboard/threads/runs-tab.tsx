@@ -170,3 +170,12 @@ export function repeatRequestOf({ assistant_id, kwargs }: Run) {
     multitask_strategy: "enqueue",
   };
 }
+
+/**
+ * Returns a request that continues a thread from its last checkpoint, with the settings of the run that failed there. It is
+ * refused if the thread is at work again.
+ */
+export function resumeRequestOf(run: Run) {
+  const { command: _, ...request } = repeatRequestOf(run);
+  return { ...request, input: null, multitask_strategy: "reject" };
+}

@@ -10,9 +10,13 @@ import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
+import { useSettled } from "../components/use-settled.ts";
 import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
 import { findMessageChanges, isListOf, type MessageLists, messageListsOf } from "./message-edits.ts";
 import { MessageListForm } from "./message-list-form.tsx";
+
+/** Milliseconds after the last key press before the change is compared: a large state takes long. */
+const COMPARE_AFTER_MS = 250;
 
 /** A change of a thread's state that the user has made in a form. */
 export interface EditedState {
@@ -152,7 +156,14 @@ function ChangeForm({
   const wrong = restFault(rest, stored);
   const update = { ...changes, ...messages.update, ...rest };
   const changed = Object.keys(update);
-  const before = Object.keys({ ...changes, ...rest }).map((name) => [name, valueAt(values, name)] as const);
+  const difference = useMemo(() => {
+    const before = Object.keys({ ...changes, ...rest }).map((name) => [name, valueAt(values, name)] as const);
+    return {
+      before: { ...Object.fromEntries(before), ...messages.before },
+      after: { ...changes, ...rest, ...messages.after },
+    };
+  }, [values, changes, rest, messages]);
+  const compared = useSettled(difference, COMPARE_AFTER_MS);
   return (
     <form
       noValidate
@@ -221,15 +232,12 @@ function ChangeForm({
           </p>
         )}
       </div>
-      <section class="field" aria-label="Changes">
+      <section class="field" aria-label="Changes" aria-busy={compared !== difference}>
         <h4>What changes</h4>
         {Object.keys(rest ?? {}).length > 0 && (
           <p class="hint">Values given as JSON are shown as they are sent.</p>
         )}
-        <Diff
-          before={{ ...Object.fromEntries(before), ...messages.before }}
-          after={{ ...changes, ...rest, ...messages.after }}
-        />
+        <Diff {...compared} />
       </section>
       <div class="bar end">
         <span class="space dim">

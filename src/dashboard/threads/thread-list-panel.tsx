@@ -14,6 +14,7 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { Age, shortId } from "../components/status-badge.tsx";
 import { errorLine, toLine } from "../components/value-text.ts";
+import { isThreadTab } from "./thread-tabs.ts";
 import { threadTitle } from "./thread-title.ts";
 import { saveSearch, loadSearch, type ThreadListSearch } from "./thread-search-storage.ts";
 import { VirtualThreadList } from "./virtual-thread-list.tsx";
@@ -206,11 +207,13 @@ function Row({ thread, about, isChosen }: RowProps) {
     ...(name === graph ? [] : [graph]),
     ...(about === "" ? [] : others),
   ];
-  const tab = currentLocation.value.path[2] === undefined ? currentLocation.value.query.get("tab") : null;
+  const { path, query } = currentLocation.value;
+  // The tab of a run's page is none of a thread's.
+  const tab = (path[2] === undefined && query.get("tab")) || "";
   return (
     <a
       class={`thread ${status}`}
-      href={threadHref(id, tab ?? undefined)}
+      href={threadHref(id, isThreadTab(tab) ? tab : undefined)}
       aria-current={isChosen ? "true" : undefined}
       title={[about, why].filter((text) => text !== "").join("\n")}
     >

@@ -6,3 +6,8 @@ export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): st
   const isName = (one: unknown) => typeof one === "string" && one.trim() !== "";
   return ([title, name, graph_id].find(isName) as string | undefined) ?? "no run yet";
 }
+
+/** Returns the name of a thread's graph; undefined if the thread has had no run yet. */
+export function graphOf({ graph_id }: JsonRecord): string | undefined {
+  return typeof graph_id === "string" ? graph_id : undefined;
+}

@@ -1,3 +1,4 @@
+import type { AuthUser } from "../../model/auth-user.ts";
 import type { RouteDeps } from "../deps.ts";
 import { HTML_PAGE_HEADERS, sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
@@ -37,7 +38,8 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
       method: "GET",
       path: "/dashboard/settings",
       access: "users",
-      handle: (call) => call.json(deps.dashboard),
+      handle: (call) =>
+        call.json({ ...deps.dashboard, user: call.user === undefined ? null : namesOf(call.user) }),
     },
     {
       method: "GET",
@@ -48,5 +50,8 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
     { method: "GET", path: "/inspector/:file", access: "public", handle: part },
   ];
 }
+
+/** The parts of a user that the page shows. All others are the project's own, and may be secret. */
+const namesOf = ({ identity, display_name }: AuthUser) => ({ identity, display_name });
 
 const wantsPage = (accept = ""): boolean => accept.toLowerCase().includes("text/html");

@@ -1,0 +1,59 @@
+import { findRuns, getStateHead } from "../api/client.ts";
+import type { FoundRun } from "../api/records.ts";
+
+/** Why a selected run is not resumed. */
+export type ResumeObstacle = "not-failed" | "gone-on" | "earlier" | "no-step";
+
+/** Returns why a run cannot be resumed; null: it can. Reads its thread. */
+export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle | null> {
+  const { run_id, thread_id, status } = run;
+  if (status !== "error" && status !== "timeout") return "not-failed";
+  const [{ runs }, { next }] = await Promise.all([findRuns({ thread_id }, 1, null), getStateHead(thread_id)]);
+  if (runs[0]?.run_id !== run_id) return "gone-on";
+  return next.length === 0 ? "no-step" : null;
+}
+
+/** Returns for each run, by its id, why it is not resumed; null: it is. Each thread is resumed once. */
+export async function planResume(
+  runs: readonly FoundRun[],
+  obstacleOf: (run: FoundRun) => Promise<ResumeObstacle | null> = findResumeObstacle,
+): Promise<ReadonlyMap<string, ResumeObstacle | null>> {
+  const found = await Promise.all(runs.map(async (run) => [run, await obstacleOf(run)] as const));
+  const resumed = new Set(found.filter(([, obstacle]) => obstacle === null).map(([run]) => run.thread_id));
+  return new Map(
+    found.map(([run, obstacle]) => [
+      run.run_id,
+      obstacle === "gone-on" && resumed.has(run.thread_id) ? "earlier" : obstacle,
+    ]),
+  );
+}
+
+/** The text in the row of a run that was not resumed. */
+export const OBSTACLE_TEXTS: { readonly [O in ResumeObstacle]: string } = {
+  "not-failed": "Left out: it did not fail",
+  "gone-on": "Left out: its thread has gone on since",
+  earlier: "Left out: its thread is resumed from a later run",
+  "no-step": "Left out: no step was planned, so there is nothing to resume",
+};
+
+/** How runs that are not resumed are counted, after their number. */
+const COUNT_TEXTS: { readonly [O in ResumeObstacle]: string } = {
+  "not-failed": "that did not fail",
+  "gone-on": "whose thread has gone on since",
+  earlier: "earlier on a thread that is resumed",
+  "no-step": "without a step to resume",
+};
+
+/** Says how many of the selected runs are resumed, and why the others are not. */
+export function resumeSummary(plan: ReadonlyMap<string, ResumeObstacle | null>): string {
+  const obstacles = [...plan.values()];
+  const counted = Object.entries(COUNT_TEXTS).flatMap(([name, text]) => {
+    const count = obstacles.filter((one) => one === name).length;
+    return count === 0 ? [] : [`${count} ${text}`];
+  });
+  const sum = `${resumableCount(plan)} of ${plan.size} selected can be resumed`;
+  return counted.length === 0 ? `${sum}.` : `${sum}. Left out: ${counted.join(", ")}.`;
+}
+
+export const resumableCount = (plan: ReadonlyMap<string, ResumeObstacle | null>): number =>
+  [...plan.values()].filter((obstacle) => obstacle === null).length;

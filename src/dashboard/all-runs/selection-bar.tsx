@@ -1,0 +1,86 @@
+import { useMemo, useState } from "preact/hooks";
+import type { FoundRun } from "../api/records.ts";
+import { Confirm } from "../components/dialogs.tsx";
+import { useResource } from "../components/use-resource.ts";
+import {
+  findResumeObstacle,
+  planResume,
+  type ResumeObstacle,
+  resumableCount,
+  resumeSummary,
+} from "./resumable-runs.ts";
+import type { BulkRunAction } from "./run-actions.ts";
+
+interface SelectionBarProps {
+  readonly selected: readonly FoundRun[];
+  /** Whether an action is in progress. */
+  readonly isBusy: boolean;
+  readonly onAction: (action: BulkRunAction) => void;
+  readonly onClear: () => void;
+}
+
+/** What can be done with the selected runs. */
+export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionBarProps) {
+  const [isDeleting, setDeleting] = useState(false);
+  // Each run is read once, although the selection changes with each click.
+  const known = useMemo(() => new Map<string, Promise<ResumeObstacle | null>>(), []);
+  const obstacleOf = (run: FoundRun) => {
+    const found = known.get(run.run_id) ?? findResumeObstacle(run);
+    known.set(run.run_id, found);
+    found.catch(() => known.delete(run.run_id));
+    return found;
+  };
+  const plan = useResource(
+    () => planResume(selected, obstacleOf),
+    [selected.map(({ run_id }) => run_id).join()],
+  );
+  const counted = plan.isReading || plan.error !== null ? undefined : plan.value;
+  return (
+    <div class="chosen" role="group" aria-label="Selected runs">
+      <div class="bar">
+        <strong>{selected.length} selected</strong>
+        <button
+          type="button"
+          aria-describedby="about-resume"
+          disabled={isBusy || (counted !== undefined && resumableCount(counted) === 0)}
+          onClick={() => onAction("resume")}
+        >
+          Resume
+        </button>
+        <button
+          type="button"
+          aria-describedby="about-retry"
+          disabled={isBusy}
+          onClick={() => onAction("retry")}
+        >
+          Run again
+        </button>
+        <button type="button" disabled={isBusy} onClick={() => onAction("cancel")}>
+          Cancel
+        </button>
+        <button type="button" class="danger" disabled={isBusy} onClick={() => setDeleting(true)}>
+          Delete
+        </button>
+        <button type="button" class="quiet" onClick={onClear}>
+          Select none
+        </button>
+      </div>
+      <p class="hint" id="about-resume">
+        <em>Resume</em> continues each thread from its last checkpoint: steps that succeeded do not run again.{" "}
+        {counted === undefined ? (plan.error ?? "Counting…") : resumeSummary(counted)}
+      </p>
+      <p class="hint" id="about-retry">
+        <em>Run again</em> sends the same input once more, to the thread's present state: all steps run.
+      </p>
+      {isDeleting && (
+        <Confirm
+          title={`Delete ${selected.length === 1 ? "the run" : `${selected.length} runs`}?`}
+          text="Their records, their events and the states that they made are gone for good."
+          yes="Delete"
+          onYes={() => onAction("delete")}
+          onClose={() => setDeleting(false)}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,34 @@
+import { getDashboardSettings } from "../api/client.ts";
+import { useResource } from "../components/use-resource.ts";
+import { forgetApiKey, storedApiKey } from "../requests.ts";
+
+/** Shows who uses this page: the user or, with an API key, the key's first characters. Shows nothing where neither is known. */
+export function Identity() {
+  const { value: settings, error } = useResource(getDashboardSettings, []);
+  const key = storedApiKey();
+  if (settings === undefined && error === null) return null;
+  const user = settings?.user ?? null;
+  const name = user?.display_name ?? (key === null ? null : `key ${beginningOf(key)}`);
+  if (name === null) return null;
+  return (
+    <>
+      <span class="identity" title={user?.identity}>
+        {name}
+      </span>
+      {key !== null && (
+        <button type="button" class="quiet" onClick={signOut}>
+          Sign out
+        </button>
+      )}
+    </>
+  );
+}
+
+/** Returns enough of a key to recognize it, and too little to guess the rest. */
+const beginningOf = (key: string): string => `${key.slice(0, Math.min(4, Math.floor(key.length / 4)))}…`;
+
+function signOut(): void {
+  forgetApiKey();
+  // Loaded anew, the page has no data and no open sockets of the user.
+  location.reload();
+}

@@ -1,0 +1,22 @@
+/** The strings and the numbers of a JSON text. */
+const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/**
+ * Says which number of a valid JSON text JavaScript would change, such as an integer beyond 2^53; null: none. Digits after the
+ * point may be rounded.
+ */
+export function findInexactNumber(json: string): string | null {
+  for (const [text] of json.matchAll(STRING_OR_NUMBER)) {
+    const fault = text.startsWith('"') ? null : inexactNumberFault(text);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+/** Says what JavaScript would make of a number, if it would change it; null if it would not. */
+export function inexactNumberFault(text: string): string | null {
+  const value = Number(text);
+  if (!Number.isFinite(value)) return `${text} is too large for a number`;
+  if (!/^-?\d+$/.test(text) || BigInt(text) === BigInt(value)) return null;
+  return `${text} has too many digits for a number: it would become ${BigInt(value)}`;
+}

@@ -1,0 +1,69 @@
+import { useState } from "preact/hooks";
+import { type InterruptQuestion, isJsonRecord } from "../api/records.ts";
+import { ANSWER_METHODS, JsonAnswer } from "./answer-fields.tsx";
+import { AwaitingState, EventAnswer, stateText } from "./event-answer.tsx";
+
+interface MachineQuestionProps {
+  readonly question: InterruptQuestion;
+  /** The events that the machine waits for; empty: it waits for a timer. */
+  readonly events: readonly string[];
+  /** The name of the machine's graph, if it is known. */
+  readonly graph: string | undefined;
+  /** Whether no answer can be sent, because it is too late or because another one is being sent. */
+  readonly isDisabled: boolean;
+  readonly onSend: (answer: unknown) => void;
+}
+
+/** The question of a machine, which waits for an event. The button of an event sends it. */
+export function MachineQuestion({ question, events, graph, isDisabled, onSend }: MachineQuestionProps) {
+  const [way, setWay] = useState<"event" | "json">("event");
+  const [entered, setEntered] = useState<unknown>(undefined);
+  const state = isJsonRecord(question.value) ? question.value["state"] : undefined;
+  const awaited = events.length === 0 ? "a timer" : "an event";
+  return (
+    <fieldset class="question">
+      <legend>
+        <span class="dot interrupted" aria-hidden="true" /> {graph ?? "The machine"} waits for {awaited} in{" "}
+        {stateText(state)}
+      </legend>
+      <AwaitingState value={question.value} />
+      <div class="ways" role="group" aria-label="How to answer">
+        {(["event", "json"] as const).map((name) => (
+          <button
+            key={name}
+            type="button"
+            class="quiet"
+            aria-pressed={way === name}
+            onClick={() => setWay(name)}
+          >
+            {ANSWER_METHODS[name]}
+          </button>
+        ))}
+      </div>
+      {way === "event" ? (
+        <EventAnswer
+          events={events}
+          isDisabled={isDisabled}
+          onSend={(event, clicks) => {
+            // The second click of a double click may hit a button of the machine's next question.
+            if (clicks < 2) onSend(event);
+          }}
+        />
+      ) : (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (entered !== undefined && !isDisabled) onSend(entered);
+          }}
+        >
+          <JsonAnswer onChange={setEntered} />
+          <div class="bar end">
+            <button class="primary" disabled={entered === undefined || isDisabled}>
+              Send answer
+            </button>
+          </div>
+        </form>
+      )}
+    </fieldset>
+  );
+}

@@ -1,0 +1,155 @@
+import { Annotation, START, StateGraph } from "@langchain/langgraph";
+import { beforeAll, describe, expect, test } from "vitest";
+import { graph, list, value } from "../../src/index.ts";
+import { serve } from "../e2e/support/server.ts";
+import { get, newThread, postJson } from "../e2e/support/wire.ts";
+import { served } from "../langgraph/support.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+/** Two graphs of two steps. The second step fails for "bad" until the test repairs it, and for "worse" always. */
+function fragile() {
+  let isMended = false;
+  const prepared: string[] = [];
+  const prepare = (name: string) => {
+    prepared.push(name);
+    return { log: ["prepared"] };
+  };
+  const finish = (name: string) => {
+    if (name === "worse" || (name === "bad" && !isMended)) throw new TypeError("no such file");
+    return { log: [`finished ${name}`] };
+  };
+  const own = graph({
+    state: { log: list<string>(), name: value("") },
+    nodes: { prepare: async ({ name }) => prepare(name), finish: async ({ name }) => finish(name) },
+    edges: { start: "prepare", prepare: "finish" },
+  });
+  const State = Annotation.Root({
+    log: Annotation<string[]>({ reducer: (all, more) => [...all, ...more], default: () => [] }),
+    name: Annotation<string>(),
+  });
+  const js = new StateGraph(State)
+    .addNode("prepare", ({ name }) => prepare(name))
+    .addNode("finish", ({ name }) => finish(name))
+    .addEdge(START, "prepare")
+    .addEdge("prepare", "finish")
+    .compile();
+  return { own, js, prepared, mend: () => (isMended = true) };
+}
+
+describe.skipIf(isMissing)("failed runs of many threads in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("are resumed together where their threads have not gone on; the list says what became of them", async () => {
+    const { own, js, prepared, mend } = fragile();
+    const { url } = await serve({ graphs: { own }, langGraphs: await served({ js }) });
+    const runs = (thread: string) => `${url}/threads/${thread}/runs`;
+    const failing = async (assistant_id: string, ...names: readonly (string | null)[]) => {
+      const thread = await newThread(url);
+      for (const name of names) {
+        const input = name === null ? null : { name };
+        await postJson(`${runs(thread)}/wait`, { assistant_id, input });
+      }
+      return thread;
+    };
+    const once = await failing("own", "bad");
+    const ofLangGraph = await failing("js", "bad");
+    const twice = await failing("own", "bad", "bad");
+    const goneOn = await failing("own", "bad", "good");
+    const hopeless = await failing("own", "worse");
+    await failing("own", null);
+    prepared.length = 0;
+
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    const rows = page.locator(".all-runs tbody tr");
+    await expect.poll(() => rows.count()).toBe(8);
+    await page.getByLabel("Select all runs of this page").check();
+    const bar = page.getByRole("group", { name: "Selected runs" });
+    await expect
+      .poll(() => bar.innerText())
+      .toContain(
+        "4 of 8 selected can be resumed. Left out: 1 that did not fail, 1 whose thread has gone on since, 1 earlier on a thread that is resumed, 1 without a step to resume.",
+      );
+    mend();
+    await bar.getByRole("button", { name: "Resume" }).click();
+    const results = page.locator(".run-results");
+    await expect.poll(() => results.innerText()).toBe("Done for 4, not for 4: see the rows.");
+    const started = page.locator(".started-runs");
+    await expect.poll(() => started.innerText()).toBe("4 runs started: 3 succeeded, 1 failed again");
+    const told = (await rows.locator(".result").allInnerTexts()).toSorted();
+    expect(told).toEqual([
+      "Left out: it did not fail",
+      "Left out: its thread has gone on since",
+      "Left out: its thread is resumed from a later run",
+      "Left out: no step was planned, so there is nothing to resume",
+      "Resumed: failed again",
+      "Resumed: succeeded",
+      "Resumed: succeeded",
+      "Resumed: succeeded",
+    ]);
+    // What had succeeded did not run again.
+    expect(prepared).toEqual([]);
+    const logOf = async (thread: string) => {
+      const state = await (await get(`${url}/threads/${thread}/state`)).json();
+      return (state as { values: { log: string[] } }).values.log;
+    };
+    expect(await logOf(once)).toEqual(["prepared", "finished bad"]);
+    expect(await logOf(ofLangGraph)).toEqual(["prepared", "finished bad"]);
+    expect(await logOf(twice)).toEqual(["prepared", "prepared", "finished bad"]);
+    const countOf = async (thread: string) =>
+      ((await (await get(runs(thread))).json()) as readonly unknown[]).length;
+    expect(await countOf(twice)).toBe(3);
+    expect(await countOf(goneOn)).toBe(2);
+
+    await started.getByRole("link", { name: "1 failed again" }).click();
+    await expect.poll(() => rows.locator(".status").allInnerTexts()).toEqual(["error"]);
+    expect(await rows.locator('a[href*="/threads/"]').last().getAttribute("href")).toContain(hopeless);
+    await page.goBack();
+    await expect.poll(() => rows.count()).toBe(12);
+    expect(wrong).toEqual([]);
+  });
+
+  test("leave nothing to resume where none has failed, and can be run again all the same", async () => {
+    const { own } = fragile();
+    const { url } = await serve({ graphs: { own } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "own", input: { name: "good" } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await page.getByLabel("Select all runs of this page").check();
+    const bar = page.getByRole("group", { name: "Selected runs" });
+    await expect
+      .poll(() => bar.innerText())
+      .toContain("0 of 1 selected can be resumed. Left out: 1 that did not fail.");
+    expect(await bar.getByRole("button", { name: "Resume" }).isDisabled()).toBe(true);
+    await bar.getByRole("button", { name: "Run again" }).click();
+    await expect.poll(() => page.locator(".started-runs").innerText()).toBe("1 run started: 1 succeeded");
+    expect(wrong).toEqual([]);
+  });
+
+  test("keep their settings when they are resumed", async () => {
+    let isMended = false;
+    const own = graph({
+      state: { log: list<string>() },
+      nodes: {
+        go: async (_, { config }) => {
+          if (!isMended) throw new TypeError("no such file");
+          return { log: [String((config["configurable"] as { tone?: string }).tone)] };
+        },
+      },
+      edges: { start: "go" },
+    });
+    const { url } = await serve({ graphs: { own } });
+    const thread = await newThread(url);
+    const config = { configurable: { tone: "polite" } };
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "own", input: {}, config });
+    isMended = true;
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await page.getByLabel("Select all runs of this page").check();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await expect.poll(() => page.locator(".started-runs").innerText()).toBe("1 run started: 1 succeeded");
+    const state = await (await get(`${url}/threads/${thread}/state`)).json();
+    expect(state).toMatchObject({ values: { log: ["polite"] } });
+    expect(wrong).toEqual([]);
+  });
+});
