@@ -65,6 +65,8 @@ export class ExecutionRecorder {
   #shown: GraphProgress | null = null;
   readonly #parts: Parts;
   readonly #loops = new Map<string, GraphProgress>();
+  /** Epoch milliseconds at which the node functions of tasks threw, by task id. */
+  readonly #failures = new Map<string, number>();
   /** Stored checkpoints of subgraphs, by namespace, as they were read in this attempt. */
   readonly #read = new Map<string, Position>();
   /** Checkpoints that were put to the saver and have not appeared in the stream yet. */
@@ -272,12 +274,20 @@ export class ExecutionRecorder {
     }
   }
 
+  /** Notes when the node function of a task threw. LangGraph streams the task's end later, or, for a retried attempt, never. */
+  noteFailure(task: string, at: number): void {
+    this.#failures.set(task, at);
+  }
+
   #taskEnds(loop: GraphProgress, { id, name, result }: ResultPayload): void {
     const { ns } = loop;
     const checkpoint = this.tasks.get(id)?.checkpoint ?? loop.id ?? "";
     const left = this.pendingWrites.get({ ns, checkpoint, task: id });
     const interrupts = left?.interrupts ?? [];
-    const base = { t: "result", id, name, ns, checkpoint, at: this.#parts.source.now(), interrupts } as const;
+    const thrown = this.#failures.get(id);
+    this.#failures.delete(id);
+    const at = (left?.error ? thrown : undefined) ?? this.#parts.source.now();
+    const base = { t: "result", id, name, ns, checkpoint, at, interrupts } as const;
     if (left?.error) this.emissions.push({ fact: { ...base, error: left.error } });
     else if (interrupts.length > 0) this.emissions.push({ fact: base });
     else {
@@ -294,7 +304,6 @@ export class ExecutionRecorder {
         this.#metaOf(loop, id),
       ))
         this.emissions.push({ fact });
-      const { at } = base;
       const fact = { t: "result", id, name, ns, checkpoint, at, interrupts, update } as const;
       this.emissions.push({ fact: isEqualData(shown, update) ? fact : { ...fact, written: shown } });
     }

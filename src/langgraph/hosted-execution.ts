@@ -132,10 +132,14 @@ export class HostedExecution implements Execution {
   }
 
   /**
-   * Runs the node function of a called task. `failed` is called with the error that it throws, unless the task was
-   * stopped.
+   * Runs the node function of a called task. `failed` is called with the error that it throws and the time, unless the task
+   * was stopped.
    */
-  async runBody(task: string, io: NodeIo, failed: (thrown: unknown) => void): Promise<TaskOutcome> {
+  async runBody(
+    task: string,
+    io: NodeIo,
+    failed: (failure: { readonly thrown: unknown; readonly at: number }) => void,
+  ): Promise<TaskOutcome> {
     const called = this.#calledAs(task);
     this.#called.delete(task);
     const from = this.#recorder.loop(called.ns).next.find(({ id }) => id === task)?.from;
@@ -143,8 +147,11 @@ export class HostedExecution implements Execution {
     // The signal of the task, because LangGraph's own signal also ends the graph, which then does not wait for what a
     // node returns after its signal was aborted.
     const outcome = await called.start({ signal: io.signal, places });
-    if (outcome.kind !== "failed" || !called.thrown || io.signal.aborted) return outcome;
-    failed(called.thrown.error);
+    if (outcome.kind !== "failed") return outcome;
+    const at = this.#source.now();
+    this.#recorder.noteFailure(task, at);
+    if (!called.thrown || io.signal.aborted) return outcome;
+    failed({ thrown: called.thrown.error, at });
     return { ...outcome, isLogged: true };
   }
 
