@@ -69,6 +69,8 @@ export class ExecutionRecorder {
   readonly #failures = new Map<string, number>();
   /** Stored checkpoints of subgraphs, by namespace, as they were read in this attempt. */
   readonly #read = new Map<string, Position>();
+  /** True when a graph has made a checkpoint since past steps were last forgotten. */
+  #hasPastSteps = false;
   /** Checkpoints that were put to the saver and have not appeared in the stream yet. */
   readonly #raws = new Map<string, SaverCheckpoint>();
 
@@ -199,6 +201,7 @@ export class ExecutionRecorder {
 
   #made({ ns }: GraphProgress, made: NewCheckpoint | undefined, emission: Emission | undefined): void {
     if (ns === "") this.hasAdvanced = true;
+    this.#hasPastSteps = true;
     if (made !== undefined) this.checkpoints.push(made);
     if (emission !== undefined) this.emissions.push(emission);
   }
@@ -325,6 +328,38 @@ export class ExecutionRecorder {
     return { ns, checkpoint, task, name };
   }
 
+  /**
+   * Forgets the tasks of past steps, with their writes and the graphs that their node functions called. A task does not run
+   * again once its graph has made the next checkpoint. Called when what was recorded has been passed to the run's actor, so
+   * that a run of many steps does not keep the data of all of them in memory.
+   * @param isInUse whether a task has not been settled yet
+   */
+  forgetPastSteps(isInUse: (task: string) => boolean): void {
+    if (!this.#hasPastSteps) return;
+    this.#hasPastSteps = false;
+    const isPast = (ns: string, checkpoint: string) => {
+      const loop = this.#loops.get(ns);
+      return loop !== undefined && checkpoint !== (loop.id ?? "");
+    };
+    const over = new Set<string>();
+    for (const [id, { ns, checkpoint }] of this.tasks) {
+      if (!isPast(ns, checkpoint)) continue;
+      if (isInUse(id)) this.#hasPastSteps = true;
+      else over.add(this.tasks.innerNs(id));
+    }
+    const isOver = (ns: string) => over.size > 0 && isWithinAny(ns, over);
+    this.pendingWrites.forget(
+      ({ ns, checkpoint, task }) => !isInUse(task) && (isOver(ns) || isPast(ns, checkpoint)),
+    );
+    for (const [id, { ns, checkpoint }] of this.tasks) {
+      if (isInUse(id) || !(isOver(ns) || isPast(ns, checkpoint))) continue;
+      this.tasks.delete(id);
+      this.#failures.delete(id);
+    }
+    for (const ns of this.#loops.keys()) if (isOver(ns)) this.#loops.delete(ns);
+    for (const ns of this.#read.keys()) if (isOver(ns)) this.#read.delete(ns);
+  }
+
   /** The interrupts that the root graph waits at, by task. */
   pendingInterrupts(): Interrupts {
     const { next, id } = this.root;
@@ -336,6 +371,13 @@ export class ExecutionRecorder {
     }
     return all;
   }
+}
+
+/** True if the namespace is one of `all`, or within one of them. */
+function isWithinAny(ns: string, all: ReadonlySet<string>): boolean {
+  for (let end = ns.indexOf("|"); end >= 0; end = ns.indexOf("|", end + 1))
+    if (all.has(ns.slice(0, end))) return true;
+  return all.has(ns);
 }
 
 /** An event as JSON text. Runnables may get any data: data that cannot be stored is left out and does not fail the run. */

@@ -61,6 +61,8 @@ export class HostedExecution implements Execution {
   #ready: InterceptedCall[] = [];
   /** Tasks of the root graph's current step that have not settled. */
   readonly #atWork = new Set<string>();
+  /** Tasks of all graphs that were called and have not settled. */
+  readonly #unsettled = new Set<string>();
   readonly #settling = new Map<string, (settled: SettledTask) => void>();
   #waiting: ((step: EngineStep) => void) | null = null;
   #ended: { readonly error: PlainError | null } | null = null;
@@ -265,6 +267,7 @@ export class HostedExecution implements Execution {
       this.#answer(task, { kind: "again", writes, emissions: [] });
     } else if (called.within === null) this.#ready.push(called);
     else this.#report([called]);
+    this.#unsettled.add(task);
   }
 
   #taskEnded(task: string): void {
@@ -304,6 +307,12 @@ export class HostedExecution implements Execution {
     this.#recorder.emissions = [];
     const tasks = joining.map(({ task, name, within }) => ({ id: task, name, within }));
     this.#stage.report({ checkpoints, emissions, writes, tasks, ...(ending && { ending }) });
+    this.#forgetPastSteps();
+  }
+
+  /** After the end nothing is forgotten: a node function that ignored its signal may still settle. */
+  #forgetPastSteps(): void {
+    if (this.#ended === null) this.#recorder.forgetPastSteps((task) => this.#unsettled.has(task));
   }
 
   #settle(task: string, settled: SettledTask): void {
@@ -312,6 +321,7 @@ export class HostedExecution implements Execution {
   }
 
   #answer(task: string, settled: SettledTask): void {
+    this.#unsettled.delete(task);
     this.#settling.get(task)?.(settled);
     this.#settling.delete(task);
   }
@@ -325,6 +335,7 @@ export class HostedExecution implements Execution {
     const tasks = ready.map((called) => plannedTaskOfInterceptedCall(this.#recorder, called));
     const plan: Plan = this.#ended === null ? { kind: "tasks", tasks } : this.#lastPlan(this.#ended);
     waiting(takeRecordedStep(this.#recorder, this.#stage, plan));
+    this.#forgetPastSteps();
   }
 
   /** The last step, with everything that was not yet passed to the run's actor; null when there is nothing. */

@@ -104,7 +104,8 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
       const loaded = found(run.graph_id);
       const { library } = loaded;
       const drive: DriveGraph = async (execution, signal) => {
-        const saver = attemptSaver(library, run.thread_id, execution.events);
+        const { durability } = run.kwargs;
+        const saver = attemptSaver(library, run.thread_id, execution.events, durability === "exit");
         const work = async () => {
           try {
             const { config, context } = run.kwargs;
