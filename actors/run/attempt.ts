@@ -225,6 +225,12 @@ export class Attempt {
     this.#countState();
   }
 
+  /** Adds the size of a step result to the estimate. Called when it is added to the pending writes of a task. */
+  stepResultAdded(value: unknown): void {
+    this.liveThread.stateSize.grow(memorySizeOf(value, Infinity));
+    this.#countState();
+  }
+
   #measureState(): void {
     let bytes = memorySizeOf(this.root.position, Infinity);
     for (const subgraph of this.subgraphs.values()) bytes += memorySizeOf(subgraph.position, Infinity);
@@ -311,13 +317,13 @@ export class Attempt {
   flush(kind: string, durable: boolean): Promise<void> {
     if (!this.alive) return Promise.reject(threadUnavailable());
     const { liveThread } = this;
-    const { checkpoints, writes, events, taken } = this.takePending(this.#atExit);
+    const { checkpoints, writes, steps, events, taken } = this.takePending(this.#atExit);
     if (this.#atExit && events === undefined && checkpoints.length === 0) return Promise.resolve();
     const head = checkpoints.findLast(({ ns }) => ns === "");
     const ended = endTakenRuns(liveThread, taken, head?.id);
     const { values } = this.root;
     const runs = [...this.#note(writes, durable && checkpoints.length > 0), ...ended];
-    const change = { kind, durable, checkpoints, writes, runs, events };
+    const change = { kind, durable, checkpoints, writes, steps, runs, events };
     const stored = liveThread
       .write(change, (thread) =>
         head === undefined ? thread : this.#advancedTo(head, withoutQueued(thread, ended)),
@@ -342,14 +348,14 @@ export class Attempt {
   }
 
   /**
-   * Takes everything that is pending, to store it in one append: checkpoints, task writes, and the log's next chunk of
-   * events. With `eventsAlone`, takes only the events. Checkpoints beyond the limit of an append are stored before.
+   * Takes everything that is pending, to store it in one append: checkpoints, task writes, step results, and the log's next
+   * chunk of events. With `eventsAlone`, takes only the events. Checkpoints beyond the limit of an append are stored before.
    */
   takePending(eventsAlone: boolean) {
-    const { checkpoints: all, writes, emissions, taken } = this.pending.takeAll(eventsAlone);
+    const { checkpoints: all, writes, steps, emissions, taken } = this.pending.takeAll(eventsAlone);
     const checkpoints = this.#storeExcess(all, taken.length > 0);
     for (const { fact } of emissions) this.#countUsage(fact, NO_EVENT);
-    return { checkpoints, writes, taken, events: this.sink.take(emissions) };
+    return { checkpoints, writes, steps, taken, events: this.sink.take(emissions) };
   }
 
   /** Stores checkpoints in appends of their own while there are more than one append may hold. Returns the rest. */

@@ -276,6 +276,16 @@ export class GraphExecution {
     });
   }
 
+  /**
+   * Adds a result of `ctx.step` to the writes of a task. `writes`: the whole writes with the result. Earlier whole writes of the
+   * task MUST have been added at this checkpoint, because only the result is stored.
+   */
+  addStepResult(writes: TaskWrites, step: string, value: unknown): void {
+    this.attempt.stepResultAdded(value);
+    this.writes.set(writes.task, writes);
+    this.attempt.pending.addStepResult(writes, step, value);
+  }
+
   addTaskWrites(writes: TaskWrites, emissions: readonly Emission[]): void {
     this.#setWrites(writes);
     const { pending } = this.attempt;

@@ -1,4 +1,4 @@
-import type { NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { AddedStepResults, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import type { Emission } from "../../src/ports/engine.ts";
 import { combineChanges } from "../../src/graph/superstep.ts";
@@ -12,6 +12,8 @@ export class PendingCommit {
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
   readonly #writes = new SmallMap<string, TaskWrites>();
+  /** Step results of tasks whose other writes were taken before. */
+  readonly #steps = new SmallMap<string, AddedStepResults>();
   /**
    * Ids of checkpoints that were merged into later checkpoints. Neither they nor the task writes that belong to them
    * are ever stored.
@@ -23,7 +25,8 @@ export class PendingCommit {
   }
 
   get isEmpty(): boolean {
-    const isWaiting = this.#isHeld || (this.#checkpoints.length === 0 && this.#writes.size === 0);
+    const isWaiting =
+      this.#isHeld || (this.#checkpoints.length === 0 && this.#writes.size === 0 && this.#steps.size === 0);
     return isWaiting && this.emissions.length === 0;
   }
 
@@ -34,7 +37,21 @@ export class PendingCommit {
 
   addWrites(writes: TaskWrites): void {
     if (this.#joined?.has(writes.checkpoint)) return;
-    this.#writes.set(`${writes.checkpoint} ${writes.task}`, writes);
+    this.#writes.set(keyOf(writes), writes);
+    this.#steps.delete(keyOf(writes));
+  }
+
+  /** Adds a step result. `writes`: the whole writes of the task with the result; they are stored if earlier ones still wait. */
+  addStepResult(writes: TaskWrites, step: string, value: unknown): void {
+    if (this.#joined?.has(writes.checkpoint)) return;
+    const key = keyOf(writes);
+    if (this.#writes.has(key)) {
+      this.#writes.set(key, writes);
+      return;
+    }
+    const { ns, checkpoint, task } = writes;
+    const steps = { ...this.#steps.get(key)?.steps, [step]: value };
+    this.#steps.set(key, { ns, checkpoint, task, steps });
   }
 
   /**
@@ -44,7 +61,7 @@ export class PendingCommit {
   addCheckpoints(ns: string, checkpoints: readonly NewCheckpoint[], closed: boolean): void {
     if (checkpoints.length === 0) return;
     if (!closed) this.#forget((other) => other === ns);
-    else if (ns === "") this.#writes.clear();
+    else if (ns === "") this.#clearWrites();
     else this.#forget((other) => isWithin(other, ns));
     if (!this.#merge) this.#checkpoints.push(...checkpoints);
     else for (const made of checkpoints) this.#replace(made);
@@ -52,6 +69,12 @@ export class PendingCommit {
 
   #forget(isIt: (ns: string) => boolean): void {
     for (const [key, { ns }] of this.#writes) if (isIt(ns)) this.#writes.delete(key);
+    for (const [key, { ns }] of this.#steps) if (isIt(ns)) this.#steps.delete(key);
+  }
+
+  #clearWrites(): void {
+    this.#writes.clear();
+    this.#steps.clear();
   }
 
   #replace(made: NewCheckpoint): void {
@@ -76,7 +99,7 @@ export class PendingCommit {
     this.emissions = [];
     this.taken = [];
     this.#checkpoints = [];
-    this.#writes.clear();
+    this.#clearWrites();
   }
 
   /**
@@ -86,15 +109,21 @@ export class PendingCommit {
   takeAll(eventsAlone: boolean) {
     const emissions = this.#merge ? this.emissions.map(inline) : this.emissions;
     this.emissions = [];
-    if (eventsAlone && this.taken.length === 0) return { checkpoints: [], writes: [], emissions, taken: [] };
+    if (eventsAlone && this.taken.length === 0)
+      return { checkpoints: [], writes: [], steps: [], emissions, taken: [] };
     const { taken } = this;
     this.taken = [];
     const checkpoints = this.#checkpoints;
     const writes = this.#writes.size === 0 ? [] : [...this.#writes.values()];
+    const steps = this.#steps.size === 0 ? [] : [...this.#steps.values()];
     this.#checkpoints = [];
-    this.#writes.clear();
-    return { checkpoints, writes, emissions, taken };
+    this.#clearWrites();
+    return { checkpoints, writes, steps, emissions, taken };
   }
+}
+
+function keyOf({ checkpoint, task }: Pick<TaskWrites, "checkpoint" | "task">): string {
+  return `${checkpoint} ${task}`;
 }
 
 function isWithin(ns: string, above: string): boolean {

@@ -110,7 +110,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
   const head = neverReachedStart ? null : attempt.root.head;
   const now = liveThread.deps.clock.now();
   if (verdict.error !== null) attempt.pending.emissions.push({ fact: { t: "error", error: verdict.error } });
-  const { checkpoints, writes, events, taken } = attempt.takePending(false);
+  const { checkpoints, writes, steps, events, taken } = attempt.takePending(false);
   const ended = endTakenRuns(liveThread, taken, head?.id);
   const run = endedRun(attempt.withUsage(), verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
@@ -124,6 +124,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
         runs: [run, ...ended],
         checkpoints,
         writes,
+        steps,
         events,
         outbox: webhookItem && [webhookItem],
       },

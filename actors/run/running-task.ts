@@ -33,6 +33,7 @@ export class RunningTask implements NodeIo {
   /** Made when the node first reads the signal, because most nodes never read the signal. */
   #controller: AbortController | null = null;
   #isOver = false;
+  #hasRecorded = false;
 
   constructor(graph: GraphExecution, call: NodeCall, steps: JsonObject, self: AnyActorRef) {
     this.#graph = graph;
@@ -71,27 +72,30 @@ export class RunningTask implements NodeIo {
     return id;
   }
 
-  /** Stores the result of a `ctx.step` with the task's other writes. */
+  /**
+   * Stores the result of a `ctx.step` with the task's other writes. The first result of this attempt is stored with the whole
+   * writes of the task, each later one by itself.
+   */
   record(step: string, value: unknown): Promise<void> {
     const { call } = this;
     const { head, writes, attempt } = this.#graph;
     if (this.#isOver || head === null) return Promise.resolve();
     this.steps = { ...this.steps, [step]: value };
     const { interrupts = [], answered } = writes.get(call.task) ?? {};
-    this.#graph.addTaskWrites(
-      {
-        ns: call.ns,
-        checkpoint: head.id,
-        task: call.task,
-        name: call.node,
-        interrupts,
-        ...(answered !== undefined && { answered }),
-        resumes: call.resumes,
-        error: null,
-        steps: this.steps,
-      },
-      [],
-    );
+    const recorded: TaskWrites = {
+      ns: call.ns,
+      checkpoint: head.id,
+      task: call.task,
+      name: call.node,
+      interrupts,
+      ...(answered !== undefined && { answered }),
+      resumes: call.resumes,
+      error: null,
+      steps: this.steps,
+    };
+    if (this.#hasRecorded) this.#graph.addStepResult(recorded, step, value);
+    else this.#graph.addTaskWrites(recorded, []);
+    this.#hasRecorded = true;
     return attempt.flush("noted", false);
   }
 

@@ -126,7 +126,7 @@ export class LiveThread {
     this.record = thread;
     this.inFlight++;
     const fence = { epoch: before.epoch, seq: before.seq };
-    const { kind, durable, runs, checkpoints, writes, events, forget, once, outbox } = change;
+    const { kind, durable, runs, checkpoints, writes, steps, events, forget, once, outbox } = change;
     const append = {
       key: this.key,
       fence,
@@ -136,6 +136,7 @@ export class LiveThread {
       runs,
       checkpoints,
       writes,
+      steps,
       events,
       forget,
       once,

@@ -20,7 +20,14 @@ try {
   const { stacks, ...config } = workerStartData() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
   const bodies = new NodeRunner(
     { post: (messages) => parent.post(messages), scheduler: systemScheduler },
-    (logger) => inThreadNodeHost(registry, { logger, random, clock: systemClock, stacks }),
+    (logger) =>
+      inThreadNodeHost(registry, {
+        logger,
+        random,
+        clock: systemClock,
+        scheduler: systemScheduler,
+        stacks,
+      }),
     (graph) => registry.current(graph).edition,
   );
   registerSdkLogger(bodies.logger);

@@ -4,12 +4,13 @@ import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/node-host.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
 import { SteadyTime } from "../ports/steady-time.ts";
 import { subgraphDefinitionAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { ResultCache } from "./result-cache.ts";
 import { createNodeContext } from "./node-context.ts";
-import { logFailure } from "./node-log.ts";
+import { logFailure, type NodeFailure } from "./node-log.ts";
 import { failedOutcome, TaskInterrupts } from "./task-interrupts.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
@@ -17,6 +18,7 @@ export interface LocalHostDeps {
   readonly logger: Logger;
   readonly random: Random;
   readonly clock: Clock;
+  readonly scheduler: Pick<Scheduler, "soon">;
   /** True: the stack traces of failed nodes are sent to clients. Default: false. */
   readonly stacks?: boolean;
 }
@@ -24,10 +26,18 @@ export interface LocalHostDeps {
 /** A host that runs node functions in this thread. */
 export function inThreadNodeHost(
   registry: GraphRegistry,
-  { logger, clock, stacks = false }: LocalHostDeps,
+  { logger, clock, scheduler, stacks = false }: LocalHostDeps,
 ): Host {
   const time = new SteadyTime(clock);
-  const parts = { registry, logger, clock, stacks, now: () => time.now(), cache: new ResultCache() };
+  const parts = {
+    registry,
+    logger,
+    clock,
+    scheduler,
+    stacks,
+    now: () => time.now(),
+    cache: new ResultCache(),
+  };
   return {
     run: (call, io) => runAttempt(parts, call, io),
     close: () => Promise.resolve(),
@@ -38,6 +48,7 @@ interface Parts {
   readonly registry: GraphRegistry;
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly scheduler: Pick<Scheduler, "soon">;
   readonly stacks: boolean;
   readonly now: () => number;
   readonly cache: ResultCache;
@@ -61,22 +72,22 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
     if (known !== undefined) return { kind: "returned", value: known.value, cached: true };
     const questions = new TaskInterrupts(call);
     let outcome: TaskOutcome;
-    let reason: { readonly thrown: unknown } | undefined;
+    let failure: NodeFailure | undefined;
     try {
       let streamed: string[] | undefined;
       const named = (id: string) => void (streamed ??= []).push(id);
       const value = await node.run(call.input, createNodeContext(call, io, parts, questions, check, named));
       outcome = streamed === undefined ? { kind: "returned", value } : { kind: "returned", value, streamed };
     } catch (thrown) {
-      outcome = failedOutcome(thrown);
-      reason = { thrown };
+      failure = { thrown, at: clock.now() };
+      outcome = { ...failedOutcome(thrown), at: failure.at };
       if (call.tries > 1 && !isRetryable(node.retry, thrown)) outcome = { ...outcome, final: true };
     }
     // Open interrupts pause the task, even if the node function caught the pause signal or threw another error.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
-    if (reason !== undefined && outcome.kind === "failed" && !io.signal.aborted) {
-      logFailure(parts, call, io, reason.thrown);
+    if (failure !== undefined && outcome.kind === "failed" && !io.signal.aborted) {
+      logFailure(parts, call, io, failure);
       outcome = { ...outcome, isLogged: true };
     }
     if (key !== null && node.cache !== null && outcome.kind === "returned") {

@@ -1,6 +1,5 @@
 import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
-import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type {
   Backoff,
@@ -49,7 +48,8 @@ function backoffOf({ initial, factor, max, jitter }: RetryRule): Backoff {
 
 type Returned = Extract<TaskOutcome, { kind: "returned" }>;
 type Interrupted = Extract<TaskOutcome, { kind: "interrupted" }>;
-type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
+type Failed = Extract<TaskOutcome, { kind: "failed" }>;
+type Refused = NonNullable<Failed["refused"]>;
 
 /** One attempt of a run of a graph made by `graph()`. */
 export class NativeExecution implements Execution {
@@ -142,7 +142,7 @@ export class NativeExecution implements Execution {
         return this.#interrupted(task, outcome);
       case "failed":
         return outcome.refused === undefined
-          ? this.#failed(task, outcome.error, outcome.waiting)
+          ? this.#failed(task, outcome.error, outcome)
           : this.#refused(task, outcome.error, outcome.refused);
       case "returned":
         return this.#returned(task, outcome);
@@ -251,9 +251,13 @@ export class NativeExecution implements Execution {
     return this.#settled(task, "done", { result }, emissions);
   }
 
-  #failed(task: PlannedTask, error: PlainError, interrupts: readonly Interrupt[] = []): SettledTask {
+  #failed(
+    task: PlannedTask,
+    error: PlainError,
+    { waiting: interrupts = [], at }: Pick<Failed, "waiting" | "at"> = {},
+  ): SettledTask {
     const resumes = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);
-    const facts = this.#superstep.resultFacts(task, { error, interrupts });
+    const facts = this.#superstep.resultFacts(task, { error, interrupts, ...(at !== undefined && { at }) });
     return { error, ...this.#settled(task, "failed", { error, interrupts, resumes }, facts) };
   }
 

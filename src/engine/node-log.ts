@@ -5,6 +5,7 @@ import type { NodeCall } from "../ports/engine.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NodeIo } from "../ports/node-host.ts";
 import type { Logger, LogLevel } from "../ports/logger.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
 import type { Log } from "../graph/node-context.ts";
 
 /** The most log lines of one attempt that become events of the run. The server's own log has all of them. */
@@ -17,6 +18,7 @@ const MAX_STACK_LENGTH = 8_192;
 export interface NodeLogDeps {
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly scheduler: Pick<Scheduler, "soon">;
   /** True: the stack traces of failures are in the run's events, where clients see them. Default: false. */
   readonly stacks?: boolean;
 }
@@ -30,39 +32,49 @@ export function createNodeLog(call: NodeCall, io: NodeIo, { logger, clock }: Nod
     (message: string, fields?: JsonObject): void => {
       logger[level](message, { ...fields, ...where });
       if (level === "debug" || lines++ >= MAX_LINES) return;
-      emitLog(call, io, clock, level, String(message), storableFields(fields));
+      emitLog(call, io, clock.now(), level, String(message), storableFields(fields));
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
+/** An error that a node function threw, and when, in epoch milliseconds. */
+export interface NodeFailure {
+  readonly thrown: unknown;
+  readonly at: number;
+}
+
 /**
  * Logs a failed attempt of a task. Clients see the error's name and message; the stack goes to the server's log, and to
- * clients if `stacks` is set.
+ * clients if `stacks` is set. The first read of a stack makes Node read the source maps of its files, which may block the
+ * thread for tens of milliseconds. So the line of the server's log is written in a later turn, after the task's outcome was
+ * handed on.
  */
 export function logFailure(
-  { logger, clock, stacks }: NodeLogDeps,
+  { logger, scheduler, stacks }: NodeLogDeps,
   call: NodeCall,
   io: NodeIo,
-  thrown: unknown,
+  { thrown, at }: NodeFailure,
 ): void {
   const { graph, node, ns, run, thread, attempt: begun, try: tried } = call;
   const { error, message } = toPlainError(thrown);
   const what = `${error}: ${message}`;
-  const stack = stackOf(thrown);
-  emitLog(call, io, clock, "error", what, {
-    ...(stacks === true && stack !== undefined && { stack }),
+  const stack = stacks === true ? stackOf(thrown) : undefined;
+  emitLog(call, io, at, "error", what, {
+    ...(stack !== undefined && { stack }),
     ...(call.tries > 1 && { try: tried }),
   });
-  logger.warn("a node failed", {
-    graph,
-    node,
-    ...(ns !== "" && { ns }),
-    run_id: run,
-    thread_id: thread,
-    attempt: begun,
-    try: tried,
-    error: stack ?? what,
-  });
+  const write = () =>
+    logger.warn("a node failed", {
+      graph,
+      node,
+      ...(ns !== "" && { ns }),
+      run_id: run,
+      thread_id: thread,
+      attempt: begun,
+      try: tried,
+      error: stack ?? stackOf(thrown) ?? what,
+    });
+  scheduler.soon(write);
 }
 
 /** The stack trace, with at most {@link MAX_STACK_LENGTH} characters; undefined if there is none. */
@@ -75,7 +87,7 @@ function stackOf(thrown: unknown): string | undefined {
 function emitLog(
   call: NodeCall,
   io: NodeIo,
-  clock: Clock,
+  at: number,
   level: LogLevel,
   message: string,
   more: { readonly fields?: JsonObject; readonly stack?: string; readonly try?: number },
@@ -86,7 +98,7 @@ function emitLog(
     task: call.task,
     node: call.node,
     level,
-    at: clock.now(),
+    at,
     message: message.length <= MAX_LENGTH ? message : `${message.slice(0, MAX_LENGTH)}…`,
     ...more,
   });

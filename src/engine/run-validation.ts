@@ -40,9 +40,13 @@ export function validateRun(
     );
   }
   if (!isGiven(input)) {
-    const why = blank ? definition.machine?.whyNeedsInput() : undefined;
-    if (why === undefined) return null;
-    return { code: "validation.failed", message: `input ${why}`, fields: [{ at: "input", message: why }] };
+    if (!blank) return null;
+    const why = definition.machine?.whyNeedsInput();
+    if (why !== undefined)
+      return { code: "validation.failed", message: `input ${why}`, fields: [{ at: "input", message: why }] };
+    // A first run without an input and one with an empty input are refused alike, if the state needs a value. If it needs none,
+    // the run without an input fails with `EmptyInputError`, as in LangGraph.
+    return refusalBy("input", () => checkRequiredKeys(definition, {}, null));
   }
   return refusalBy("input", () => {
     const { update } = readInput(definition, input, NO_NAMESPACE);

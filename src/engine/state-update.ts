@@ -240,7 +240,9 @@ function nodeUpdate(
     );
   }
   const waiting = readWaitingNodes(position.head?.engine ?? {});
-  const planned = planNext(definition, site, [...done, ...writers], waiting);
+  const ended = new Set(done.map(({ task }) => task.id));
+  const unrun = (position.head?.next ?? []).filter(({ id }) => !ended.has(id));
+  const planned = planNext(definition, site, [...done, ...writers], waiting, unrun);
   return {
     source: "update",
     writes: writesOf(read),

@@ -46,7 +46,10 @@ export const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 /** The default of `recursion_limit`, in steps. */
 const DEFAULT_RECURSION_LIMIT = 25;
 
-type TaskEnd = Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts" | "cached">;
+/** The end of a task. `at`: when it ended, if that is known; else it is the time at which the fact is made. */
+type TaskEnd = Pick<ResultFact, "update" | "error" | "interrupts" | "cached"> &
+  Partial<Pick<ResultFact, "at">>;
+type ResultFact = Extract<Fact, { t: "result" }>;
 
 const NO_CHANGES: StateChange["changes"] = Object.freeze({});
 

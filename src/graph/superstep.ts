@@ -212,12 +212,16 @@ export class NextStepTriggers {
   }
 }
 
-/** Plans the next step from the writes of a step's tasks, given in task order. Also returns the nodes that still wait. */
+/**
+ * Plans the next step from the writes of a step's tasks, given in task order. Also returns the nodes that still wait.
+ * @param unrun planned tasks that have not run and that a state update replaces; a join among them stays complete
+ */
 export function planNext(
   definition: GraphDefinition,
   site: TaskOrigin,
   finished: readonly FinishedTask[],
   waiting: WaitingNodes,
+  unrun: readonly PlannedTask[] = [],
 ): { readonly next: readonly PlannedTask[]; readonly waiting: WaitingNodes } {
   const triggers = new NextStepTriggers();
   for (const { task, goto } of finished) {
@@ -225,7 +229,7 @@ export function planNext(
     if (edge?.kind === "always") for (const target of edge.targets) triggers.addTarget(target);
     for (const move of goto) triggers.addTarget(move);
   }
-  const joins = updateJoins(definition, finished, waiting.joins, triggers);
+  const joins = updateJoins(definition, finished, waiting, triggers, unrun);
   const deferred = deferNodes(definition, triggers, waiting.deferred);
   const same = joins === waiting.joins && deferred === waiting.deferred;
   return {
@@ -267,19 +271,27 @@ export function deferNodes(
 function updateJoins(
   definition: GraphDefinition,
   finished: readonly FinishedTask[],
-  joins: IncompleteJoins,
+  { joins, deferred }: WaitingNodes,
   triggers: NextStepTriggers,
+  unrun: readonly PlannedTask[],
 ): IncompleteJoins {
   let waiting = joins;
   for (const node of definition.joins) {
     // Leaves out nodes for which the join no longer waits: an earlier version of the graph may have stored them.
-    const before = ownArrivals(waiting, node.name).filter((name) => node.after.includes(name));
+    const before = entryOfNode(waiting, node.name).filter((name) => node.after.includes(name));
     const arrivals = new Set(before);
     for (const { task } of finished) if (node.after.includes(task.name)) arrivals.add(task.name);
     if (arrivals.size === before.length) continue;
+    const trigger = `join:${node.after.join("+")}:${node.name}`;
+    // A complete join waits for its own node alone, so the arrival of a node that it has waited for does not begin it anew.
+    if (entryOfNode(deferred, node.name).includes(trigger)) continue;
+    if (unrun.some(({ name, triggers: by }) => name === node.name && by.includes(trigger))) {
+      triggers.addPull(node.name, trigger);
+      continue;
+    }
     const { [node.name]: _, ...others } = waiting;
     if (arrivals.size === node.after.length) {
-      triggers.addPull(node.name, `join:${node.after.join("+")}:${node.name}`);
+      triggers.addPull(node.name, trigger);
       waiting = others;
     } else {
       waiting = { ...others, [node.name]: [...arrivals].sort() };
@@ -288,9 +300,12 @@ function updateJoins(
   return waiting;
 }
 
-/** The nodes that have already run for the join `node`. Reads only own properties, because a node may be named `constructor`. */
-function ownArrivals(joins: IncompleteJoins, node: string): readonly string[] {
-  return Object.hasOwn(joins, node) ? (joins[node] ?? []) : [];
+/** The entry of `node`. Reads only own properties, because a node may be named `constructor`. */
+function entryOfNode(
+  entries: { readonly [node: string]: readonly string[] },
+  node: string,
+): readonly string[] {
+  return Object.hasOwn(entries, node) ? (entries[node] ?? []) : [];
 }
 
 /** The built-in task that writes the input to the state. */

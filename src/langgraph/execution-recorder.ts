@@ -65,8 +65,12 @@ export class ExecutionRecorder {
   #shown: GraphProgress | null = null;
   readonly #parts: Parts;
   readonly #loops = new Map<string, GraphProgress>();
+  /** Epoch milliseconds at which the node functions of tasks threw, by task id. */
+  readonly #failures = new Map<string, number>();
   /** Stored checkpoints of subgraphs, by namespace, as they were read in this attempt. */
   readonly #read = new Map<string, Position>();
+  /** True when a graph has made a checkpoint since past steps were last forgotten. */
+  #hasPastSteps = false;
   /** Checkpoints that were put to the saver and have not appeared in the stream yet. */
   readonly #raws = new Map<string, SaverCheckpoint>();
 
@@ -197,6 +201,7 @@ export class ExecutionRecorder {
 
   #made({ ns }: GraphProgress, made: NewCheckpoint | undefined, emission: Emission | undefined): void {
     if (ns === "") this.hasAdvanced = true;
+    this.#hasPastSteps = true;
     if (made !== undefined) this.checkpoints.push(made);
     if (emission !== undefined) this.emissions.push(emission);
   }
@@ -272,12 +277,20 @@ export class ExecutionRecorder {
     }
   }
 
+  /** Notes when the node function of a task threw. LangGraph streams the task's end later, or, for a retried attempt, never. */
+  noteFailure(task: string, at: number): void {
+    this.#failures.set(task, at);
+  }
+
   #taskEnds(loop: GraphProgress, { id, name, result }: ResultPayload): void {
     const { ns } = loop;
     const checkpoint = this.tasks.get(id)?.checkpoint ?? loop.id ?? "";
     const left = this.pendingWrites.get({ ns, checkpoint, task: id });
     const interrupts = left?.interrupts ?? [];
-    const base = { t: "result", id, name, ns, checkpoint, at: this.#parts.source.now(), interrupts } as const;
+    const thrown = this.#failures.get(id);
+    this.#failures.delete(id);
+    const at = (left?.error ? thrown : undefined) ?? this.#parts.source.now();
+    const base = { t: "result", id, name, ns, checkpoint, at, interrupts } as const;
     if (left?.error) this.emissions.push({ fact: { ...base, error: left.error } });
     else if (interrupts.length > 0) this.emissions.push({ fact: base });
     else {
@@ -294,7 +307,6 @@ export class ExecutionRecorder {
         this.#metaOf(loop, id),
       ))
         this.emissions.push({ fact });
-      const { at } = base;
       const fact = { t: "result", id, name, ns, checkpoint, at, interrupts, update } as const;
       this.emissions.push({ fact: isEqualData(shown, update) ? fact : { ...fact, written: shown } });
     }
@@ -316,6 +328,38 @@ export class ExecutionRecorder {
     return { ns, checkpoint, task, name };
   }
 
+  /**
+   * Forgets the tasks of past steps, with their writes and the graphs that their node functions called. A task does not run
+   * again once its graph has made the next checkpoint. Called when what was recorded has been passed to the run's actor, so
+   * that a run of many steps does not keep the data of all of them in memory.
+   * @param isInUse whether a task has not been settled yet
+   */
+  forgetPastSteps(isInUse: (task: string) => boolean): void {
+    if (!this.#hasPastSteps) return;
+    this.#hasPastSteps = false;
+    const isPast = (ns: string, checkpoint: string) => {
+      const loop = this.#loops.get(ns);
+      return loop !== undefined && checkpoint !== (loop.id ?? "");
+    };
+    const over = new Set<string>();
+    for (const [id, { ns, checkpoint }] of this.tasks) {
+      if (!isPast(ns, checkpoint)) continue;
+      if (isInUse(id)) this.#hasPastSteps = true;
+      else over.add(this.tasks.innerNs(id));
+    }
+    const isOver = (ns: string) => over.size > 0 && isWithinAny(ns, over);
+    this.pendingWrites.forget(
+      ({ ns, checkpoint, task }) => !isInUse(task) && (isOver(ns) || isPast(ns, checkpoint)),
+    );
+    for (const [id, { ns, checkpoint }] of this.tasks) {
+      if (isInUse(id) || !(isOver(ns) || isPast(ns, checkpoint))) continue;
+      this.tasks.delete(id);
+      this.#failures.delete(id);
+    }
+    for (const ns of this.#loops.keys()) if (isOver(ns)) this.#loops.delete(ns);
+    for (const ns of this.#read.keys()) if (isOver(ns)) this.#read.delete(ns);
+  }
+
   /** The interrupts that the root graph waits at, by task. */
   pendingInterrupts(): Interrupts {
     const { next, id } = this.root;
@@ -327,6 +371,13 @@ export class ExecutionRecorder {
     }
     return all;
   }
+}
+
+/** True if the namespace is one of `all`, or within one of them. */
+function isWithinAny(ns: string, all: ReadonlySet<string>): boolean {
+  for (let end = ns.indexOf("|"); end >= 0; end = ns.indexOf("|", end + 1))
+    if (all.has(ns.slice(0, end))) return true;
+  return all.has(ns);
 }
 
 /** An event as JSON text. Runnables may get any data: data that cannot be stored is left out and does not fail the run. */

@@ -61,6 +61,8 @@ export class HostedExecution implements Execution {
   #ready: InterceptedCall[] = [];
   /** Tasks of the root graph's current step that have not settled. */
   readonly #atWork = new Set<string>();
+  /** Tasks of all graphs that were called and have not settled. */
+  readonly #unsettled = new Set<string>();
   readonly #settling = new Map<string, (settled: SettledTask) => void>();
   #waiting: ((step: EngineStep) => void) | null = null;
   #ended: { readonly error: PlainError | null } | null = null;
@@ -132,10 +134,14 @@ export class HostedExecution implements Execution {
   }
 
   /**
-   * Runs the node function of a called task. `failed` is called with the error that it throws, unless the task was
-   * stopped.
+   * Runs the node function of a called task. `failed` is called with the error that it throws and the time, unless the task
+   * was stopped.
    */
-  async runBody(task: string, io: NodeIo, failed: (thrown: unknown) => void): Promise<TaskOutcome> {
+  async runBody(
+    task: string,
+    io: NodeIo,
+    failed: (failure: { readonly thrown: unknown; readonly at: number }) => void,
+  ): Promise<TaskOutcome> {
     const called = this.#calledAs(task);
     this.#called.delete(task);
     const from = this.#recorder.loop(called.ns).next.find(({ id }) => id === task)?.from;
@@ -143,8 +149,11 @@ export class HostedExecution implements Execution {
     // The signal of the task, because LangGraph's own signal also ends the graph, which then does not wait for what a
     // node returns after its signal was aborted.
     const outcome = await called.start({ signal: io.signal, places });
-    if (outcome.kind !== "failed" || !called.thrown || io.signal.aborted) return outcome;
-    failed(called.thrown.error);
+    if (outcome.kind !== "failed") return outcome;
+    const at = this.#source.now();
+    this.#recorder.noteFailure(task, at);
+    if (!called.thrown || io.signal.aborted) return outcome;
+    failed({ thrown: called.thrown.error, at });
     return { ...outcome, isLogged: true };
   }
 
@@ -258,6 +267,7 @@ export class HostedExecution implements Execution {
       this.#answer(task, { kind: "again", writes, emissions: [] });
     } else if (called.within === null) this.#ready.push(called);
     else this.#report([called]);
+    this.#unsettled.add(task);
   }
 
   #taskEnded(task: string): void {
@@ -297,6 +307,12 @@ export class HostedExecution implements Execution {
     this.#recorder.emissions = [];
     const tasks = joining.map(({ task, name, within }) => ({ id: task, name, within }));
     this.#stage.report({ checkpoints, emissions, writes, tasks, ...(ending && { ending }) });
+    this.#forgetPastSteps();
+  }
+
+  /** After the end nothing is forgotten: a node function that ignored its signal may still settle. */
+  #forgetPastSteps(): void {
+    if (this.#ended === null) this.#recorder.forgetPastSteps((task) => this.#unsettled.has(task));
   }
 
   #settle(task: string, settled: SettledTask): void {
@@ -305,6 +321,7 @@ export class HostedExecution implements Execution {
   }
 
   #answer(task: string, settled: SettledTask): void {
+    this.#unsettled.delete(task);
     this.#settling.get(task)?.(settled);
     this.#settling.delete(task);
   }
@@ -318,6 +335,7 @@ export class HostedExecution implements Execution {
     const tasks = ready.map((called) => plannedTaskOfInterceptedCall(this.#recorder, called));
     const plan: Plan = this.#ended === null ? { kind: "tasks", tasks } : this.#lastPlan(this.#ended);
     waiting(takeRecordedStep(this.#recorder, this.#stage, plan));
+    this.#forgetPastSteps();
   }
 
   /** The last step, with everything that was not yet passed to the run's actor; null when there is nothing. */

@@ -24,8 +24,12 @@ import { computeStateUpdate } from "./state-update.ts";
 /** Returns the graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 
-/** Called when the node function throws. */
-export type OnFailure = (call: NodeCall, io: NodeIo, thrown: unknown) => void;
+/** Called when the node function has thrown, with the time of that. */
+export type OnFailure = (
+  call: NodeCall,
+  io: NodeIo,
+  failure: { readonly thrown: unknown; readonly at: number },
+) => void;
 
 /**
  * Makes an engine for compiled LangGraph.js graphs, and the host that runs the functions of their nodes.
@@ -100,7 +104,8 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
       const loaded = found(run.graph_id);
       const { library } = loaded;
       const drive: DriveGraph = async (execution, signal) => {
-        const saver = attemptSaver(library, run.thread_id, execution.events);
+        const { durability } = run.kwargs;
+        const saver = attemptSaver(library, run.thread_id, execution.events, durability === "exit");
         const work = async () => {
           try {
             const { config, context } = run.kwargs;
@@ -127,7 +132,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
     async run(call, io) {
       const execution = open.get(call.run);
       if (execution === undefined) throw new TypeError(`Run ${call.run} is not at work`);
-      const fail = (thrown: unknown) => failed(call, io, thrown);
+      const fail = (failure: Parameters<OnFailure>[2]) => failed(call, io, failure);
       return storeAccessOf(execution).during(io, () => execution.runBody(call.task, io, fail));
     },
   };

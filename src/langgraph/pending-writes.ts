@@ -46,6 +46,13 @@ export class PendingWrites {
     this.#changed.add(key);
   }
 
+  /** Forgets writes that were passed to the run's actor, where `isPast`. */
+  forget(isPast: (left: TaskWrites) => boolean): void {
+    for (const [key, left] of this.#byTask) {
+      if (!this.#changed.has(key) && isPast(left)) this.#byTask.delete(key);
+    }
+  }
+
   markHandedOver(taskKey: TaskKey): void {
     this.#changed.delete(keyOf(taskKey));
   }

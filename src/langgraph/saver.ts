@@ -44,10 +44,15 @@ export interface SaverIo {
 const CHECKPOINTS_PER_READ = 100;
 
 /**
- * The largest number of checkpoints that the saver keeps for a namespace. Older ones have long been stored, since a graph computes at most
- * one step ahead of storage.
+ * The largest number of checkpoints that the saver keeps for a namespace. Older ones have long been stored: the root graph computes at most
+ * one step ahead of storage, and a subgraph a few.
  */
-const MAX_RECENT = 64;
+const MAX_RECENT = { root: 8, subgraph: 64 };
+/**
+ * The number of checkpoints that the graph around a subgraph makes until the saver forgets the subgraph's checkpoints. They are stored by
+ * then, and the subgraph does not run again, because its namespace has the id of a task of a past step.
+ */
+const MAX_AGE = 3;
 
 /**
  * The checkpoint saver of one attempt of a run. It knows only the run's thread, and passes what LangGraph puts to its
@@ -57,15 +62,19 @@ class AttemptSaver {
   readonly #library: Library;
   readonly #thread: string;
   readonly #io: SaverIo;
+  readonly #storesAtEnd: boolean;
   readonly #recent = new Map<string, Map<string, SaverCheckpoint>>();
+  /** The namespaces of subgraphs that tasks of a graph run, by the namespace of that graph; each with its age, see {@link MAX_AGE}. */
+  readonly #subgraphs = new Map<string, Map<string, number>>();
   readonly #writes = new Map<string, RawWrites[]>();
   /** Namespaces that had no checkpoint when they were read, and that have got none since. */
   readonly #empty = new Set<string>();
 
-  constructor(library: Library, thread: string, io: SaverIo) {
+  constructor(library: Library, thread: string, io: SaverIo, storesAtEnd: boolean) {
     this.#library = library;
     this.#thread = thread;
     this.#io = io;
+    this.#storesAtEnd = storesAtEnd;
   }
 
   async get(config: RunnableConfig): Promise<Checkpoint | undefined> {
@@ -155,13 +164,41 @@ class AttemptSaver {
   }
 
   #keepRecent(made: SaverCheckpoint): void {
-    const recent = of(this.#recent, made.ns);
+    const { ns } = made;
+    const recent = of(this.#recent, ns);
     recent.set(made.id, made);
+    // Until the end of the run, nothing is stored that could be read instead.
+    if (!this.#storesAtEnd) this.#ageSubgraphs(ns);
+    const most = ns === "" && !this.#storesAtEnd ? MAX_RECENT.root : MAX_RECENT.subgraph;
     for (const id of recent.keys()) {
-      if (recent.size <= MAX_RECENT) return;
+      if (recent.size <= most) return;
       recent.delete(id);
-      this.#writes.delete(`${made.ns} ${id}`);
+      this.#writes.delete(`${ns} ${id}`);
     }
+  }
+
+  /** Notes a new checkpoint in a namespace, and forgets the subgraphs of its graph's past steps. */
+  #ageSubgraphs(ns: string): void {
+    for (let inner = ns, above = namespaceAbove(inner); above !== undefined;) {
+      of(this.#subgraphs, above).set(inner, 0);
+      inner = above;
+      above = namespaceAbove(inner);
+    }
+    const within = this.#subgraphs.get(ns);
+    for (const [inner, age] of within ?? []) {
+      if (age < MAX_AGE) within?.set(inner, age + 1);
+      else this.#forget(inner);
+    }
+  }
+
+  /** Forgets the checkpoints of a subgraph, and of the subgraphs within it. */
+  #forget(ns: string): void {
+    for (const id of this.#recent.get(ns)?.keys() ?? []) this.#writes.delete(`${ns} ${id}`);
+    this.#recent.delete(ns);
+    this.#empty.delete(ns);
+    for (const inner of this.#subgraphs.get(ns)?.keys() ?? []) this.#forget(inner);
+    this.#subgraphs.delete(ns);
+    this.#subgraphs.get(namespaceAbove(ns) ?? "")?.delete(ns);
   }
 
   async #tuple(position: Position): Promise<CheckpointTuple> {
@@ -261,6 +298,17 @@ class AttemptSaver {
   }
 }
 
+/**
+ * The namespace of the graph whose task runs the subgraph at `ns`. Undefined for the root graph, and for a namespace without the id of a
+ * task: its subgraph goes on from its last checkpoint when it is called again.
+ */
+function namespaceAbove(ns: string): string | undefined {
+  // A number at the end distinguishes the graphs that one node function calls.
+  const own = ns.replace(/(\|\d+)+$/, "");
+  const start = own.lastIndexOf("|") + 1;
+  return own.includes(":", start) ? own.slice(0, Math.max(0, start - 1)) : undefined;
+}
+
 interface CheckpointKey {
   readonly thread: string | undefined;
   readonly ns: string;
@@ -293,7 +341,15 @@ function newest(recent: ReadonlyMap<string, SaverCheckpoint> | undefined): Saver
   return found;
 }
 
-/** Makes a saver for one attempt of a run on this thread, or for one read or update of its state. */
-export function attemptSaver(library: Library, thread: string, io: SaverIo): BaseCheckpointSaver {
-  return new AttemptSaver(library, thread, io) as unknown as BaseCheckpointSaver;
+/**
+ * Makes a saver for one attempt of a run on this thread, or for one read or update of its state. `storesAtEnd`: what is put is stored only
+ * when the run ends (durability `exit`).
+ */
+export function attemptSaver(
+  library: Library,
+  thread: string,
+  io: SaverIo,
+  storesAtEnd = false,
+): BaseCheckpointSaver {
+  return new AttemptSaver(library, thread, io, storesAtEnd) as unknown as BaseCheckpointSaver;
 }

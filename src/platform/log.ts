@@ -1,7 +1,7 @@
 import { readableStack } from "../model/readable-stack.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogFields, LogLevel, Logger } from "../ports/logger.ts";
-import { textLine } from "./log-text.ts";
+import { MAX_CAUSES, textLine } from "./log-text.ts";
 import type { ApplyStyle } from "./terminal.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
@@ -94,6 +94,11 @@ function encode(value: unknown): string {
       if (typeof member !== "object" || member === null) return member;
       while (above.length > 0 && above.at(-1)?.written !== this) above.pop();
       if (above.some(({ original }) => original === member)) return "[circular]";
+      if (
+        member instanceof Error &&
+        above.filter(({ original }) => original instanceof Error).length > MAX_CAUSES
+      )
+        return "[more causes]";
       const written = member instanceof Error ? membersOf(member) : member;
       above.push({ written, original: member });
       return written;

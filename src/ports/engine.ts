@@ -51,6 +51,8 @@ export type TaskOutcome =
   | {
       readonly kind: "failed";
       readonly error: PlainError;
+      /** Epoch milliseconds at which the node function threw. Absent: no node function threw. */
+      readonly at?: number;
       /** True: the host has already logged the error. */
       readonly isLogged?: true;
       /** True: the task is not attempted again, because another attempt would also fail or is not wanted. */

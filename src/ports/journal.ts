@@ -1,5 +1,5 @@
 import type { ServiceError } from "../model/errors.ts";
-import type { Checkpoint, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { AddedStepResults, Checkpoint, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
 import type { OutboxItem } from "../model/webhook-delivery.ts";
 import type { EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -39,7 +39,10 @@ export interface Append {
   readonly runs?: readonly RunRecord[] | undefined;
   /** New checkpoints, oldest first: the parent of each is stored already, or comes before it here. */
   readonly checkpoints?: readonly NewCheckpoint[] | undefined;
+  /** The whole pending writes of tasks. They replace earlier ones, with the step results that were added to those. */
   readonly writes?: readonly TaskWrites[] | undefined;
+  /** Step results to add to pending writes that an earlier append has stored: not all results of a task are written again with each. */
+  readonly steps?: readonly AddedStepResults[] | undefined;
   readonly events?: EventChunk | undefined;
   /** Runs to delete, with their events and the checkpoints that they made. */
   readonly forget?: readonly string[] | undefined;

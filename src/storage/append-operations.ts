@@ -24,10 +24,10 @@ import {
   idempotencyExpiryKey,
   runOrderKey,
   runKey,
-  escapeSegment,
   sweepKey,
+  addedStepResultsKey,
   pendingWritesMarkKey,
-  pendingWritesPrefix,
+  taskWritesKey,
 } from "./keys.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
@@ -45,6 +45,7 @@ import {
   sealNumber,
   threadRowCodec,
   type JournalEntry,
+  type StoredTaskWrites,
 } from "./records.ts";
 import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
 
@@ -100,13 +101,18 @@ function writeThread({ draft, append, memberKeys }: AppendWrite): void {
 }
 
 function writeRemaining(_: void, { draft, append }: AppendWrite): void {
-  const { head } = draft;
-  const { key, writes, events, outbox, once } = append;
+  const { prefix } = draft.head;
+  const { key, writes, steps, events, outbox, once } = append;
+  const { seq } = append.thread;
   if (writes !== undefined)
     for (const left of writes) {
-      draft.putSealed(pendingWritesMarkKey(head.prefix, left.ns, left.checkpoint), PRESENT_MARK);
-      draft.put(pendingWritesPrefix(head.prefix, left.ns, left.checkpoint) + escapeSegment(left.task), left);
+      draft.putSealed(pendingWritesMarkKey(prefix, left.ns, left.checkpoint), PRESENT_MARK);
+      const row: StoredTaskWrites = { ...left, seq };
+      draft.put(taskWritesKey(prefix, left.ns, left.checkpoint, left.task), row);
     }
+  if (steps !== undefined)
+    for (const added of steps)
+      draft.put(addedStepResultsKey(prefix, added.ns, added.checkpoint, added.task, seq), added.steps);
   if (events !== undefined) writeEvents(draft, events);
   if (outbox !== undefined) for (const item of outbox) deliveryOps(draft.ops, key.tenant, item);
   if (once !== undefined) markOnce(draft, once);
@@ -163,7 +169,7 @@ const STORED_KINDS: ReadonlyMap<string, string> = new Map([
   ["repaired", "mended"],
 ]);
 
-function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): JournalEntry {
+function entryOf({ kind, thread, runs, checkpoints, writes, steps, forget }: Append): JournalEntry {
   const entry: { -readonly [K in keyof JournalEntry]: JournalEntry[K] } = {
     kind: STORED_KINDS.get(kind) ?? kind,
     epoch: thread.epoch,
@@ -173,6 +179,8 @@ function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): J
     entry.checkpoints = checkpoints.map(({ ns, id }) => [ns, id] as const);
   if (writes !== undefined && writes.length > 0)
     entry.writes = writes.map(({ ns, checkpoint, task }) => [ns, checkpoint, task] as const);
+  if (steps !== undefined && steps.length > 0)
+    entry.steps = steps.map(({ ns, checkpoint, task }) => [ns, checkpoint, task] as const);
   if (forget !== undefined && forget.length > 0) entry.forgot = forget;
   return entry;
 }

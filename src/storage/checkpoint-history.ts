@@ -1,10 +1,19 @@
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { HistoryQuery } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
-import { checkpointKey, checkpointPrefix, lastSegment, threadPrefix, prefixRange } from "./keys.ts";
+import {
+  checkpointKey,
+  checkpointPrefix,
+  lastSegment,
+  threadPrefix,
+  prefixRange,
+  unescapeSegment,
+} from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { readCheckpoint } from "./records.ts";
+import { readCheckpoint, type StoredTaskWrites } from "./records.ts";
+import { parseOrdinal } from "./sortable-numbers.ts";
 
 /**
  * A stored checkpoint with more bytes than this begins a new page. So it is not in memory while the checkpoints before
@@ -35,15 +44,33 @@ export async function readHistory(
   return reverse ? found : found.reverse();
 }
 
+/** The stored writes of a task: the whole writes, and the step results that were added to them later. */
+interface FoundWrites {
+  readonly seq: number;
+  readonly writes: TaskWrites;
+  readonly added: JsonObject[];
+}
+
 /** Reads the pending writes of tasks at a checkpoint. `prefix`: the prefix of their keys. */
 export async function readWrites(
   kv: KeyValueStore,
   key: ThreadKey,
   prefix: string,
 ): Promise<readonly TaskWrites[]> {
-  const found: TaskWrites[] = [];
+  const byTask = new Map<string, FoundWrites>();
   for await (const [at, bytes] of kv.entries(prefixRange(prefix))) {
-    found.push(unseal(bytes, key, `what task ${lastSegment(at)} left`) as TaskWrites);
+    const [task = "", addedBy] = at.slice(prefix.length).split("/", 2);
+    const stored = unseal(bytes, key, `what task ${unescapeSegment(task)} left`);
+    if (addedBy === undefined) {
+      const { seq = 0, ...writes } = stored as StoredTaskWrites;
+      byTask.set(task, { seq, writes, added: [] });
+      continue;
+    }
+    // Results that were added before the whole writes are in them, or were removed by them: a rollback restores older writes.
+    const found = byTask.get(task);
+    if (found !== undefined && parseOrdinal(addedBy) > found.seq) found.added.push(stored as JsonObject);
   }
-  return found;
+  return [...byTask.values()].map(({ writes, added }) =>
+    added.length === 0 ? writes : { ...writes, steps: Object.assign({}, writes.steps, ...added) },
+  );
 }

@@ -14,7 +14,7 @@ import {
   type ManifestMark,
   readTextOrEmpty,
 } from "./closed-database-files.ts";
-import { DAMAGE_FILE, type DamageRecord, DamageRecords } from "./damage-records.ts";
+import { DAMAGE_FILE, damageId, type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { keyLabel, rangeLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { droppedDataLines } from "./leveldb/log-messages.ts";
@@ -68,6 +68,8 @@ export class DamageDetection {
    */
   readonly #hadLedger: boolean;
   #mark: Mark;
+  /** Damage that is quarantined and logged, and could not be recorded yet: the ids of its records. */
+  readonly #unrecorded = new Set<string>();
 
   constructor(directory: string, database: string, deps: Deps) {
     this.#directory = directory;
@@ -248,6 +250,10 @@ export class DamageDetection {
 
   #add(found: readonly DamageRecord[]): void {
     for (const finding of found) {
+      // Damage that could not be recorded is found again by each later search.
+      const id = damageId(finding);
+      if (this.#unrecorded.has(id)) continue;
+      this.#unrecorded.add(id);
       this.#quarantine(finding);
       const { names, more } = affectedBy(finding);
       this.#deps.logger.error(`the data is damaged: ${finding.what}`, {
@@ -257,6 +263,7 @@ export class DamageDetection {
     }
     // Last, because it fails on a full disk: damaged data must be refused even then.
     this.findings.add(found);
+    for (const finding of found) this.#unrecorded.delete(damageId(finding));
   }
 
   #quarantine({ touches, ranges, unknown }: DamageRecord): void {

@@ -36,8 +36,8 @@ export class DamageRecords {
 
   /** Adds the findings that are not known yet. */
   add(findings: readonly DamageRecord[]): void {
-    const known = new Set(this.#list.map(idOf));
-    const added = findings.filter((finding) => !known.has(idOf(finding)));
+    const known = new Set(this.#list.map(damageId));
+    const added = findings.filter((finding) => !known.has(damageId(finding)));
     if (added.length === 0) return;
     const list = [...this.#list, ...added];
     // If this fails, the findings remain unknown, so that a later call stores them.
@@ -57,7 +57,8 @@ export class DamageRecords {
   }
 }
 
-function idOf({ what, touches, ranges }: DamageRecord): string {
+/** Identifies the damage: of two records of the same damage, only the time differs. */
+export function damageId({ what, touches, ranges }: DamageRecord): string {
   return JSON.stringify([what, touches, ranges]);
 }
 

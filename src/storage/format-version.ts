@@ -8,12 +8,12 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK, RUN_INDEX_MARK } from "./records.ts";
 
 /** The storage format that this version of Heddle writes. The number is raised when older versions could not read the new format. */
-const FORMAT = 4;
+const FORMAT = 5;
 /**
  * The storage formats that this version of Heddle reads. Format 3 has no short forms: its values are text or plain MessagePack, which can
- * still be decoded.
+ * still be decoded. Format 4 has all step results of a task in one row.
  */
-const READ: readonly unknown[] = [3, FORMAT];
+const READ: readonly unknown[] = [3, 4, FORMAT];
 
 /** The marker file, outside the database. */
 export const MARKER_FILE = "heddle.json";
@@ -118,7 +118,7 @@ function check(format: unknown, where: string): void {
   if (READ.includes(format)) return;
   const found =
     typeof format === "number"
-      ? `has format ${format}, and this version of Heddle reads format ${READ.join(" and ")}; use the version that wrote it`
+      ? `has format ${format}, and this version of Heddle reads formats ${READ.join(", ")}; use the version that wrote it`
       : "was not written by Heddle, or its format cannot be told";
   throw new ServiceError("storage.version", `The data in ${where} ${found}`);
 }

@@ -504,11 +504,12 @@ export class KeyValueJournal implements Journal {
 }
 
 /** The bytes in memory of those parts of an append that may be large. */
-const appendSize = ({ runs, checkpoints, writes, events }: Append): number =>
+const appendSize = ({ runs, checkpoints, writes, steps, events }: Append): number =>
   memorySizeOf([
     runs?.map(({ kwargs }) => kwargs),
     checkpoints?.map(({ changes }) => changes),
     writes,
+    steps,
     events?.facts,
   ]);
 

@@ -18,6 +18,7 @@ import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
  *   b/<ns>/<channel>/<at>             the whole value of a channel; `at` is the number of the checkpoint that wrote it
  *   l/<ns>/<channel>/<at>/<start>     a segment of a list, from index `start` on; `at` is the number of the checkpoint that started its span
  *   w/<ns>/<checkpoint>[/<task>]      pending writes of a task; without a task: a mark that the checkpoint has pending writes
+ *   w/<ns>/<checkpoint>/<task>/<seq>  results of `ctx.step` calls that append `seq` added to the pending writes of the task
  *   e/<run>/<first>                   a chunk of events; `first` is the number of its first event
  */
 
@@ -85,6 +86,15 @@ export const pendingWritesMarkKey = (p: string, ns: string, checkpoint: string):
   `${p}w/${escapeSegment(ns)}/${escapeSegment(checkpoint)}`;
 export const pendingWritesPrefix = (p: string, ns: string, checkpoint: string): string =>
   `${pendingWritesMarkKey(p, ns, checkpoint)}/`;
+export const taskWritesKey = (p: string, ns: string, checkpoint: string, task: string): string =>
+  pendingWritesPrefix(p, ns, checkpoint) + escapeSegment(task);
+export const addedStepResultsKey = (
+  p: string,
+  ns: string,
+  checkpoint: string,
+  task: string,
+  seq: number,
+): string => `${taskWritesKey(p, ns, checkpoint, task)}/${encodeOrdinal(seq)}`;
 /** The prefix of the events of all runs. */
 export const allEventsPrefix = (p: string): string => `${p}e/`;
 export const eventsPrefix = (p: string, run: string): string => `${p}e/${escapeSegment(run)}/`;

@@ -1,6 +1,6 @@
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { WeakCache } from "../model/weak-cache.ts";
-import type { Checkpoint, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
+import type { Checkpoint, CheckpointHead, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
@@ -21,8 +21,13 @@ export interface JournalEntry {
   readonly checkpoints?: readonly (readonly [ns: string, id: string])[];
   /** Namespace, checkpoint and task of each task's pending writes. */
   readonly writes?: readonly (readonly [ns: string, checkpoint: string, task: string])[];
+  /** Namespace, checkpoint and task of step results that were added to pending writes. */
+  readonly steps?: readonly (readonly [ns: string, checkpoint: string, task: string])[];
   readonly forgot?: readonly string[];
 }
+
+/** The pending writes of a task, with the number of the append that wrote them. Older versions of Heddle stored no number. */
+export type StoredTaskWrites = TaskWrites & { readonly seq?: number };
 
 /** A run without its kwargs, which never change and are stored once, under a separate key. */
 export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };

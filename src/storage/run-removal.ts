@@ -9,12 +9,12 @@ import {
   startedDelayedRunKey,
   runOrderKey,
   runKey,
-  escapeSegment,
   listSpanPrefix,
   sweepKey,
   channelValueKey,
+  addedStepResultsKey,
   pendingWritesMarkKey,
-  pendingWritesPrefix,
+  taskWritesKey,
 } from "./keys.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
 import {
@@ -60,7 +60,7 @@ export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<
 
 function* removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from: number): Steps<void> {
   const { prefix } = draft.head;
-  const { checkpoints, tasks } = yield* readJournal(draft, from);
+  const { checkpoints, writes } = yield* readJournal(draft, from);
   const gone: StoredCheckpoint[] = [];
   const kept: StoredCheckpoint[] = [];
   for (const made of checkpoints) (made.run_id !== null && runs.has(made.run_id) ? gone : kept).push(made);
@@ -74,9 +74,7 @@ function* removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from:
   for (const { ns, id } of gone) {
     draft.del(checkpointKey(prefix, ns, id));
     draft.del(pendingWritesMarkKey(prefix, ns, id));
-    for (const task of tasks.get(checkpointName(ns, id)) ?? []) {
-      draft.del(pendingWritesPrefix(prefix, ns, id) + escapeSegment(task));
-    }
+    for (const at of writes.get(checkpointName(ns, id)) ?? []) draft.del(at);
   }
 }
 
@@ -105,14 +103,20 @@ const checkpointName = (ns: string, checkpoint: string): string => `${checkpoint
 interface Since {
   /** The checkpoints that the read journal entries list and that still exist. */
   readonly checkpoints: readonly StoredCheckpoint[];
-  /** Tasks with pending writes, by checkpoint. */
-  readonly tasks: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The keys of pending writes of tasks, by checkpoint. */
+  readonly writes: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 function* readJournal(draft: AppendDraft, from: number): Steps<Since> {
   const { head } = draft;
   const checkpoints: StoredCheckpoint[] = [];
-  const tasks = new Map<string, Set<string>>();
+  const writes = new Map<string, Set<string>>();
+  const note = (ns: string, checkpoint: string, at: string) => {
+    const name = checkpointName(ns, checkpoint);
+    const known = writes.get(name);
+    if (known === undefined) writes.set(name, new Set([at]));
+    else known.add(at);
+  };
   for (let seq = from; seq <= head.seq; seq++) {
     const found = yield* awaitValue(draft.read(journalEntryKey(head.prefix, seq), `append ${seq}`));
     if (found === undefined) throw damagedError(head.key, `append ${seq} is missing`);
@@ -121,14 +125,12 @@ function* readJournal(draft: AppendDraft, from: number): Steps<Since> {
       const made = yield* readStored(draft, ns, id);
       if (made !== undefined) checkpoints.push(made);
     }
-    for (const [ns, checkpoint, task] of entry.writes ?? []) {
-      const at = checkpointName(ns, checkpoint);
-      const known = tasks.get(at);
-      if (known === undefined) tasks.set(at, new Set([task]));
-      else known.add(task);
-    }
+    for (const [ns, checkpoint, task] of entry.writes ?? [])
+      note(ns, checkpoint, taskWritesKey(head.prefix, ns, checkpoint, task));
+    for (const [ns, checkpoint, task] of entry.steps ?? [])
+      note(ns, checkpoint, addedStepResultsKey(head.prefix, ns, checkpoint, task, seq));
   }
-  return { checkpoints, tasks };
+  return { checkpoints, writes };
 }
 
 function* readStored(draft: AppendDraft, ns: string, id: string): Steps<StoredCheckpoint | undefined> {

@@ -84,6 +84,7 @@ export class TableFileVerifier {
 
   async #run(): Promise<void> {
     const { clock, logger } = this.#deps;
+    let logged: string | undefined;
     while (!this.#isClosed) {
       const since = clock.mono();
       let look = 0;
@@ -91,8 +92,12 @@ export class TableFileVerifier {
         const tables = this.#unchecked();
         look = clock.mono() - since;
         await this.#check(tables);
+        logged = undefined;
       } catch (cause) {
-        logger.warn("tables could not be verified", { error: withCauses(cause) });
+        // A disk that stays full fails each search alike: that is logged once.
+        const error = withCauses(cause);
+        if (error !== logged) logger.warn("tables could not be verified", { error });
+        logged = error;
       }
       if (!this.#isClosed) await this.#rest(Math.max(SCAN_INTERVAL_MS, look * SHARE));
     }

@@ -54,7 +54,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     ...deps,
     journal,
     engine: nativeEngine(registry),
-    host: inThreadNodeHost(registry, { logger: silentLogger, random, clock: systemClock }),
+    host: inThreadNodeHost(registry, { ...deps, random }),
     store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
     sinks: createHub({ journal, scheduler: systemScheduler, logger: silentLogger }),
     random,

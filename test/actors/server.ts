@@ -106,7 +106,7 @@ export class Server {
       ...deps,
       journal,
       engine,
-      host: hosted(inThreadNodeHost(registry, { logger, random, clock })),
+      host: hosted(inThreadNodeHost(registry, { logger, random, clock, scheduler })),
       sinks: hub,
       store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
       random,

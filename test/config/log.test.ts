@@ -91,6 +91,19 @@ describe("JSON lines", () => {
     });
   });
 
+  test("an error with many causes: the first of them", () => {
+    const { lines, logger } = log();
+    let error = new Error("0");
+    for (let n = 1; n <= 1_000; n++) error = new Error(String(n), { cause: error });
+    logger.error("failed", { error });
+    const messages: unknown[] = [];
+    let one: unknown = (JSON.parse(lines[0] ?? "{}") as { error?: unknown }).error;
+    for (; typeof one === "object" && one !== null; one = (one as { cause?: unknown }).cause)
+      messages.push((one as Error).message);
+    expect(messages).toEqual(["1000", "999", "998", "997", "996"]);
+    expect(one).toBe("[more causes]");
+  });
+
   test("never throws, whatever it is given", () => {
     const { lines, logger } = log();
     const hostile = Object.defineProperty({}, "x", {

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { ThreadKey } from "../../src/model/thread.ts";
 import {
   all,
   aCheckpoint,
@@ -225,6 +227,33 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await journal.writes(one.key, "", id(1))).toEqual([later, someWrites(1, 22)]);
     expect(await journal.writes(one.key, "", id(2))).toEqual([]);
     expect(await journal.writes(one.key, ns, id(2))).toEqual([someWrites(2, 30, { ns })]);
+  });
+
+  test("step results are added to what a task left, until that is written whole again", async () => {
+    const one = writer();
+    const steps = (task: number, added: JsonObject) =>
+      one.append({ steps: [{ ns: "", checkpoint: id(1), task: id(task), steps: added }], durable: false });
+    const { journal } = opened();
+    const left = async (key: ThreadKey = one.key) =>
+      (await journal.writes(key, "", id(1))).map((writes) => writes.steps);
+    await one.append({ checkpoints: [aCheckpoint(1, null, {})] });
+    await one.append({ writes: [someWrites(1, 21, { steps: { a: 1 } }), someWrites(1, 22)] });
+    await steps(21, { b: [2] });
+    await steps(22, { x: 1 });
+    await steps(21, { c: 3, constructor: 4 });
+    expect(await journal.writes(one.key, "", id(1))).toEqual([
+      someWrites(1, 21, { steps: { a: 1, b: [2], c: 3, constructor: 4 } }),
+      someWrites(1, 22, { steps: { x: 1 } }),
+    ]);
+    // What is written whole replaces what was added before, as when a run is rolled back.
+    await one.append({ writes: [someWrites(1, 21, { steps: { a: 1 } })] });
+    expect(await left()).toEqual([{ a: 1 }, { x: 1 }]);
+    await steps(21, { d: 5 });
+    expect(await left()).toEqual([{ a: 1, d: 5 }, { x: 1 }]);
+    const to = threadKey(2);
+    await journal.copy(one.key, to, (thread) => ({ ...thread, thread_id: to.thread, seq: thread.seq + 1 }));
+    expect(await left(to)).toEqual([{ a: 1, d: 5 }, { x: 1 }]);
+    expect(await all(journal.verify())).toEqual([]);
   });
 
   test("tenants share nothing, whatever they are called", async () => {

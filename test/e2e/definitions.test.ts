@@ -81,6 +81,8 @@ test.skipIf(differs("what does not fit")).each<[object, string, string]>([
   [{ context: { model: "c" } }, "context.model", "context.model"],
   [{ input: { topic: "t" } }, "input.topic", "input.topic"],
   [{ input: { topic: 7 } }, "input.topic", "expected string"],
+  [{}, "input.topic", "input.topic is required: the state has no value for it yet"],
+  [{ input: null }, "input.topic", "input.topic is required: the state has no value for it yet"],
   [{ input: {} }, "input.topic", "input.topic is required: the state has no value for it yet"],
   [
     { input: { topic: "tea", secret: "x" } },

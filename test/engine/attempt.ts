@@ -1,6 +1,7 @@
 import { graph, value, type Ctx } from "../../src/index.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
 
@@ -44,7 +45,12 @@ export async function attempt(
   const records: [string, unknown][] = [];
   let isOver = false;
   const { signal = new AbortController().signal, ...rest } = options;
-  const outcome = await inThreadNodeHost(registry, { logger: quiet, random, clock }).run(
+  const outcome = await inThreadNodeHost(registry, {
+    logger: quiet,
+    random,
+    clock,
+    scheduler: systemScheduler,
+  }).run(
     { ...call, ...rest },
     {
       emit: (fact) => (isOver ? -1 : facts.push(fact) - 1),

@@ -13,6 +13,7 @@ import type { EngineHost } from "../../src/ports/engine-host.ts";
 import type { StateWrite, StateUpdateResult } from "../../src/ports/state-update.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
 
@@ -45,7 +46,12 @@ export class Thread {
   /** Milliseconds, moved by the test. */
   time = 0;
   readonly clock = { now: () => this.time, mono: () => this.time };
-  readonly host = inThreadNodeHost(this.registry, { logger: quiet, random, clock: this.clock });
+  readonly host = inThreadNodeHost(this.registry, {
+    logger: quiet,
+    random,
+    clock: this.clock,
+    scheduler: systemScheduler,
+  });
   readonly checkpoints: NewCheckpoint[] = [];
   readonly writes = new Map<string, TaskWrites>();
   /** The checkpoint that the next run starts from. */

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { attempt, call, clock, quiet, random } from "./attempt.ts";
 import { Thread } from "./driver.ts";
 
@@ -65,7 +66,7 @@ test("message.from streams what an async iterable brings, and stops with the run
   expect(facts.map((fact) => fact.t)).toEqual(["message", "token", "token"]);
   const aborted = AbortSignal.abort(new Error("stop"));
   const stopped = await attempt((ctx) => ctx.message.from(words()), { signal: aborted });
-  expect(stopped.outcome).toEqual({ kind: "failed", error: { error: "Error", message: "stop" } });
+  expect(stopped.outcome).toEqual({ kind: "failed", error: { error: "Error", message: "stop" }, at: 0 });
 });
 
 test("a tool call is a piece of the message, and part of it at the end", async () => {
@@ -170,7 +171,7 @@ test("a synchronous throw and a synchronous return are fine", async () => {
     "g",
     graph({ state: { n: value(0) }, nodes: { a: boom, b: () => ({ n: 1 }) }, edges: { start: "a" } }),
   );
-  const host = inThreadNodeHost(registry, { logger: quiet, random, clock });
+  const host = inThreadNodeHost(registry, { logger: quiet, random, clock, scheduler: systemScheduler });
   const io = {
     emit: () => 0,
     record: async () => {},
@@ -181,10 +182,71 @@ test("a synchronous throw and a synchronous return are fine", async () => {
   expect(await host.run(call, io)).toEqual({
     kind: "failed",
     error: { error: "RangeError", message: "now" },
+    at: 0,
     isLogged: true,
   });
   expect(await host.run({ ...call, node: "b" }, io)).toEqual({ kind: "returned", value: { n: 1 } });
   await host.close();
+});
+
+// The first read of a stack makes Node read the source maps of its files.
+test.each([false, true])("a failure has the time of its throw; sent to clients: %s", async (stacks) => {
+  let time = 1_000;
+  const thrown = new RangeError("no");
+  let reads = 0;
+  const readStack = () => {
+    reads++;
+    time += 50;
+    return "RangeError: no\n    at a (/project/graph.ts:3:9)";
+  };
+  Object.defineProperty(thrown, "stack", { get: readStack });
+  const registry = new GraphRegistry();
+  const a = async () => {
+    time += 7;
+    throw thrown;
+  };
+  registry.add("g", graph({ state: { n: value(0) }, nodes: { a }, edges: { start: "a" } }));
+  const lines: unknown[] = [];
+  const later: (() => void)[] = [];
+  const facts: Fact[] = [];
+  const host = inThreadNodeHost(registry, {
+    logger: { ...quiet, warn: (message, fields) => void lines.push([message, fields?.["error"]]) },
+    random,
+    clock: { now: () => time, mono: () => time },
+    scheduler: { soon: (task) => void later.push(task) },
+    stacks,
+  });
+  const outcome = await host.run(call, {
+    emit: (fact) => facts.push(fact) - 1,
+    record: async () => {},
+    store: () => Promise.reject(new Error("no store here")),
+    signal: new AbortController().signal,
+    end: () => undefined,
+  });
+  expect(outcome).toMatchObject({ kind: "failed", at: 1_007 });
+  expect(facts).toMatchObject([{ t: "log", at: 1_007, message: "RangeError: no" }]);
+  expect(reads > 0).toBe(stacks);
+  expect(facts.some((fact) => fact.t === "log" && fact.stack !== undefined)).toBe(stacks);
+  expect(lines).toEqual([]);
+  for (const task of later) task();
+  expect(lines).toEqual([["a node failed", "RangeError: no\n    at a (/project/graph.ts:3:9)"]]);
+});
+
+test("the end of a failed task is when its node threw, not when its outcome is handled", async () => {
+  const thread = new Thread(
+    graph({
+      state: { n: value(0) },
+      nodes: {
+        a: () => {
+          thread.time = 40;
+          throw new RangeError("no");
+        },
+      },
+      edges: { start: "a" },
+    }),
+  );
+  const { facts } = await thread.run({ input: {} });
+  expect(facts.filter(({ t }) => t === "result")).toMatchObject([{ at: 40, error: { message: "no" } }]);
 });
 
 test("ctx says where the node runs", async () => {

@@ -85,6 +85,8 @@ describe("a run is refused before it is admitted", () => {
       "input.topic",
       "is required: the state has no value for it yet",
     ],
+    ["no input", { input: null }, "input.topic", "is required: the state has no value for it yet"],
+    ["an empty input", { input: {} }, "input.topic", "is required: the state has no value for it yet"],
     ["an input that is none", { input: "tea" }, "input", "must be an object of state keys"],
     ["an input without a key of the state", { input: { more: 1 } }, "input", "it has more"],
     [
@@ -102,13 +104,13 @@ describe("a run is refused before it is admitted", () => {
 
   test.each<[string, Partial<RunKwargs>]>([
     ["a good input", { input: { topic: "tea", more: 1 }, interrupt_before: ["one"], interrupt_after: "*" }],
-    ["going on", { input: null }],
     ["a good command", { command: { goto: ["two", "__end__"].slice(1), update: [["topic", "tea"]] } }],
     ["an input beside a command: it is not looked at", { input: "x", command: { update: { count: 1 } } }],
   ])("not so %s", (_, kwargs) => expect(refused(kwargs)).toBeNull());
 
   test("what the state may have already is left to the run", async () => {
     expect(refused({ input: { count: 1 } }, false)).toBeNull();
+    expect(refused({ input: null }, false)).toBeNull();
     const thread = new Thread(made);
     expect((await thread.run({ input: { count: 1 } })).error).toEqual({
       error: "InvalidUpdateError",
@@ -117,6 +119,13 @@ describe("a run is refused before it is admitted", () => {
     expect(thread.head).toBeNull();
     await thread.run({ input: { topic: "tea" } });
     expect((await thread.run({ input: { count: 1 } })).values).toMatchObject({ topic: "tea", count: 1 });
+  });
+
+  test("a first run without an input, where the state needs none, is left to the run", () => {
+    const thread = new Thread(
+      graph({ state: { n: value(0) }, nodes: { a: async () => ({}) }, edges: { start: "a" } }),
+    );
+    expect(thread.engine.refuses(thread.record({ input: null }), {}, true)).toBeNull();
   });
 
   test("while the thread works, all but what depends on it", () => {

@@ -162,6 +162,64 @@ describe("what an update makes", () => {
     expect(nextOf(one)).toEqual(["four"]);
   });
 
+  test.each([["two"], ["three"], ["two", "three"]])(
+    "as %s, at a state whose next task is their join: it stays complete",
+    async (...names) => {
+      const thread = await paused(side(), ["four"]);
+      await thread.update(names.map((name) => ({ values: { log: [`${name}, edited`] }, as_node: name })));
+      expect(nextOf(thread)).toEqual(["four"]);
+      expect(thread.head?.engine).not.toHaveProperty("joins");
+      const { values } = await thread.run({});
+      expect(values["log"]).toEqual([
+        "one",
+        "three",
+        "two",
+        ...names.map((name) => `${name}, edited`),
+        "four",
+      ]);
+      expect(thread.head?.engine).not.toHaveProperty("joins");
+    },
+  );
+
+  test("as a node before those of a complete join, both run again, and the join once", async () => {
+    const thread = await paused(side(), ["four"]);
+    await thread.update([{ values: { log: ["again"] }, as_node: "one" }]);
+    expect(nextOf(thread)).toEqual(["three", "two"]);
+    const { values } = await thread.run({});
+    expect(values["log"]).toEqual(["one", "three", "two", "again", "three", "two", "four"]);
+  });
+
+  test("as a node of a join whose node is next for another reason, the join begins with it", async () => {
+    const thread = await paused(side(), ["two", "three"]);
+    await thread.update([{ command: { goto: "four" }, as_node: "four" }]);
+    expect(nextOf(thread)).toEqual(["four"]);
+    await thread.update([{ values: { log: ["2"] }, as_node: "two" }]);
+    expect(nextOf(thread)).toEqual([]);
+    expect(thread.head?.engine).toMatchObject({ joins: { four: ["two"] } });
+  });
+
+  test("as a node of a complete join that is deferred: its node still runs once", async () => {
+    const thread = await paused(
+      graph({
+        state: { log: list<string>() },
+        nodes: {
+          one: says("one"),
+          two: says("two"),
+          three: says("three"),
+          long: says("long"),
+          longer: says("longer"),
+          four: { after: ["two", "three"], defer: true, run: says("four") },
+        },
+        edges: { start: "one", one: ["two", "three", "long"], long: "longer" },
+      }),
+      ["longer"],
+    );
+    expect(nextOf(thread)).toEqual(["longer"]);
+    await thread.update([{ values: { log: ["2"] }, as_node: "two" }]);
+    expect(nextOf(thread)).toEqual(["four"]);
+    expect(thread.head?.engine).not.toHaveProperty("joins");
+  });
+
   test("messages get ids, and are replaced by theirs", async () => {
     const thread = await paused(line(), ["two"]);
     const first = await thread.update([{ values: { said: { role: "user", content: "a" } }, as_node: "one" }]);

@@ -1,6 +1,6 @@
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Actor, type AnyActor } from "xstate";
 import { serve } from "../e2e/support/server.ts";
 import { served } from "./support.ts";
@@ -96,6 +96,37 @@ test("where a node failed is logged once, however deep it stands", async () => {
   ]);
   expect(lines[0]?.["ns"]).toMatch(/^outer:/);
   expect(lines[0]?.["error"]).toMatch(/^TypeError: no such thing\n.*failing\.test\.ts/s);
+});
+
+test("a failed task ends when its node throws, however long the stack then takes to read", async () => {
+  const now = Date.now.bind(Date);
+  let offset = 0;
+  const spy = vi.spyOn(Date, "now").mockImplementation(() => now() + offset);
+  onTestFinished(() => spy.mockRestore());
+  const error = new TypeError("no such thing");
+  const readStack = () => {
+    offset += 60_000;
+    return "TypeError: no such thing\n    at inner (/project/graph.ts:3:9)";
+  };
+  Object.defineProperty(error, "stack", { get: readStack });
+  const graph = new StateGraph(State)
+    .addNode("a", async () => {
+      throw error;
+    })
+    .addEdge(START, "a")
+    .compile();
+  const app = await serve({ langGraphs: await served({ broken: graph }), stacks: true });
+  const client = new Client({ apiUrl: app.url });
+  const begin = Date.now();
+  const ends: number[] = [];
+  const stream = client.runs.stream(null, "broken", { input: { log: [] }, streamMode: "debug" });
+  for await (const { event, data } of stream) {
+    const { type, timestamp } = data as { type?: string; timestamp?: string };
+    if (event === "debug" && type === "task_result") ends.push(Date.parse(timestamp ?? "") - begin);
+  }
+  expect(offset).toBeGreaterThan(0);
+  expect(ends).toHaveLength(1);
+  expect(ends[0]).toBeLessThan(60_000);
 });
 
 test.each([

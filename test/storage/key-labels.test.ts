@@ -31,8 +31,9 @@ import {
   threadPrefix,
   assistantVersionKey,
   channelValueKey,
+  addedStepResultsKey,
   pendingWritesMarkKey,
-  pendingWritesPrefix,
+  taskWritesKey,
 } from "../../src/storage/keys.ts";
 import { encodeOrdinal } from "../../src/storage/sortable-numbers.ts";
 
@@ -77,7 +78,8 @@ test.each([
   [channelValueKey("", "ns/1", "messages/a", 7), "a value of channel messages/a"],
   [`${listSpanPrefix("", "", "log", 7)}${encodeOrdinal(0)}`, "a value of channel log"],
   [pendingWritesMarkKey("", "", "c"), "pending writes at checkpoint c"],
-  [`${pendingWritesPrefix("", "", "c")}task`, "pending writes at checkpoint c"],
+  [taskWritesKey("", "", "c", "task"), "pending writes at checkpoint c"],
+  [addedStepResultsKey("", "", "c", "task", 40), "pending writes at checkpoint c"],
   [`${eventsPrefix("", "r")}${encodeOrdinal(40)}`, "events from 40 on of run r"],
   ["zz/1", "the unknown key zz/1"],
 ])("the part %j of a thread is named %j", (rest, label) => {

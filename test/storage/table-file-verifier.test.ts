@@ -162,13 +162,19 @@ describe("tables that were verified before", () => {
   });
 });
 
+/** How often a verifier has looked for new tables. */
+let searches = 0;
+
 /** Opens the storage with a verifier that hardly waits between two looks. */
 async function openHasty(): Promise<Storage> {
   const note = (line: string): void => void errors.push(line);
   const logger: Logger = { ...deps.logger, error: note, warn: note };
   const scheduler = {
     ...deps.scheduler,
-    after: (ms: number, task: () => void) => deps.scheduler.after(Math.min(ms, 5), task),
+    after: (ms: number, task: () => void) => {
+      if (ms >= 10_000) searches++;
+      return deps.scheduler.after(Math.min(ms, 5), task);
+    },
   };
   const storage = await openStorage({ kind: "level", directory: room.path }, { ...deps, logger, scheduler });
   opened.push(storage);
@@ -193,6 +199,12 @@ describe("files beside the database that cannot be written, as on a full disk", 
     await until(() => storage.damage().ranges > 0);
     expect(errors.join()).toContain("wrong checksum");
     expect(storage.findings()).toEqual([]);
+    const { ranges } = storage.damage();
+    const before = searches;
+    await until(() => searches > before + 2);
+    // Each is logged once, however often it is found.
+    expect(errors).toEqual([...new Set(errors)]);
+    expect(storage.damage().ranges).toBe(ranges);
     rmSync(obstacle, { recursive: true });
     await until(() => storage.findings().length > 0);
   });
