@@ -10,5 +10,5 @@ export { shardLogContract, type ShardLogHarness } from "./contracts/shard-log.ts
 export { shardSnapshotsContract, type ShardSnapshotsHarness } from "./contracts/shard-snapshots.ts";
 export type { ClusterMember, ClusterNode, ClusterView, Membership, ShardLease } from "./ports/membership.ts";
 export type { ShardSnapshot, ShardSnapshots } from "./ports/shard-snapshots.ts";
-export type { LogEntry, ShardLog } from "./ports/shard-log.ts";
+export type { LogEntry, LogExtent, ShardLog } from "./ports/shard-log.ts";
 export { ServiceError, type ErrorCode } from "./model/errors.ts";

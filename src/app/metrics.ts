@@ -16,6 +16,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import type { ReadProcessMetrics } from "../ports/process-metrics.ts";
+import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Storage } from "../storage/open.ts";
 import type { Hub } from "../stream/hub.ts";
@@ -32,7 +33,7 @@ const ENDS = ["success", "error", "timeout", "interrupted", "rolled_back"] as co
 export interface MetricsDeps {
   readonly about: { readonly version: string; readonly transport: string };
   readonly system: { readonly figures: ActorMetrics };
-  readonly storage: Pick<Storage, "stats" | "size" | "damage" | "findings">;
+  readonly storage: Pick<Storage, "stats" | "size" | "damage" | "findings" | "replication">;
   readonly outbox: Pick<Outbox, "count">;
   readonly hub: Pick<Hub, "counts">;
   readonly traffic: Traffic;
@@ -62,6 +63,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     ...ofRuns(deps),
     ...ofConnections(deps),
     ...ofStorage(deps, stored),
+    ...(deps.storage.replication() === undefined ? [] : ofReplication(deps)),
     ...processFamilies(deps.process, lag),
   ];
   const exposition = new Exposition(families, deps.logger, deps.shared);
@@ -261,6 +263,58 @@ function ofStorage({ storage }: MetricsDeps, { size, webhooks }: StorageReadings
       `Webhook deliveries: pending, or given up (dead); ${MAX_WEBHOOKS_NOTE}`,
       webhookCounts,
       "status",
+    ),
+  ];
+}
+
+function ofReplication({ storage }: MetricsDeps): readonly MetricFamily[] {
+  const of = (figure: (metrics: ReplicationMetrics) => number | undefined) => (): number | undefined => {
+    const metrics = storage.replication();
+    return metrics && figure(metrics);
+  };
+  const snapshots = () => {
+    const metrics = storage.replication();
+    return byLabel("result", {
+      made: metrics?.snapshotsMade ?? 0,
+      failed: metrics?.snapshotsFailed ?? 0,
+    });
+  };
+  return [
+    gauge(
+      "heddle_cluster_log_position",
+      "Position of the last entry of the shard's log",
+      of(({ position }) => position),
+    ),
+    gauge(
+      "heddle_cluster_log_entries",
+      "Entries that the shard's log holds in the cluster's database",
+      of(({ log }) => log?.entries),
+    ),
+    gauge(
+      "heddle_cluster_log_bytes",
+      "Bytes of these entries",
+      of(({ log }) => log?.bytes),
+    ),
+    gauge(
+      "heddle_cluster_snapshot_position",
+      "Position in the log up to which the shard's newest snapshot goes",
+      of(({ snapshot }) => snapshot?.seq),
+    ),
+    gauge(
+      "heddle_cluster_snapshot_bytes",
+      "Bytes of this snapshot",
+      of(({ snapshot }) => snapshot?.bytes),
+    ),
+    gauge(
+      "heddle_cluster_snapshot_timestamp_seconds",
+      "Time at which this snapshot was made, in epoch seconds",
+      of(({ snapshot }) => snapshot && snapshot.madeAt / 1_000),
+    ),
+    counter(
+      "heddle_cluster_snapshots_total",
+      "Snapshots that the process has made, and those that it could not make",
+      snapshots,
+      "result",
     ),
   ];
 }

@@ -32,6 +32,8 @@ export function createShardTotals(shards: readonly Shard[]): ShardTotals {
       size: async () => knownSum(await Promise.all(storages.map((storage) => storage.size()))),
       memory: () => knownSum(storages.map((storage) => storage.memory())),
       damage: () => sumsOf(storages.map((storage) => storage.damage())),
+      // Each process of a cluster has one shard.
+      replication: () => undefined,
       findings: () => storages.flatMap((storage) => storage.findings()),
     },
     outbox: {

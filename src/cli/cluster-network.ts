@@ -15,6 +15,8 @@ export interface ClusterTask extends ClusterDatabaseLocation {
   readonly host: string;
   /** The key of connections between nodes, in hexadecimal. */
   readonly key: string;
+  /** The bytes of a shard's log after which a snapshot of the shard is made; absent: the default. */
+  readonly snapshotBytes?: number;
   /** The epoch of the lease under which the process serves its shard; 0 for a process without a shard. */
   readonly epoch: number;
 }

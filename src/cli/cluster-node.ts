@@ -35,6 +35,8 @@ export interface ClusterSettings extends ClusterDatabaseLocation {
   readonly node?: string;
   /** The host at which the other nodes reach this one; absent: the host for clients. */
   readonly host?: string;
+  /** The bytes of a shard's log after which a snapshot of the shard is made; absent: the default. */
+  readonly snapshotBytes?: number;
   readonly secret: string;
 }
 
@@ -100,10 +102,18 @@ export class ClusterNodeProcesses {
   ) {
     const { cluster, port, tokenSecret = keys.tokens, logger } = options;
     const { url, schema, leaseMs = DEFAULT_LEASE_MS, node: name = hostname(), host = options.host } = cluster;
+    const { snapshotBytes } = cluster;
     this.#database = database;
     this.#logger = logger;
     const key = Buffer.from(keys.connections).toString("hex");
-    const place = { url, leaseMs, host, key, ...(schema !== undefined && { schema }) };
+    const place = {
+      url,
+      leaseMs,
+      host,
+      key,
+      ...(schema !== undefined && { schema }),
+      ...(snapshotBytes !== undefined && { snapshotBytes }),
+    };
     this.#task = (number, epoch) => ({
       ...(number !== undefined && { number }),
       count: database.shards,

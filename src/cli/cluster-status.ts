@@ -1,10 +1,13 @@
 import { nodeNameOf, parseNodeAddress } from "../cluster/node-address.ts";
+import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
+import type { ShardSnapshot } from "../ports/shard-snapshots.ts";
 import { findClusterDatabase } from "../postgres/cluster-database.ts";
 import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 
 /**
- * Prints the living nodes of a cluster, and which node has which shard. Returns the number of shards that no node has.
+ * Prints the living nodes of a cluster, which node has which shard, and what the database has of each shard: its log and
+ * its newest snapshot. Returns the number of shards that no node has.
  */
 export async function showClusterStatus(
   place: ClusterDatabaseLocation,
@@ -23,12 +26,25 @@ export async function showClusterStatus(
       const owner = owners.find((one) => one.shard === shard);
       if (owner === undefined) free++;
       // oxlint-disable-next-line no-await-in-loop -- lines are printed in the order of the shards
-      const last = await database.log.last(shard);
+      const { first, last, bytes } = await database.log.extent(shard, 1);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const [newest] = await database.snapshots.list(shard);
       const who = owner === undefined ? "no node" : `node ${nodeNameOf(owner.node)}, epoch ${owner.epoch}`;
-      say(`  shard ${shard}: ${who}, ${last} entries in the log`);
+      const log = `${last - first + 1} entries in the log up to ${last} (${sizeText(bytes)})`;
+      say(`  shard ${shard}: ${who}, ${log}, ${newest === undefined ? "no snapshot" : snapshotText(newest)}`);
     }
     return free;
   } finally {
     await database.close();
   }
 }
+
+function snapshotText({ seq, bytes, madeAt }: ShardSnapshot): string {
+  // By the clock of this machine, which may be behind that of the database.
+  const minutes = Math.max(0, Math.floor((systemClock.now() - madeAt) / 60_000));
+  const age = minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
+  return `snapshot at ${seq} (${sizeText(bytes)}, ${age} old)`;
+}
+
+const sizeText = (bytes: number): string =>
+  `${(bytes / 1e6).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;

@@ -14,14 +14,15 @@ import { type ClusterTask, endAtOnce } from "./cluster-network.ts";
 export async function clusterStorage(
   shard: number,
   directory: string,
-  { epoch, ...place }: ClusterTask,
+  { epoch, snapshotBytes: logBytes, ...place }: ClusterTask,
   logger: Logger,
 ): Promise<StorageOptions> {
-  const { log } = await findClusterDatabase(place, { scheduler: systemScheduler });
+  const { log, snapshots: store } = await findClusterDatabase(place, { scheduler: systemScheduler });
   const deps = {
     clock: systemClock,
     scheduler: systemScheduler,
     random: systemRandom(),
+    snapshots: { store, logBytes, logger },
     onFenced: () => {
       logger.warn("another node has taken the shard over: this process ends");
       endAtOnce();

@@ -93,7 +93,7 @@ Commands
   check          Read a whole data directory and list what is damaged
   repair         Rebuild a damaged database, and list what is still damaged; --accept gives up what is lost instead, so that
                  its threads are served again
-  cluster status Print the nodes of the cluster at --cluster, and which node has which shard
+  cluster status Print the nodes of the cluster at --cluster, which node has which shard, and the shards' logs and snapshots
   cluster drain NODE
                  Let a node of the cluster at --cluster hand over its shards, one after the other, and take no others until
                  "heddle cluster undrain NODE" or its restart; needs HEDDLE_CLUSTER_SECRET
@@ -143,6 +143,7 @@ Environment
   HEDDLE_CLUSTER_SCHEMA        Schema of the cluster's tables in its database; default heddle
   HEDDLE_CLUSTER_HOST          Host at which other nodes reach this one; default: that of --host
   HEDDLE_CLUSTER_LEASE         Milliseconds for which a node keeps its shards without renewing, the same for all nodes; default 3000
+  HEDDLE_CLUSTER_SNAPSHOT      Bytes that the log of a shard grows by until a snapshot of the shard is made; default 268435456 (256 MiB)
   HEDDLE_API_KEYS              API keys, separated by commas, each KEY or TENANT:KEY
   HEDDLE_TOKEN_SECRET          Secret that signs WebSocket tokens, 32 bytes or more; default: a new one at each start
   HEDDLE_ALLOWED_HOSTS         Host names, separated by commas, that a server without a key accepts besides loopback

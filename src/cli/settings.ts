@@ -146,6 +146,11 @@ function clusterOf(
     (ms) => ms >= SHORTEST_LEASE_MS,
     `is not a whole number of milliseconds, ${SHORTEST_LEASE_MS} or more`,
   );
+  const snapshotBytes = numberOption(
+    find(null, "HEDDLE_CLUSTER_SNAPSHOT"),
+    (bytes) => bytes >= LEAST_SNAPSHOT_BYTES,
+    `is not a whole number of bytes, ${LEAST_SNAPSHOT_BYTES} or more`,
+  );
   return {
     url: url.value,
     secret: find(null, "HEDDLE_CLUSTER_SECRET")?.value ?? "",
@@ -153,6 +158,7 @@ function clusterOf(
     ...(node === undefined ? {} : { node: node.value }),
     ...(host === undefined ? {} : { host: host.value }),
     ...(leaseMs === undefined ? {} : { leaseMs }),
+    ...(snapshotBytes === undefined ? {} : { snapshotBytes }),
   };
 }
 
@@ -162,6 +168,7 @@ export const clusterSchemaOf = ({
 }: Variables): Pick<ClusterDatabaseLocation, "schema"> => (schema === "" ? {} : { schema });
 
 const SHORTEST_LEASE_MS = 500;
+const LEAST_SNAPSHOT_BYTES = 64 * 1024;
 
 const NO_LEVEL = "is not debug, info, warn or error";
 

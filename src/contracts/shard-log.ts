@@ -193,6 +193,28 @@ export const shardLogContract = defineContract<ShardLogHarness>({
     await log.append(0, 11, epoch, bytes("11"));
   },
 
+  "the extent is that of the entries from a position on": async (harness) => {
+    const { log, other } = harness;
+    deepEqual(await log.extent(0, 1), { first: 1, last: 0, bytes: 0 });
+    const epoch = await harness.newEpoch(0);
+    for (let seq = 1; seq <= 10; seq++) await log.append(0, seq, epoch, new Uint8Array(seq));
+    deepEqual(await other.extent(0, 1), { first: 1, last: 10, bytes: 55 });
+    deepEqual(await other.extent(0, 10), { first: 10, last: 10, bytes: 10 });
+    deepEqual(await other.extent(0, 11), { first: 11, last: 10, bytes: 0 });
+    await log.trim(0, 6);
+    deepEqual(await other.extent(0, 1), { first: 6, last: 10, bytes: 40 });
+    deepEqual(await other.extent(1, 1), { first: 1, last: 0, bytes: 0 });
+  },
+
+  "a long log of large batches is trimmed as far as it is told": async (harness) => {
+    const { log } = harness;
+    const epoch = await harness.newEpoch(0);
+    const batch = new Uint8Array(3_000_000);
+    for (let seq = 1; seq <= 8; seq++) await log.append(0, seq, epoch, batch);
+    await log.trim(0, 8);
+    deepEqual(await log.extent(0, 1), { first: 8, last: 8, bytes: batch.length });
+  },
+
   "trimming one shard leaves the others as they are": async (harness) => {
     for (const shard of [0, 1]) await fill(harness, shard, await harness.newEpoch(shard), 5);
     await harness.log.trim(0, 5);

@@ -75,3 +75,13 @@ export interface KeyValueStore {
   /** Closes the store when all batches have resolved. MUST do nothing when it is closed. */
   close(): Promise<void>;
 }
+
+/** A store whose whole content can be replaced. */
+export interface ReplaceableKeyValueStore extends KeyValueStore {
+  /**
+   * Replaces everything in the store, which MUST be open and is open afterwards. `fill` writes the new content into an empty store, and
+   * nothing else uses the store meanwhile. If `fill` rejects, so does this, and the content has not changed. If the process ends or the
+   * power fails before this resolves, the store has its earlier content, or none, or all of the new one; afterwards it has the new one.
+   */
+  replace(fill: (empty: KeyValueStore) => Promise<void>): Promise<void>;
+}

@@ -9,6 +9,16 @@ export interface LogEntry {
   readonly batch: Uint8Array;
 }
 
+/** What the log of a shard holds from a position on. */
+export interface LogExtent {
+  /** The position of the first entry; `last` + 1 if there is none. */
+  readonly first: number;
+  /** The position of the last entry of the log. */
+  readonly last: number;
+  /** The size of all these entries' batches. */
+  readonly bytes: number;
+}
+
 /**
  * The ordered log of every shard of a cluster. A batch is durable when it is in the log, because a shard's database can be built again from
  * the log.
@@ -35,6 +45,8 @@ export interface ShardLog {
   read(shard: number, from: number, limitBytes: number): Promise<readonly LogEntry[]>;
   /** The position of the last entry, even if it is trimmed; 0 for an empty log. */
   last(shard: number): Promise<number>;
+  /** What the log holds from the position `from` on. Entries that were trimmed do not count. May take long for a long log. */
+  extent(shard: number, from: number): Promise<LogExtent>;
   /**
    * Deletes the entries below a position, but never the last entry. Works in small steps: if it rejects, some of the
    * entries may already be deleted.

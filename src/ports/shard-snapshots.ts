@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 
-/** A copy of the database of a shard. */
+/** A copy of the database of a shard, with all of its parts stored. */
 export interface ShardSnapshot {
   readonly id: string;
   readonly shard: number;
@@ -8,6 +8,8 @@ export interface ShardSnapshot {
   readonly seq: number;
   readonly parts: number;
   readonly bytes: number;
+  /** The time at which the last part was stored, in epoch milliseconds, by the clock of the database behind this port. */
+  readonly madeAt: number;
 }
 
 /**
@@ -15,29 +17,30 @@ export interface ShardSnapshot {
  * is so old that the log has been trimmed beyond it.
  *
  * Every failure MUST be a ServiceError: `storage.unavailable`, or `log.trimmed` for a snapshot that was deleted in the
- * meantime.
+ * meantime, or has lost a part.
  */
 export interface ShardSnapshots {
   /**
-   * Stores a snapshot. Each of its parts has at most some megabytes. {@link newest} MUST NOT return the snapshot before all parts are
-   * stored. If `put` rejects, or if the process ends earlier, the snapshot does not exist; {@link prune} deletes its parts when there is a
-   * newer snapshot. An error of `parts` rejects `put`.
+   * Stores a snapshot. Each of its parts has at most some megabytes. {@link list} MUST NOT return the snapshot before all parts are
+   * stored. If `put` rejects, or if the process ends earlier, there is no such snapshot. Stored parts of it are deleted by `put` itself, or
+   * else by the next `put` for the same shard at a higher position: it deletes the incomplete snapshots at lower positions, whose own `put`
+   * then rejects. An error of `parts` rejects `put`.
    */
   put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot>;
-  /** The complete snapshot of a shard with the highest position; undefined if there is none. */
-  newest(shard: number): Promise<ShardSnapshot | undefined>;
+  /** The complete snapshots of a shard. The one with the highest position comes first. */
+  list(shard: number): Promise<readonly ShardSnapshot[]>;
   /** The parts of a snapshot, as they were put. */
   read(snapshot: ShardSnapshot): AsyncIterable<Uint8Array>;
   /**
-   * Deletes all snapshots of a shard that are older than the newest complete one. If one of them is still being stored, its `put` rejects.
-   * The deletion is made in small steps.
+   * Deletes the complete snapshots of a shard except the first `keep` of {@link list}, and the incomplete ones at lower positions than the
+   * first. If one of them is still being stored, its `put` rejects. The deletion is made in small steps.
    */
-  prune(shard: number): Promise<void>;
+  prune(shard: number, keep: number): Promise<void>;
 }
 
-/** The error for a snapshot that was deleted while it was read or put. */
-export const deletedSnapshot = (shard: number, seq: number): ServiceError =>
+/** The error for a snapshot that lacks a part, when it is read or put. */
+export const deletedSnapshot = (shard: number, seq: number, part: number): ServiceError =>
   new ServiceError(
     "log.trimmed",
-    `The snapshot of shard ${shard} at position ${seq} was deleted, because there is a newer one`,
+    `The snapshot of shard ${shard} at position ${seq} has no part ${part}: it was deleted, or is damaged`,
   );

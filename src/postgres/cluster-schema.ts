@@ -1,8 +1,8 @@
 import { ServiceError } from "../model/errors.ts";
 import type { PostgresConnections } from "./connections.ts";
 
-/** The version of the tables. */
-const FORMAT = 1;
+/** The version of the tables. Tables of version 1 are upgraded: their snapshots have no times. */
+const FORMAT = 2;
 /** The shards of a cluster that is made without a number. */
 const DEFAULT_SHARDS = 4;
 /** PostgreSQL 14. */
@@ -34,6 +34,7 @@ export async function openSchema(
   if (!(await hasTables(connections, schema))) {
     await connections.runScript(creation(schema, shards ?? DEFAULT_SHARDS));
   }
+  if ((await readCluster(connections, schema)).format === 1) await connections.runScript(upgrade(schema));
   const cluster = await readIdentity(connections, schema);
   if (shards !== undefined && cluster.shards !== shards) {
     throw new ServiceError(
@@ -66,18 +67,25 @@ async function hasTables(connections: PostgresConnections, schema: string): Prom
   return server?.["exists"] === true;
 }
 
-async function readIdentity(connections: PostgresConnections, schema: string): Promise<ClusterIdentity> {
+async function readCluster(
+  connections: PostgresConnections,
+  schema: string,
+): Promise<ClusterIdentity & { readonly format: number }> {
   const [stored] = await connections.runScript(
     `SELECT id::text, shards, format FROM ${quoteName(schema)}.cluster`,
   );
-  const format = stored?.["format"] as number;
+  return stored as { readonly id: string; readonly shards: number; readonly format: number };
+}
+
+async function readIdentity(connections: PostgresConnections, schema: string): Promise<ClusterIdentity> {
+  const { id, shards, format } = await readCluster(connections, schema);
   if (format !== FORMAT) {
     throw new ServiceError(
       "storage.version",
       `The tables of the cluster in the schema ${schema} have the version ${format}; this version of Heddle reads ${FORMAT}`,
     );
   }
-  return { id: stored?.["id"] as string, shards: stored?.["shards"] as number };
+  return { id, shards };
 }
 
 /** @throws ServiceError `config.invalid` */
@@ -87,6 +95,19 @@ export function checkPostgresVersion(version: number): void {
     "config.invalid",
     `The cluster's database is PostgreSQL ${Math.floor(version / 10_000)}; version ${OLDEST_VERSION / 10_000} or later is needed`,
   );
+}
+
+/**
+ * The statements that upgrade tables of version 1. Processes of an older version of Heddle that are running can go on using the upgraded
+ * tables.
+ */
+function upgrade(name: string): string {
+  const schema = quoteName(name);
+  return `
+SELECT pg_advisory_xact_lock(${CREATION_LOCK});
+ALTER TABLE ${schema}.snapshots ADD COLUMN IF NOT EXISTS made_at timestamptz;
+UPDATE ${schema}.cluster SET format = ${FORMAT} WHERE format = 1;
+`;
 }
 
 /**
@@ -136,7 +157,8 @@ CREATE TABLE IF NOT EXISTS ${schema}.snapshots (
   shard int NOT NULL,
   seq bigint NOT NULL,
   parts int,
-  bytes bigint
+  bytes bigint,
+  made_at timestamptz
 );
 CREATE TABLE IF NOT EXISTS ${schema}.snapshot_parts (
   snapshot uuid NOT NULL,

@@ -1,4 +1,10 @@
-import { fencedAppend, type LogEntry, type ShardLog, trimmedLog } from "../ports/shard-log.ts";
+import {
+  fencedAppend,
+  type LogEntry,
+  type LogExtent,
+  type ShardLog,
+  trimmedLog,
+} from "../ports/shard-log.ts";
 import { quoteName } from "./cluster-schema.ts";
 import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
 import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
@@ -7,8 +13,11 @@ import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
 const UNIQUE_VIOLATION = "23505";
 /** The most entries that one read returns. */
 const READ_ENTRIES = 1_000;
-/** The most entries that one statement deletes. */
+/** The most entries, and the most bytes of batches, that one statement deletes. The statement deletes at least one entry. */
 const TRIM_ENTRIES = 500;
+const TRIM_BYTES = 8 * 1024 * 1024;
+/** The size for which {@link PostgresConnections.run} waits some two minutes, so that a log of many gigabytes can be measured. */
+const MEASURED_BYTES = 256 * 1024 * 1024;
 
 /**
  * The log of all shards in one table of PostgreSQL. The table's primary key refuses a second entry at a position, and
@@ -19,6 +28,7 @@ export class PostgresShardLog implements ShardLog {
   readonly #append: Statement;
   readonly #read: Statement;
   readonly #last: Statement;
+  readonly #extent: Statement;
   readonly #trim: Statement;
 
   constructor(connections: PostgresConnections, schemaName: string) {
@@ -44,11 +54,21 @@ export class PostgresShardLog implements ShardLog {
         WHERE s.shard = $1 ORDER BY e.seq`,
     };
     this.#last = { name: "heddle-last", text: `SELECT ${last} AS last` };
+    this.#extent = {
+      name: "heddle-extent",
+      text: `SELECT min(seq) AS first, ${last} AS last, coalesce(sum(octet_length(batch)), 0) AS bytes
+        FROM ${schema}.log WHERE shard = $1 AND seq >= $2`,
+    };
     this.#trim = {
       name: "heddle-trim",
       text: `WITH step AS (
           UPDATE ${schema}.shards AS s SET trimmed_below = n.below
-          FROM (SELECT trimmed_below AS since, least($2::bigint, trimmed_below + ${TRIM_ENTRIES}, ${last}) AS below
+          FROM (SELECT trimmed_below AS since, least($2::bigint, ${last}, (
+              SELECT max(seq) + 1 FROM (
+                SELECT seq, sum(octet_length(batch)) OVER (ORDER BY seq) AS bytes
+                FROM (SELECT * FROM ${schema}.log WHERE shard = $1 AND seq >= trimmed_below ORDER BY seq LIMIT ${TRIM_ENTRIES}) AS oldest
+              ) AS e WHERE e.bytes <= ${TRIM_BYTES} OR e.seq = trimmed_below
+            )) AS below
             FROM ${schema}.shards WHERE shard = $1) AS n
           WHERE shard = $1 AND trimmed_below = n.since AND n.below > n.since
           RETURNING n.since, n.below
@@ -81,6 +101,13 @@ export class PostgresShardLog implements ShardLog {
   async last(shard: number): Promise<number> {
     const [row] = await this.#run(this.#last, [shard]);
     return Number(row?.["last"]);
+  }
+
+  async extent(shard: number, from: number): Promise<LogExtent> {
+    const [row] = await this.#run(this.#extent, [shard, from], MEASURED_BYTES);
+    const last = Number(row?.["last"]);
+    const first = row?.["first"];
+    return { first: first === null ? last + 1 : Number(first), last, bytes: Number(row?.["bytes"]) };
   }
 
   async trim(shard: number, below: number): Promise<void> {

@@ -15,7 +15,8 @@ export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #begin: Statement;
   readonly #putPart: Statement;
   readonly #complete: Statement;
-  readonly #newest: Statement;
+  readonly #giveUp: Statement;
+  readonly #list: Statement;
   readonly #readPart: Statement;
   readonly #prune: Statement;
   readonly #pruneParts: Statement;
@@ -24,11 +25,12 @@ export class PostgresShardSnapshots implements ShardSnapshots {
   constructor(connections: PostgresConnections, schemaName: string) {
     this.#connections = connections;
     const schema = quoteName(schemaName);
-    const newest = `SELECT id, seq, parts, bytes FROM ${schema}.snapshots
-      WHERE shard = $1 AND parts IS NOT NULL ORDER BY seq DESC, id LIMIT 1`;
+    const complete = `FROM ${schema}.snapshots WHERE shard = $1 AND parts IS NOT NULL ORDER BY seq DESC, id`;
+    const milliseconds = "(extract(epoch FROM made_at) * 1000)::bigint";
     this.#begin = {
       name: "heddle-begin-snapshot",
-      text: `INSERT INTO ${schema}.snapshots (shard, seq) VALUES ($1, $2) RETURNING id`,
+      text: `WITH given_up AS (DELETE FROM ${schema}.snapshots WHERE shard = $1 AND parts IS NULL AND seq < $2)
+        INSERT INTO ${schema}.snapshots (shard, seq) VALUES ($1, $2) RETURNING id`,
     };
     this.#putPart = {
       name: "heddle-put-part",
@@ -37,17 +39,27 @@ export class PostgresShardSnapshots implements ShardSnapshots {
     };
     this.#complete = {
       name: "heddle-complete-snapshot",
-      text: `UPDATE ${schema}.snapshots SET parts = $2, bytes = $3 WHERE id = $1 RETURNING 1`,
+      text: `UPDATE ${schema}.snapshots SET parts = $2, bytes = $3, made_at = clock_timestamp() WHERE id = $1
+        RETURNING ${milliseconds} AS made_at`,
     };
-    this.#newest = { name: "heddle-newest-snapshot", text: newest };
+    this.#giveUp = {
+      name: "heddle-give-up-snapshot",
+      text: `DELETE FROM ${schema}.snapshots WHERE id = $1`,
+    };
+    this.#list = {
+      name: "heddle-list-snapshots",
+      text: `SELECT id, seq, parts, bytes, ${milliseconds} AS made_at ${complete}`,
+    };
     this.#readPart = {
       name: "heddle-read-part",
       text: `SELECT bytes FROM ${schema}.snapshot_parts WHERE snapshot = $1 AND part = $2`,
     };
     this.#prune = {
       name: "heddle-prune-snapshots",
-      text: `DELETE FROM ${schema}.snapshots AS s USING (${newest}) AS n
-        WHERE s.shard = $1 AND s.id <> n.id AND (s.seq < n.seq OR s.parts IS NOT NULL)`,
+      text: `DELETE FROM ${schema}.snapshots WHERE shard = $1 AND CASE
+          WHEN parts IS NULL THEN seq < (SELECT max(seq) FROM ${schema}.snapshots WHERE shard = $1 AND parts IS NOT NULL)
+          ELSE id NOT IN (SELECT id ${complete} LIMIT $2)
+        END`,
     };
     this.#pruneParts = {
       name: "heddle-prune-parts",
@@ -61,36 +73,55 @@ export class PostgresShardSnapshots implements ShardSnapshots {
   async put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot> {
     const [begun] = await this.#run(this.#begin, [shard, seq]);
     const id = begun?.["id"] as string;
-    let count = 0;
-    let bytes = 0;
-    for await (const part of parts) {
-      const stored = await this.#run(this.#putPart, [id, count, asBuffer(part)], part.length);
-      if (stored.length === 0) throw deletedSnapshot(shard, seq);
-      count++;
-      bytes += part.length;
+    try {
+      await this.#deleteOrphans();
+      let count = 0;
+      let bytes = 0;
+      for await (const part of parts) {
+        const stored = await this.#run(this.#putPart, [id, count, asBuffer(part)], part.length);
+        if (stored.length === 0) throw deletedSnapshot(shard, seq, count);
+        count++;
+        bytes += part.length;
+      }
+      const [completed] = await this.#run(this.#complete, [id, count, bytes]);
+      if (completed === undefined) throw deletedSnapshot(shard, seq, count);
+      return { id, shard, seq, parts: count, bytes, madeAt: Number(completed["made_at"]) };
+    } catch (error) {
+      await this.#run(this.#giveUp, [id])
+        .then(() => this.#deleteOrphans())
+        // The next snapshot of the shard deletes what is left.
+        .catch(() => undefined);
+      throw error;
     }
-    const completed = await this.#run(this.#complete, [id, count, bytes]);
-    if (completed.length === 0) throw deletedSnapshot(shard, seq);
-    return { id, shard, seq, parts: count, bytes };
   }
 
-  async newest(shard: number): Promise<ShardSnapshot | undefined> {
-    const [row] = await this.#run(this.#newest, [shard]);
-    if (row === undefined) return undefined;
-    const { id, seq, parts, bytes } = row;
-    return { id: id as string, shard, seq: Number(seq), parts: Number(parts), bytes: Number(bytes) };
+  async list(shard: number): Promise<readonly ShardSnapshot[]> {
+    const rows = await this.#run(this.#list, [shard]);
+    return rows.map((row) => ({
+      id: row["id"] as string,
+      shard,
+      seq: Number(row["seq"]),
+      parts: Number(row["parts"]),
+      bytes: Number(row["bytes"]),
+      madeAt: Number(row["made_at"]),
+    }));
   }
 
   async *read({ id, shard, seq, parts, bytes }: ShardSnapshot): AsyncGenerator<Uint8Array> {
     for (let part = 0; part < parts; part++) {
       const [row] = await this.#run(this.#readPart, [id, part], bytes / parts);
-      if (row === undefined) throw deletedSnapshot(shard, seq);
+      if (row === undefined) throw deletedSnapshot(shard, seq, part);
       yield row["bytes"] as Buffer;
     }
   }
 
-  async prune(shard: number): Promise<void> {
-    await this.#run(this.#prune, [shard]);
+  async prune(shard: number, keep: number): Promise<void> {
+    await this.#run(this.#prune, [shard, keep]);
+    await this.#deleteOrphans();
+  }
+
+  /** Deletes the parts whose snapshots have been deleted. */
+  async #deleteOrphans(): Promise<void> {
     while ((await this.#run(this.#pruneParts, [])).length > 0);
   }
 

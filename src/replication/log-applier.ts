@@ -5,9 +5,9 @@ import type { ShardLog } from "../ports/shard-log.ts";
 
 /**
  * The key under which a database stores the position up to which it has applied its log. The key sorts after the end
- * (`~`) of every range that is scanned, so no scan returns it.
+ * (`~`) of every range that is scanned, so no scan returns it. It is the last key of all.
  */
-const APPLIED_KEY = "~applied";
+export const APPLIED_KEY = "~applied";
 /** Bytes of the log that are read and applied at once. */
 const READ_BYTES = 4 * 1024 * 1024;
 
@@ -41,8 +41,7 @@ export class LogApplier {
   /** Reads the position from the database, which MUST be open. */
   async readPosition(): Promise<void> {
     const stored = await this.#kv.get(APPLIED_KEY);
-    [this.#applied, this.#epoch] =
-      stored === undefined ? [0, 0] : [stored.readUIntBE(0, 6), stored.readUIntBE(6, 6)];
+    [this.#applied, this.#epoch] = stored === undefined ? [0, 0] : decodePosition(stored);
   }
 
   /**
@@ -102,6 +101,12 @@ export class LogApplier {
     this.#epoch = epoch;
   }
 }
+
+/** The position and the epoch of a log entry, as they are stored under {@link APPLIED_KEY}. */
+export const decodePosition = (stored: Buffer): readonly [seq: number, epoch: number] => [
+  stored.readUIntBE(0, 6),
+  stored.readUIntBE(6, 6),
+];
 
 /** The first entry of an owner. It changes nothing, but it takes a position in the log, so no late append of an earlier owner can take that position. */
 export const OPENING_ENTRY: Uint8Array = packBatch([]);

@@ -1,4 +1,10 @@
-import { fencedAppend, type LogEntry, type ShardLog, trimmedLog } from "../ports/shard-log.ts";
+import {
+  fencedAppend,
+  type LogEntry,
+  type LogExtent,
+  type ShardLog,
+  trimmedLog,
+} from "../ports/shard-log.ts";
 
 interface Shard {
   epoch: number;
@@ -53,6 +59,14 @@ export class MemoryShardLog implements ShardLog {
 
   async last(shard: number): Promise<number> {
     return lastOf(this.#of(shard));
+  }
+
+  async extent(shard: number, from: number): Promise<LogExtent> {
+    const of = this.#of(shard);
+    const last = lastOf(of);
+    const first = Math.min(Math.max(from, of.first), last + 1);
+    const bytes = of.entries.slice(first - of.first).reduce((sum, { batch }) => sum + batch.length, 0);
+    return { first, last, bytes };
   }
 
   async trim(shard: number, below: number): Promise<void> {

@@ -2,18 +2,29 @@ import { packBatch } from "../codec/msgpack.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { KeyValueEntry, KeyValueStore, ScanRange, WriteOperation } from "../ports/key-value-store.ts";
+import type {
+  KeyValueEntry,
+  KeyValueStore,
+  ReplaceableKeyValueStore,
+  ScanRange,
+  WriteOperation,
+} from "../ports/key-value-store.ts";
 import type { Random } from "../ports/random.ts";
+import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import { fencedAppend, type ShardLog } from "../ports/shard-log.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import { LogApplier, OPENING_ENTRY } from "./log-applier.ts";
+import { type DatabaseCopy, SnapshotMaker, type SnapshotOptions } from "./snapshot-maker.ts";
+import { reachesBackTo, restoreNewestSnapshot } from "./snapshot-restore.ts";
 
 /** The default of milliseconds for which an append without an answer is repeated. A restart of PostgreSQL takes about as long, so such a restart fails no batch. */
 const PATIENCE_MS = 5_000;
 /** Milliseconds before an append is repeated for the first time; doubled each time up to the longest. */
 const FIRST_DELAY_MS = 20;
 const LONGEST_DELAY_MS = 1_000;
+/** Every key: keys are ASCII. */
+const EVERYTHING: ScanRange = { gte: "", lt: "\x7f" };
 
 /** A shard that this process owns. */
 export interface OwnedShard {
@@ -31,6 +42,8 @@ export interface ReplicationDeps {
   readonly random: Random;
   /** Milliseconds for which an append without an answer is repeated before its batch fails. */
   readonly patienceMs?: number;
+  /** Absent: snapshots are neither used nor made, and the log is not trimmed. */
+  readonly snapshots?: SnapshotOptions;
   /** Called once, when the shard is found to have another owner. From then on, every batch and every open is refused with `log.fenced`. */
   onFenced?(): void;
 }
@@ -39,7 +52,8 @@ export interface ReplicationDeps {
  * The database of a shard whose batches are durable in a log, instead of on the disk: a batch is appended to the log,
  * then written to the inner store without sync, then acknowledged.
  *
- * `open` applies the entries of the log that the inner store lacks, and then appends an entry that changes nothing.
+ * `open` fills the inner store from a snapshot if it is empty or older than the log. It applies the entries of the log
+ * that the inner store lacks, and then appends an entry that changes nothing.
  * From then on, no earlier append of this or of a former owner can be stored, however late it arrives: its position is
  * taken.
  *
@@ -47,11 +61,12 @@ export interface ReplicationDeps {
  * repetition; the entry at the position then has the same epoch and content, which shows that the append succeeded.
  */
 export class ReplicatedKeyValueStore implements KeyValueStore {
-  readonly #inner: KeyValueStore;
+  readonly #inner: ReplaceableKeyValueStore;
   readonly #log: ShardLog;
   readonly #owned: OwnedShard;
   readonly #deps: ReplicationDeps;
   readonly #applier: LogApplier;
+  readonly #snapshotMaker: SnapshotMaker | undefined;
   /** Resolves when the last batch has ended. The log takes one append of a shard at a time. */
   #last: Promise<void> = Promise.resolve();
   #isOpen = false;
@@ -66,12 +81,22 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   /** Ends the pause before an append is repeated. */
   #endPause: (() => void) | undefined;
 
-  constructor(inner: KeyValueStore, log: ShardLog, owned: OwnedShard, deps: ReplicationDeps) {
+  constructor(inner: ReplaceableKeyValueStore, log: ShardLog, owned: OwnedShard, deps: ReplicationDeps) {
     this.#inner = inner;
     this.#log = log;
     this.#owned = owned;
     this.#deps = deps;
     this.#applier = new LogApplier(inner, log, owned.shard);
+    const { snapshots, clock, scheduler } = deps;
+    const { shard } = owned;
+    this.#snapshotMaker =
+      snapshots &&
+      new SnapshotMaker({ ...snapshots, shard, log, clock, scheduler, copy: () => this.#copy() });
+  }
+
+  /** Undefined without snapshots. */
+  get metrics(): ReplicationMetrics | undefined {
+    return this.#snapshotMaker?.metrics(this.#applier.applied);
   }
 
   get budget(): TimeBudget | undefined {
@@ -87,6 +112,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     this.#isInnerBroken = false;
     try {
       await this.#applier.readPosition();
+      await this.#restore();
       await this.#recover();
     } catch (error) {
       await this.#inner.close();
@@ -94,6 +120,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     }
     this.#failure = undefined;
     this.#isOpen = true;
+    this.#snapshotMaker?.start();
   }
 
   get(key: string, isSlow?: boolean): Eventually<Buffer | undefined> {
@@ -123,6 +150,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
 
   async close(): Promise<void> {
     this.#isOpen = false;
+    this.#snapshotMaker?.stop();
     this.#endPause?.();
     await this.#last;
     await this.#inner.close();
@@ -135,8 +163,10 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     if (ops.length === 0) return;
     try {
       const seq = this.#applier.applied + 1;
-      await this.#append(seq, packBatch(ops));
+      const batch = packBatch(ops);
+      await this.#append(seq, batch);
       await this.#apply(seq, ops);
+      this.#snapshotMaker?.appended(batch.length);
     } catch (error) {
       this.#failure = error;
       throw error;
@@ -166,6 +196,57 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
       const [taken] = (await this.#log.last(shard)) < seq ? [] : await this.#log.read(shard, seq, 1);
       if (taken?.epoch !== epoch || Buffer.compare(taken.batch, batch) !== 0) throw this.#fenced(error);
     }
+  }
+
+  /**
+   * Opens a copy of the database between two batches. It costs the next batch nothing: the first read of the entries, which is begun here
+   * and not awaited, fixes what the copy contains.
+   */
+  #copy(): Promise<DatabaseCopy> {
+    const copied = this.#last.then((): DatabaseCopy => {
+      if (!this.#isOpen) throw new ServiceError("storage.unavailable", "The database is closed");
+      if (this.#failure !== undefined) throw this.#failure;
+      const iterator = this.#inner.entries(EVERYTHING)[Symbol.asyncIterator]();
+      const first = iterator.next();
+      first.catch(() => undefined);
+      async function* entries(): AsyncGenerator<KeyValueEntry> {
+        for (let next = await first; next.done !== true; next = await iterator.next()) yield next.value;
+      }
+      return {
+        seq: this.#applier.applied,
+        entries: entries(),
+        close: async () => void (await iterator.return?.()),
+      };
+    });
+    this.#last = copied.then(
+      () => undefined,
+      () => undefined,
+    );
+    return copied;
+  }
+
+  /** Fills the inner store from a snapshot, if it is empty or the log does not reach back to it. */
+  async #restore(): Promise<void> {
+    const { shard } = this.#owned;
+    const { applied } = this.#applier;
+    if (this.#deps.snapshots === undefined || this.#isFenced) return;
+    // A log that has lost entries is refused before a database is replaced that may have them.
+    await this.#applier.checkPosition();
+    const isReached = await reachesBackTo(this.#log, shard, applied + 1);
+    if (isReached && applied > 0) return;
+    const reasons = await restoreNewestSnapshot(this.#inner, {
+      ...this.#deps.snapshots,
+      shard,
+      log: this.#log,
+    });
+    if (reasons === undefined) return this.#applier.readPosition();
+    if (isReached) return;
+    const why = reasons.length === 0 ? "there is no snapshot" : reasons.join("; ");
+    throw new ServiceError(
+      "journal.damaged",
+      `The log of shard ${shard} has been trimmed, so this node needs a snapshot, and none can be used: ${why}. ` +
+        "Start a node that still has data of the shard, or restore the database of the cluster from a backup",
+    );
   }
 
   /** Applies the entries that the inner store lacks, and appends the {@link OPENING_ENTRY}. */
@@ -201,6 +282,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   #fenced(error: unknown): unknown {
     if (!this.#isFenced) this.#deps.onFenced?.();
     this.#isFenced = true;
+    this.#snapshotMaker?.stop();
     return error;
   }
 

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { open as openFile, rm } from "node:fs/promises";
+import { open as openFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { Level } from "level";
 import { ServiceError } from "../model/errors.ts";
-import { AbstractLevelStore } from "./abstract-level-store.ts";
-import type { WriteOperation } from "../ports/key-value-store.ts";
+import { AbstractLevelStore, unavailable } from "./abstract-level-store.ts";
+import type { KeyValueStore, ReplaceableKeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 
 type Db = Level<string, Buffer>;
 
@@ -50,7 +50,7 @@ interface NativeDb {
 const LARGE_BATCH = 256 * 1024;
 
 /** A LevelDB database in a directory. It MUST NOT be opened twice at the same time: see `directory-lock.ts`. */
-export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
+export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements ReplaceableKeyValueStore {
   readonly #directory: string;
   /** True if the directory must contain a database. If its database cannot be found, {@link open} reports damage and creates no new database. */
   readonly #existing: boolean;
@@ -95,6 +95,43 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
       throw openError(this.#directory, cause);
     }
     this.db = db;
+  }
+
+  /** Fills a new database beside this one, and then gives it the directory of this one. */
+  async replace(fill: (empty: KeyValueStore) => Promise<void>): Promise<void> {
+    await this.removeLeftovers();
+    const { made, former } = besides(this.#directory);
+    try {
+      const fresh = new LevelDbKeyValueStore(made, false);
+      await fresh.open();
+      try {
+        await fill(fresh);
+      } finally {
+        await fresh.close();
+      }
+      // LevelDB writes its log as a table when it opens a database, and syncs the table. So a power cut after this takes nothing.
+      await fresh.open();
+      await fresh.close();
+    } catch (error) {
+      await rm(made, { recursive: true, force: true });
+      throw error;
+    }
+    await this.close();
+    try {
+      // A directory cannot be renamed to one that exists. If the process ends between the two steps, there is no database.
+      await rename(this.#directory, former);
+      await rename(made, this.#directory);
+    } catch (cause) {
+      throw unavailable("the database could not be replaced", cause);
+    }
+    await this.open();
+    await rm(former, { recursive: true, force: true });
+  }
+
+  /** Deletes what a {@link replace} has left behind whose process ended early. MUST NOT be called while another process uses the directory. */
+  async removeLeftovers(): Promise<void> {
+    const { made, former } = besides(this.#directory);
+    for (const path of [made, former]) await rm(path, { recursive: true, force: true });
   }
 
   /** Merges all tables. Called after a repair, when tables overlap and lookups would use the table with the highest number. */
@@ -164,6 +201,12 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
     }
   }
 }
+
+/** The directories that a replacement of the database in `directory` uses: of the new database, and of the former one until it is deleted. */
+const besides = (directory: string): { readonly made: string; readonly former: string } => ({
+  made: `${directory}.new`,
+  former: `${directory}.old`,
+});
 
 function hasTables(directory: string): boolean {
   return existsSync(directory) && readdirSync(directory).some((name) => /\.(ldb|sst)$|^MANIFEST/.test(name));

@@ -21,7 +21,8 @@ import { KeyValueItems } from "./store-items.ts";
 import { repairIndex } from "./index-repair.ts";
 import { DamageDetection } from "./damage-detection.ts";
 import { KeyValueJournal } from "./journal.ts";
-import type { KeyValueStore } from "../ports/key-value-store.ts";
+import type { KeyValueStore, ReplaceableKeyValueStore } from "../ports/key-value-store.ts";
+import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import { LevelDbKeyValueStore, repairLevel } from "./leveldb-key-value-store.ts";
 import { lockDirectory, hostBootId } from "./directory-lock.ts";
 import { MemoryKeyValueStore } from "./memory-key-value-store.ts";
@@ -65,10 +66,15 @@ export type StorageOptions =
       readonly kind: "replicated";
       readonly directory: string;
       /** Wraps the database of the directory in the store that makes batches durable. */
-      readonly replicate: (local: KeyValueStore) => KeyValueStore;
+      readonly replicate: (local: ReplaceableKeyValueStore) => ReplicatedStore;
     }
   | { readonly kind: "memory" }
   | { readonly kind: "key-value"; readonly store: KeyValueStore };
+
+/** A store whose batches are durable elsewhere. */
+interface ReplicatedStore extends KeyValueStore {
+  readonly metrics: ReplicationMetrics | undefined;
+}
 
 export interface StorageDeps extends CommitterDeps {
   /** Makes long reads yield to other work. The budget may be shared with work of the caller. */
@@ -98,6 +104,8 @@ export interface Storage {
   refusedThreads(): AsyncIterable<ThreadKey>;
   /** How many tables, with how many bytes, are still to be verified after the start; undefined when there are none. */
   verifying(): { readonly tables: number; readonly bytes: number } | undefined;
+  /** The state of the replication; undefined when the storage is not replicated. */
+  replication(): ReplicationMetrics | undefined;
   /** The damage that was found and has not been accepted. */
   findings(): readonly DamageRecord[];
   /** Resolves when a test write is stored. @throws ServiceError `storage.unavailable` */
@@ -166,16 +174,19 @@ async function openDirectory(directory: string, isVerified: boolean, deps: Stora
 
 async function openReplicated(
   directory: string,
-  replicate: (local: KeyValueStore) => KeyValueStore,
+  replicate: (local: ReplaceableKeyValueStore) => ReplicatedStore,
   deps: StorageDeps,
 ): Promise<Storage> {
   makeDirectory(directory);
   const lock = lockDirectory(directory);
   try {
     const local = new LevelDbKeyValueStore(databaseIn(directory), false);
-    const storage = await start(replicate(local), directory, false, deps);
+    await local.removeLeftovers();
+    const replicated = replicate(local);
+    const storage = await start(replicated, directory, false, deps);
     return {
       ...storage,
+      replication: () => replicated.metrics,
       size: () => folderSize(databaseIn(directory)),
       memory: () => local.memory(),
       close: () => storage.close().finally(() => lock.release()),
@@ -237,6 +248,7 @@ async function start(
       stats: () => committer.stats,
       size: async () => undefined,
       memory: () => undefined,
+      replication: () => undefined,
       damage: () => damageDetection?.quarantine.counts ?? { threads: 0, keys: 0, ranges: 0 },
       refusedThreads: () => (damageDetection?.quarantine ?? new QuarantinedData()).threads(raw),
       verifying: () => damageDetection?.verifying,

@@ -104,11 +104,20 @@ describe("a cluster", () => {
       HEDDLE_CLUSTER_SCHEMA: "own",
       HEDDLE_CLUSTER_HOST: "a.test",
       HEDDLE_CLUSTER_LEASE: "1500",
+      HEDDLE_CLUSTER_SNAPSHOT: "1000000",
     };
     expect(settings(["--cluster", url, "--node", "a", "--shards", "1"], env)).toEqual({
       ...defaults,
       shards: 1,
-      cluster: { url, node: "a", secret: "s", schema: "own", host: "a.test", leaseMs: 1_500 },
+      cluster: {
+        url,
+        node: "a",
+        secret: "s",
+        schema: "own",
+        host: "a.test",
+        leaseMs: 1_500,
+        snapshotBytes: 1_000_000,
+      },
     });
     expect(settings([], env)).toEqual(defaults);
     expect(parseCommandLine(["cluster", "status"], { ...env, HEDDLE_CLUSTER: url })).toEqual({
@@ -132,6 +141,19 @@ describe("a cluster", () => {
   ])("%j is refused", (args, why) => {
     expect(settings(args)).toMatchObject({ command: "refused", why: expect.stringContaining(why) });
   });
+
+  test.each(["1", "256MB", ""])(
+    "HEDDLE_CLUSTER_SNAPSHOT=%s: a number of bytes, not too small, or the default",
+    (bytes) => {
+      const found = settings(["--cluster", url], { HEDDLE_CLUSTER_SNAPSHOT: bytes });
+      if (bytes === "") expect(found).toMatchObject({ cluster: { url } });
+      else
+        expect(found).toMatchObject({
+          command: "refused",
+          why: `HEDDLE_CLUSTER_SNAPSHOT "${bytes}" is not a whole number of bytes, 65536 or more`,
+        });
+    },
+  );
 
   test("its commands need the database, and the node that they are for", () => {
     for (const args of [["cluster"], ["cluster", "stop"]])

@@ -8,6 +8,7 @@ import type { ShardLog } from "../../src/ports/shard-log.ts";
 import {
   type ClusterDatabase,
   type ClusterOptions,
+  findClusterDatabase,
   openClusterDatabase,
 } from "../../src/postgres/cluster-database.ts";
 import { checkPostgresVersion } from "../../src/postgres/cluster-schema.ts";
@@ -264,6 +265,25 @@ describe("what is wrong is said", () => {
     await administer(`UPDATE ${schema}.cluster SET format = 99`);
     await expect(openDatabase({ schema, shards: 4 })).rejects.toMatchObject({ code: "storage.version" });
   });
+});
+
+test("tables of version 1 are upgraded by the first node that starts", async () => {
+  const schema = newSchema();
+  const { id } = await openDatabase({ schema });
+  await administer(`
+    ALTER TABLE ${schema}.snapshots DROP COLUMN made_at;
+    INSERT INTO ${schema}.snapshots (shard, seq, parts, bytes) VALUES (0, 1, 0, 0);
+    UPDATE ${schema}.cluster SET format = 1`);
+  await expect(
+    findClusterDatabase({ url: server.url, schema }, { scheduler: systemScheduler }),
+  ).rejects.toMatchObject({ code: "storage.version", message: expect.stringContaining("version 1") });
+  const databases = await Promise.all(Array.from({ length: 4 }, () => openDatabase({ schema })));
+  expect(databases.map((one) => one.id)).toEqual([id, id, id, id]);
+  const { snapshots } = databases[0] as ClusterDatabase;
+  expect(await snapshots.list(0)).toMatchObject([{ seq: 1, madeAt: 0 }]);
+  async function* noParts(): AsyncGenerator<Uint8Array> {}
+  const { madeAt } = await snapshots.put(0, 2, noParts());
+  expect(Math.abs(Date.now() - madeAt)).toBeLessThan(60_000);
 });
 
 test("nodes that start at the same time create the tables once", async () => {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemRandom } from "../../src/platform/random.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
-import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
+import type { ReplaceableKeyValueStore } from "../../src/ports/key-value-store.ts";
 import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
 import { MemoryMembership } from "../../src/replication/memory-membership.ts";
 import { MemoryShardSnapshots } from "../../src/replication/memory-shard-snapshots.ts";
@@ -28,12 +28,12 @@ runContract("membership: memory", membershipContract, async () => {
 });
 
 runContract("snapshots: memory", shardSnapshotsContract, async () => {
-  const snapshots = new MemoryShardSnapshots();
+  const snapshots = new MemoryShardSnapshots(systemClock);
   return { harness: { snapshots, other: snapshots } };
 });
 
 const deps = { clock: systemClock, scheduler: systemScheduler, random: systemRandom() };
-function replicated(inner: KeyValueStore): ReplicatedKeyValueStore {
+function replicated(inner: ReplaceableKeyValueStore): ReplicatedKeyValueStore {
   const log = new MemoryShardLog();
   return new ReplicatedKeyValueStore(inner, log, { shard: 3, epoch: log.newEpoch(3) }, deps);
 }

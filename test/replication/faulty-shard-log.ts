@@ -1,5 +1,5 @@
 import { ServiceError } from "../../src/model/errors.ts";
-import type { LogEntry, ShardLog } from "../../src/ports/shard-log.ts";
+import type { LogEntry, LogExtent, ShardLog } from "../../src/ports/shard-log.ts";
 
 /**
  * What happens to an append: it is answered; it fails and is never stored; it is stored, and its answer is lost; or it fails, and is
@@ -48,6 +48,11 @@ export class FaultyShardLog implements ShardLog {
   async last(shard: number): Promise<number> {
     if (this.isDown) throw unanswered();
     return this.#log.last(shard);
+  }
+
+  async extent(shard: number, from: number): Promise<LogExtent> {
+    if (this.isDown) throw unanswered();
+    return this.#log.extent(shard, from);
   }
 
   trim(shard: number, below: number): Promise<void> {

@@ -1,0 +1,94 @@
+import { ServiceError } from "../model/errors.ts";
+import type {
+  KeyValueEntry,
+  KeyValueStore,
+  ReplaceableKeyValueStore,
+  WriteOperation,
+} from "../ports/key-value-store.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { ShardLog } from "../ports/shard-log.ts";
+import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
+import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
+import { fromParts } from "./snapshot-parts.ts";
+
+/** Bytes that are written to the new database at once. */
+const BATCH_BYTES = 1024 * 1024;
+
+interface RestoreDeps {
+  readonly shard: number;
+  readonly log: ShardLog;
+  readonly store: ShardSnapshots;
+  readonly logger: Logger;
+}
+
+/**
+ * Replaces the content of a database with the newest snapshot that can be read and that the log continues. Resolves with undefined when this
+ * is done; otherwise with the reasons why no snapshot could be used, and the database is as it was.
+ * @throws ServiceError `storage.unavailable`
+ */
+export async function restoreNewestSnapshot(
+  kv: ReplaceableKeyValueStore,
+  { shard, log, store, logger }: RestoreDeps,
+): Promise<readonly string[] | undefined> {
+  const reasons: string[] = [];
+  const tried = new Set<string>();
+  for (;;) {
+    // The list is read again each time: while a snapshot was read, a newer one may have replaced it.
+    const next = (await store.list(shard)).find(({ id }) => !tried.has(id));
+    if (next === undefined) return reasons;
+    tried.add(next.id);
+    const reason = await restore(next);
+    if (reason === undefined) return undefined;
+    logger.warn("a snapshot cannot be used", { seq: next.seq, reason });
+    reasons.push(reason);
+  }
+
+  async function restore(snapshot: ShardSnapshot): Promise<string | undefined> {
+    const { seq, bytes } = snapshot;
+    if (!(await reachesBackTo(log, shard, seq + 1)))
+      return `The log does not reach back to the snapshot at position ${seq}`;
+    logger.info("the database is filled from a snapshot", { seq, bytes });
+    try {
+      await kv.replace((empty) => fill(empty, store.read(snapshot), seq));
+      return undefined;
+    } catch (error) {
+      const isOfSnapshot =
+        error instanceof ServiceError && (error.code === "log.trimmed" || error.code === "journal.damaged");
+      if (isOfSnapshot) return error.message;
+      throw error;
+    }
+  }
+}
+
+/** Whether a log has all entries from a position on. */
+export async function reachesBackTo(log: ShardLog, shard: number, from: number): Promise<boolean> {
+  try {
+    await log.read(shard, from, 1);
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === "log.trimmed") return false;
+    throw error;
+  }
+}
+
+/** Writes the content of a snapshot to an empty database. @throws ServiceError `journal.damaged`, or of the snapshot or the database */
+async function fill(empty: KeyValueStore, parts: AsyncIterable<Uint8Array>, seq: number): Promise<void> {
+  let ops: WriteOperation[] = [];
+  let bytes = 0;
+  let last: KeyValueEntry | undefined;
+  for await (const [key, value] of fromParts(parts)) {
+    last = [key, value];
+    ops.push({ key, value });
+    bytes += key.length + value.length;
+    if (bytes < BATCH_BYTES) continue;
+    await empty.batch(ops, { sync: false });
+    ops = [];
+    bytes = 0;
+  }
+  if (last?.[0] !== APPLIED_KEY || decodePosition(last[1])[0] !== seq)
+    throw new ServiceError(
+      "journal.damaged",
+      `The snapshot at position ${seq} is damaged: its end is missing`,
+    );
+  await empty.batch(ops, { sync: false });
+}
