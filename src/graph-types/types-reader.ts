@@ -177,15 +177,11 @@ export class TypesReader implements GraphTypes {
   #hint(file: string, installed: string | null): void {
     if (this.#hasHinted) return;
     this.#hasHinted = true;
-    const { logger } = this.#deps;
-    const message = "graphs have schemas without the types of their state";
-    // An image without the packages for development has no TypeScript, which is intended there.
-    if (installed === null) {
-      const why = "its project has no TypeScript: npm install --save-dev typescript@6";
-      return logger.info(message, { file, why });
-    }
-    const why = `TypeScript ${installed} has no compiler that can be called: npm install --save-dev @typescript/typescript6`;
-    logger.warn(message, { file, why });
+    const why =
+      installed === null
+        ? "its project has no TypeScript: npm install --save-dev typescript@6"
+        : `TypeScript ${installed} has no compiler that can be called: npm install --save-dev @typescript/typescript6`;
+    this.#deps.logger.info("graphs have schemas without the types of their state", { file, why });
   }
 }
 
