@@ -293,7 +293,7 @@ test("a source that never answers is left when the run stops, and told so", asyn
     }),
   };
   const { outcome } = await attempt((ctx) => ctx.message.from(source), { signal: controller.signal });
-  expect(outcome).toEqual({ kind: "failed", error: { error: "Error", message: "stopped" } });
+  expect(outcome).toEqual({ kind: "failed", at: 0, error: { error: "Error", message: "stopped" } });
   expect(released).toBe(true);
 });
 

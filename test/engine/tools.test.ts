@@ -137,7 +137,7 @@ test("when the run stops, what a tool throws is no answer", async () => {
     run: (_, ctx) => ctx.signal.throwIfAborted(),
   });
   const { outcome } = await attempt((ctx) => runTools([stops], asks({ name: "stops" }), ctx), { signal });
-  expect(outcome).toEqual({ kind: "failed", error: { error: "Error", message: "stopped" } });
+  expect(outcome).toEqual({ kind: "failed", at: 0, error: { error: "Error", message: "stopped" } });
 });
 
 test("definitions: refused by name; types are inferred; the schema tells a model", () => {
