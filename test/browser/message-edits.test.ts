@@ -252,12 +252,13 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
     expect(await button(page, "Store").isDisabled()).toBe(true);
     await message(page, 4).getByLabel("Role").selectOption("system");
     await message(page, 4).getByLabel("Text").fill("Be brief");
-    expect(await changes.locator("del").allInnerTexts()).toContainEqual(
-      expect.stringContaining(`"id": ${JSON.stringify(said?.["id"])}`),
-    );
-    expect(await changes.locator("ins").allInnerTexts()).toContainEqual(
-      expect.stringContaining('"content": "I look it up"'),
-    );
+    // The difference follows a moment after the last change.
+    await expect
+      .poll(() => changes.locator("del").allInnerTexts())
+      .toContainEqual(expect.stringContaining(`"id": ${JSON.stringify(said?.["id"])}`));
+    await expect
+      .poll(() => changes.locator("ins").allInnerTexts())
+      .toContainEqual(expect.stringContaining('"content": "I look it up"'));
     await page.getByLabel("Other changes, as JSON").fill('{"messages": []}');
     await page.getByText("messages is edited in the list above: it cannot be given here as well").waitFor();
     expect(await button(page, "Store").isDisabled()).toBe(true);
