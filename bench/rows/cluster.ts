@@ -149,10 +149,14 @@ const stop: Row = {
 const shards = (count: number, more: Partial<Row>): Row => ({
   name: `shards-${count}`,
   long: true,
-  what: `wait-256 on ${count === 1 ? "one process" : `${count} processes`} of the command line (--shards ${count})`,
+  what: `wait-256 on ${count === 1 ? "one process" : `${count} processes`} of the command line`,
   run: (bench: Bench) =>
     withServer(
-      startCommandLine(bench.built, ["--data", bench.newData(), "--shards", String(count)]),
+      startCommandLine(bench.built, [
+        "--data",
+        bench.newData(),
+        ...(count > 1 ? ["--shards", String(count)] : []),
+      ]),
       (server) => measureWaits(bench, server, { clients: 256, total: 12_000 }),
     ),
   ...more,
