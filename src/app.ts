@@ -1,7 +1,7 @@
 import { defaultSystemLimits, type SystemLimits } from "../actors/thread-system-interface.ts";
 import { setUpAuth } from "./app/auth.ts";
 import { openEngines } from "./app/engines.ts";
-import { stoppingError, openClientEndpoints } from "./app/client-endpoints.ts";
+import { stoppingError, openPublicServer } from "./app/public-server.ts";
 import { OpenParts } from "./app/open-parts.ts";
 import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
 import { createShard, type Shard } from "./app/shard.ts";
@@ -245,7 +245,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       return { threads, runs, crons, webhooks, inspection, assistants, items: ownItems };
     };
     const totals = createShardTotals(shards);
-    const endpoints = await openClientEndpoints({
+    const publicServer = await openPublicServer({
       service: process?.service(own) ?? own,
       serviceOf,
       ...(process !== undefined && {
@@ -276,18 +276,18 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       logger,
       servingLogger,
     });
-    opened.add(() => endpoints.close());
+    opened.add(() => publicServer.close());
 
-    const self = new URL(urlOf(endpoints.address, "127.0.0.1", "::1"));
+    const self = new URL(urlOf(publicServer.address, "127.0.0.1", "::1"));
     for (const shard of shards) shard.start(self);
-    endpoints.start();
+    publicServer.start();
 
     const shut = async (ms: number): Promise<void> => {
       // Keeps the process alive during the shutdown. Otherwise Node would end it halfway, as soon as nothing listens
       // and nobody is connected.
       const release = keepProcessAlive();
       try {
-        endpoints.startDraining();
+        publicServer.startDraining();
         await Promise.all(shards.map((shard) => shard.drain(ms)));
         hasStopped = true;
         // Requests that still wait for the project's code, in authentication or in an HTTP application, are answered before their
@@ -295,7 +295,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
         stop.abort(stoppingError());
         await new Promise<void>((resolve) => scheduler.soon(resolve));
         for (const shard of shards) shard.endStreams();
-        endpoints.endRequests();
+        publicServer.endRequests();
         await opened.close();
       } finally {
         onClose();
@@ -304,11 +304,11 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     };
     let closing: Promise<void> | undefined;
     return {
-      address: endpoints.address,
-      url: endpoints.transport.kind === "none" ? "" : urlOf(endpoints.address),
-      transport: endpoints.transport,
-      fetch: endpoints.fetch,
-      [HANDLER_INTERNALS]: endpoints.handlerDeps,
+      address: publicServer.address,
+      url: publicServer.transport.kind === "none" ? "" : urlOf(publicServer.address),
+      transport: publicServer.transport,
+      fetch: publicServer.fetch,
+      [HANDLER_INTERNALS]: publicServer.handlerDeps,
       storage: totals.storage,
       system: totals.system,
       replaceGraphs,

@@ -101,7 +101,7 @@ Commands
   inspect [ID]   Print the address of the inspector, for one thread or for all, of the server on the data directory here or at
                  --data, or of the one at --host and --port; --relay PORT forwards the statecharts'
                  events to tools of @statelyai/inspect on this machine (HEDDLE_API_KEY: the server's key, if it has one)
-  conformance    Check a server against the interface, with --url URL: any server that serves the graphs of test/conformance;
+  conformance    Check a server against the API of the LangGraph Platform, with --url URL: any server that serves the graphs of test/conformance;
                  --chapter NAME[,NAME] checks some chapters only, --key KEY is the server's key, --json prints all results
                  (HEDDLE_API_KEY: the key)
   prove FILE CLAIM

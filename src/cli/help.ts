@@ -28,7 +28,7 @@ const FORMS: { readonly [C in CommandName]: readonly (readonly [form: string, pu
   conformance: [
     [
       "conformance --url URL",
-      "Check a server against the interface: any server that serves the graphs of test/conformance",
+      "Check a server against the API of the LangGraph Platform: any server that serves the graphs of test/conformance",
     ],
   ],
   prove: [

@@ -15,8 +15,8 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import { fencedAppend, type ShardLog } from "../ports/shard-log.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import { LogApplier, OPENING_ENTRY } from "./log-applier.ts";
-import { type DatabaseCopy, SnapshotMaker, type SnapshotOptions } from "./snapshot-maker.ts";
-import { reachesBackTo, restoreNewestSnapshot } from "./snapshot-restore.ts";
+import { type DatabaseCopy, ShardSnapshotMaker, type ShardSnapshotOptions } from "./shard-snapshot-maker.ts";
+import { reachesBackTo, restoreNewestSnapshot } from "./shard-snapshot-restore.ts";
 
 /** The default of milliseconds for which an append without an answer is repeated. A restart of PostgreSQL takes about as long, so such a restart fails no batch. */
 const PATIENCE_MS = 5_000;
@@ -43,7 +43,7 @@ export interface ReplicationDeps {
   /** Milliseconds for which an append without an answer is repeated before its batch fails. */
   readonly patienceMs?: number;
   /** Absent: snapshots are neither used nor made, and the log is not trimmed. */
-  readonly snapshots?: SnapshotOptions;
+  readonly snapshots?: ShardSnapshotOptions;
   /** Called once, when the shard is found to have another owner. From then on, every batch and every open is refused with `log.fenced`. */
   onFenced?(): void;
 }
@@ -66,7 +66,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   readonly #owned: OwnedShard;
   readonly #deps: ReplicationDeps;
   readonly #applier: LogApplier;
-  readonly #snapshotMaker: SnapshotMaker | undefined;
+  readonly #snapshotMaker: ShardSnapshotMaker | undefined;
   /** Resolves when the last batch has ended. The log takes one append of a shard at a time. */
   #last: Promise<void> = Promise.resolve();
   #isOpen = false;
@@ -91,7 +91,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     const { shard } = owned;
     this.#snapshotMaker =
       snapshots &&
-      new SnapshotMaker({ ...snapshots, shard, log, clock, scheduler, copy: () => this.#copy() });
+      new ShardSnapshotMaker({ ...snapshots, shard, log, clock, scheduler, copy: () => this.#copy() });
   }
 
   /** Undefined without snapshots. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { pieceOf } from "./message-modes.ts";
+import { messageOfChunk } from "./message-modes.ts";
 import {
   type FactOf,
   json,
@@ -173,7 +173,7 @@ const streamed = (context: RenderContext, id: number, head: TokenEventFrame, chu
   put(
     context,
     id,
-    ofModel(context.data.run, head.fact, "on_chat_model_stream", { chunk: pieceOf(head, chunk) }),
+    ofModel(context.data.run, head.fact, "on_chat_model_stream", { chunk: messageOfChunk(head, chunk) }),
   );
 
 export const tokenStreamed = derived<"token">(({ m, text }, id, context) =>

@@ -44,7 +44,7 @@ export const tokenTuple: EventRenderer<"token"> = {
 };
 
 /** A piece of a message, shown with all members of a message. */
-export function pieceOf({ fact }: TokenEventFrame, chunk: JsonObject): JsonObject {
+export function messageOfChunk({ fact }: TokenEventFrame, chunk: JsonObject): JsonObject {
   const own = { id: fact.id, type: "ai", example: false, name: fact.name };
   return { content: "", ...blankMessage, ...chunk, ...own };
 }
@@ -53,7 +53,7 @@ export const pieceTuple: EventRenderer<"piece"> = {
   put: ({ m, chunk }, id, context) =>
     andThen(context.head(m), (head) => {
       const { ns, meta } = head.fact;
-      const pair = [pieceOf(head, chunk), messageMeta(context.data.run, meta)];
+      const pair = [messageOfChunk(head, chunk), messageMeta(context.data.run, meta)];
       context.put(id, nameOf(ns, meta, context.subgraphs), json(pair));
     }),
 };

@@ -163,7 +163,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "node:v8": ["src/platform/heap.ts"],
   "node:url": ["src/app/dashboard-files.ts", "src/graph-loader/", "src/langgraph/user-library.ts"],
   "node:util": ["src/config/config.ts", "src/cli/command-line.ts", "src/platform/terminal.ts"],
-  "node:zlib": ["src/replication/snapshot-parts.ts", "src/storage/"],
+  "node:zlib": ["src/replication/shard-snapshot-parts.ts", "src/storage/"],
 };
 
 /** The folder of the adapters that provide time and randomness. */

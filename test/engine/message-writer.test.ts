@@ -22,10 +22,10 @@ async function written(write: (message: MessageWriter) => void, init?: Parameter
     return message.end();
   });
   if (outcome.kind !== "returned") throw new Error(JSON.stringify(outcome));
-  return { message: outcome.value as Message, facts, pieces: facts.slice(1).map(pieceOf) };
+  return { message: outcome.value as Message, facts, pieces: facts.slice(1).map(messageOfChunk) };
 }
 
-function pieceOf(fact: Fact): unknown {
+function messageOfChunk(fact: Fact): unknown {
   if (fact.t === "token") return fact.text;
   return fact.t === "piece" ? fact.chunk : fact;
 }

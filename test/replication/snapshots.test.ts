@@ -4,7 +4,7 @@ import type { ShardLog } from "../../src/ports/shard-log.ts";
 import type { ShardSnapshot, ShardSnapshots } from "../../src/ports/shard-snapshots.ts";
 import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
 import { MemoryShardSnapshots } from "../../src/replication/memory-shard-snapshots.ts";
-import { fromParts } from "../../src/replication/snapshot-parts.ts";
+import { fromParts } from "../../src/replication/shard-snapshot-parts.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { SimulatedClock } from "../simulation/clock.ts";

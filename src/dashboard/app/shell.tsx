@@ -19,7 +19,7 @@ import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
-import { Identity } from "./identity.tsx";
+import { SignedInUser } from "./signed-in-user.tsx";
 import { KeyHelp } from "./key-help.tsx";
 import { SiteHeader } from "./site-header.tsx";
 import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
@@ -46,7 +46,7 @@ export function Shell() {
         home={hrefOf([])}
         buttons={
           <>
-            {!isKeyMissing.value && <Identity key={entered.value} />}
+            {!isKeyMissing.value && <SignedInUser key={entered.value} />}
             <KeyHelp />
           </>
         }

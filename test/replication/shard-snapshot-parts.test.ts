@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { KeyValueEntry } from "../../src/ports/key-value-store.ts";
-import { fromParts, toParts } from "../../src/replication/snapshot-parts.ts";
+import { fromParts, toParts } from "../../src/replication/shard-snapshot-parts.ts";
 
 const MIB = 1024 * 1024;
 const DAMAGED = { code: "journal.damaged" };

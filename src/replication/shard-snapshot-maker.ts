@@ -7,7 +7,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
-import { toParts } from "./snapshot-parts.ts";
+import { toParts } from "./shard-snapshot-parts.ts";
 
 /** The default of bytes of the log after which a snapshot is made. */
 const LOG_BYTES = 256 * 1024 * 1024;
@@ -37,14 +37,14 @@ export interface DatabaseCopy {
   close(): Promise<void>;
 }
 
-export interface SnapshotOptions {
+export interface ShardSnapshotOptions {
   readonly store: ShardSnapshots;
   /** The bytes of new log entries after which a snapshot is made. Default: 256 MiB. */
   readonly logBytes?: number | undefined;
   readonly logger: Logger;
 }
 
-export interface SnapshotMakerDeps extends SnapshotOptions {
+export interface ShardSnapshotMakerDeps extends ShardSnapshotOptions {
   readonly shard: number;
   readonly log: ShardLog;
   readonly clock: Clock;
@@ -60,8 +60,8 @@ export interface SnapshotMakerDeps extends SnapshotOptions {
  * A crash or a stop can come at any moment. An incomplete snapshot is never used; the log is only trimmed behind complete snapshots; and what
  * was not deleted in the end is deleted by the next owner, which begins with the same steps.
  */
-export class SnapshotMaker {
-  readonly #deps: SnapshotMakerDeps;
+export class ShardSnapshotMaker {
+  readonly #deps: ShardSnapshotMakerDeps;
   #stop = new AbortController();
   /** Resolves when the work that was started last has ended. */
   #last: Promise<void> = Promise.resolve();
@@ -75,7 +75,7 @@ export class SnapshotMaker {
   #made = 0;
   #failed = 0;
 
-  constructor(deps: SnapshotMakerDeps) {
+  constructor(deps: ShardSnapshotMakerDeps) {
     this.#deps = deps;
   }
 

@@ -3,7 +3,7 @@ import { useResource } from "../components/use-resource.ts";
 import { forgetApiKey, storedApiKey } from "../requests.ts";
 
 /** Shows who uses this page: the user or, with an API key, the key's first characters. Shows nothing where neither is known. */
-export function Identity() {
+export function SignedInUser() {
   const { value: settings, error } = useResource(getDashboardSettings, []);
   const key = storedApiKey();
   if (settings === undefined && error === null) return null;

@@ -36,7 +36,7 @@ import { withNextPort } from "./next-port.ts";
 import type { App, AppOptions, HandlerDeps } from "./options.ts";
 import type { ShardLinks } from "./shard-links.ts";
 
-export interface ClientEndpointsDeps {
+export interface PublicServerDeps {
   readonly service: ServerService;
   /** The service restricted to what a user may do; absent when the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
@@ -77,7 +77,7 @@ export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics">
 }
 
 /** The part of a server that clients reach: transport, routes, sockets, pages and metrics. It has no state of threads. */
-export interface ClientEndpoints {
+export interface PublicServer {
   readonly transport: App["transport"];
   readonly address: Transport["address"];
   readonly fetch: App["fetch"];
@@ -92,10 +92,10 @@ export interface ClientEndpoints {
 }
 
 /**
- * Builds the client endpoints of a server, and opens its transport.
+ * Builds the public part of a server, and opens its transport.
  * @throws ServiceError `config.invalid`, `unsupported`, `server.address`
  */
-export async function openClientEndpoints(deps: ClientEndpointsDeps): Promise<ClientEndpoints> {
+export async function openPublicServer(deps: PublicServerDeps): Promise<PublicServer> {
   const { service, serviceOf, totals, access, options, config, httpApp, maxBody } = deps;
   const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger, process: links } = deps;
   const bodies = createBodyLimits({ maxBody, scheduler });

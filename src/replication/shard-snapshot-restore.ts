@@ -9,7 +9,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
-import { fromParts } from "./snapshot-parts.ts";
+import { fromParts } from "./shard-snapshot-parts.ts";
 
 /** Bytes that are written to the new database at once. */
 const BATCH_BYTES = 1024 * 1024;
