@@ -211,7 +211,8 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await page.click('a:has-text("Compare")');
     await page.waitForSelector('.compare td:has-text("write")');
     await expect.poll(() => page.innerText(".compare")).toContain("Draft 1: coffee");
-    expect(await page.locator('.compare tr:has(td:text-is("write"))').innerText()).toContain("differs");
+    const outputs = page.locator('.compare tr:has(td:text-is("write"))');
+    await expect.poll(() => outputs.innerText()).toContain("differs");
     expect(wrong).toEqual([]);
   });
 
