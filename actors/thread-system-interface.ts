@@ -18,7 +18,7 @@ import type { Engine } from "../src/ports/engine.ts";
 import type { StateWrite } from "../src/ports/state-update.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
 import type { ReadHeap } from "../src/ports/heap.ts";
-import type { Host } from "../src/ports/node-host.ts";
+import type { NodeExecutor } from "../src/ports/node-executor.ts";
 import type { Inspector, InspectScope, LiveThreadList } from "../src/ports/inspector.ts";
 import type { Journal, IdempotentRequest } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
@@ -238,7 +238,7 @@ export interface ThreadSystem {
 export interface SystemDeps {
   readonly journal: Journal;
   readonly engine: Engine;
-  readonly host: Host;
+  readonly executor: NodeExecutor;
   readonly sinks: Sinks;
   /** The long-term store, which the nodes of all threads share. */
   readonly store: Store;

@@ -7,7 +7,7 @@ import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNA
 import { createShard, type Shard } from "./app/shard.ts";
 import type { ShardPlace, ShardLinks } from "./app/shard-links.ts";
 import { checkStorages, createShardTotals } from "./app/shard-totals.ts";
-import { setUpStore } from "./app/store.ts";
+import { setUpStore } from "./app/store-setup.ts";
 import { createUserServices } from "./authorization/service.ts";
 import type { CalledParts } from "./cluster/process-calls.ts";
 import { createShardIds } from "./cluster/shard-ids.ts";
@@ -163,7 +163,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   const opened = new OpenParts();
   opened.add(...storages.map((storage) => () => storage.close()));
   try {
-    const { engine, host } = await openEngines({
+    const { engine, executor } = await openEngines({
       registry,
       workers: options.workers ?? config?.workers ?? 0,
       config,
@@ -173,7 +173,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
-    opened.add(() => host.close());
+    opened.add(() => executor.close());
     // True when the server is stopping and serves no more requests.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
@@ -204,7 +204,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     const settings = {
       store,
       engine,
-      host,
+      executor,
       authorizer: auth,
       boot,
       limits: limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants, systemHeap().limit),

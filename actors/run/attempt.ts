@@ -149,7 +149,7 @@ export class Attempt {
     return !hasEntered && (head?.id ?? null) !== this.liveThread.record.checkpoint;
   }
 
-  /** Remembers that the host has logged this error of a node. */
+  /** Remembers that the executor has logged this error of a node. */
   noteLogged(error: PlainError): void {
     // An attempt has this many errors only if the graph catches them. Beyond the limit, the worst case is that the
     // error of the run is logged twice.

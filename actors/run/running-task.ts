@@ -6,7 +6,7 @@ import type { MachineMailbox } from "../../src/model/mailbox.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
 import type { NodeCall, StreamedFact } from "../../src/ports/engine.ts";
-import type { NodeIo } from "../../src/ports/node-host.ts";
+import type { NodeIo } from "../../src/ports/node-executor.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { TaskEvent } from "../messages.ts";
 import type { TaskSnapshot } from "../task-chart.ts";

@@ -56,9 +56,9 @@ export class TaskRunner {
       live.timer = liveThread.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
     }
     if (call.subgraph) return this.#startSubgraph(live);
-    liveThread.deps.host.run(steps === call.steps ? call : { ...call, steps }, live).then(
+    liveThread.deps.executor.run(steps === call.steps ? call : { ...call, steps }, live).then(
       (outcome) => this.#ended(live, outcome),
-      // The host MUST NOT reject. If it does, the run must still end.
+      // The executor MUST NOT reject. If it does, the run must still end.
       (thrown: unknown) => this.#ended(live, { kind: "failed", error: toPlainError(thrown) }),
     );
   }

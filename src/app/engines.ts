@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { type LocalHostDeps, inThreadNodeHost } from "../engine/in-thread-node-host.ts";
+import { type LocalExecutorDeps, inThreadNodeExecutor } from "../engine/in-thread-node-executor.ts";
 import { logFailure } from "../engine/node-log.ts";
 import { nativeEngine } from "../engine/native-engine.ts";
 import { combineEngines } from "../engine/combined-engine.ts";
@@ -7,11 +7,11 @@ import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { langGraphEngine, type LangGraphs } from "../langgraph/langgraph-engine.ts";
 import { TypesReader } from "../graph-types/types-reader.ts";
 import type { Engine } from "../ports/engine.ts";
-import type { Host } from "../ports/node-host.ts";
+import type { NodeExecutor } from "../ports/node-executor.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { entryUrl } from "../graph-loader/heddle-package-paths.ts";
 import { startWorker } from "../platform/worker-thread.ts";
-import { startWorkerHost } from "../workers/worker-pool.ts";
+import { startWorkerPool } from "../workers/worker-pool.ts";
 
 /** Megabytes: the heap of the thread that reads the types of graphs. A graph with few packages needs some 250. */
 const TYPES_HEAP_MB = 1024;
@@ -24,41 +24,41 @@ export interface EngineSetup {
   readonly config: Config | undefined;
   /** Names of the graphs that were loaded from the file; graphs given in another way are not included. */
   readonly loaded: readonly string[];
-  readonly deps: LocalHostDeps & { readonly scheduler: Scheduler };
+  readonly deps: LocalExecutorDeps & { readonly scheduler: Scheduler };
   /** The compiled LangGraph.js graphs that are served now. */
   readonly langGraphs: LangGraphs;
 }
 
-/** Makes the engine for Heddle's own graphs and LangGraph.js graphs, and the host that runs their nodes. Throws as {@link openHost} does. */
-export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engine; host: Host }> {
-  const own = await openHost(hosting);
+/** Makes the engine for Heddle's own graphs and LangGraph.js graphs, and the executor that runs their nodes. Throws as {@link openExecutor} does. */
+export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engine; executor: NodeExecutor }> {
+  const own = await openExecutor(hosting);
   const types = new TypesReader({
     ...hosting.deps,
     ...(hosting.config?.schemaTimeout !== undefined && { timeout: hosting.config.schemaTimeout }),
     spawn: () => startWorker(entryUrl("app/graph-types-worker-entry"), null, TYPES_HEAP_MB),
   });
   const { registry, langGraphs } = hosting;
-  const { engine, host } = combineEngines(
-    { kind: "native", engine: nativeEngine(registry), host: own },
+  const { engine, executor } = combineEngines(
+    { kind: "native", engine: nativeEngine(registry), executor: own },
     {
       kind: "langgraph",
       ...langGraphEngine(langGraphs, (...failure) => logFailure(hosting.deps, ...failure), types),
     },
   );
   const close = async () => void (await Promise.all([own.close(), types.close()]));
-  return { engine, host: { run: (call, io) => host.run(call, io), close } };
+  return { engine, executor: { run: (call, io) => executor.run(call, io), close } };
 }
 
 /**
- * Makes the host that runs node functions. Graphs that were replaced after the workers loaded them run in this thread.
+ * Makes the executor that runs node functions. Graphs that were replaced after the workers loaded them run in this thread.
  * @throws ServiceError `config.invalid` when a worker cannot load the graphs
  */
-async function openHost({ registry, workers, config, loaded, deps }: EngineSetup): Promise<Host> {
-  const local = inThreadNodeHost(registry, deps);
+async function openExecutor({ registry, workers, config, loaded, deps }: EngineSetup): Promise<NodeExecutor> {
+  const local = inThreadNodeExecutor(registry, deps);
   if (workers === 0 || config === undefined || loaded.length === 0) return local;
   const { path, graphs } = config;
   const editions = new Map(loaded.map((name) => [name, registry.current(name).edition]));
-  return startWorkerHost({
+  return startWorkerPool({
     count: workers,
     spawn: () => startWorker(entryUrl("app/node-worker-entry"), { path, graphs, stacks: deps.stacks }),
     local,

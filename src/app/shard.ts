@@ -13,7 +13,7 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import type { HttpClient } from "../ports/http-client.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
-import type { Host } from "../ports/node-host.ts";
+import type { NodeExecutor } from "../ports/node-executor.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Store } from "../ports/store.ts";
@@ -60,7 +60,7 @@ export interface ShardDeps extends ShardSettings {
   readonly storage: Storage;
   readonly store: Store;
   readonly engine: Engine;
-  readonly host: Host;
+  readonly executor: NodeExecutor;
   /** Decides what users may do; absent: the server has no users. */
   readonly authorizer: Authorizer | undefined;
   /** Makes ids that fall into this shard. */
@@ -97,7 +97,7 @@ export interface Shard {
 }
 
 export function createShard(deps: ShardDeps): Shard {
-  const { storage, store, engine, host, authorizer, newId, policy, budget, limits } = deps;
+  const { storage, store, engine, executor, authorizer, newId, policy, budget, limits } = deps;
   const { clock, random, scheduler, failpoints, logger, servingLogger } = deps;
   const { journal, catalog, outbox, crons: book } = storage;
   const opened = new OpenParts();
@@ -120,7 +120,7 @@ export function createShard(deps: ShardDeps): Shard {
   const system = createSystem({
     journal,
     engine,
-    host,
+    executor,
     sinks: hub,
     store,
     clock,

@@ -1,19 +1,19 @@
 import type { Engine, EngineKind } from "../ports/engine.ts";
-import type { Host } from "../ports/node-host.ts";
+import type { NodeExecutor } from "../ports/node-executor.ts";
 
-/** An engine and the host that runs the node functions of its graphs. */
-export interface EngineAndHost {
+/** An engine and the executor that runs the node functions of its graphs. */
+export interface EngineAndExecutor {
   readonly kind: EngineKind;
   readonly engine: Engine;
-  readonly host: Pick<Host, "run">;
+  readonly executor: Pick<NodeExecutor, "run">;
 }
 
 /** Combines two engines: a call goes to the engine that has the graph, or to the first if neither has it. */
 export function combineEngines(
-  first: EngineAndHost,
-  second: EngineAndHost,
-): Pick<EngineAndHost, "engine" | "host"> {
-  const of = (graph: string): EngineAndHost =>
+  first: EngineAndExecutor,
+  second: EngineAndExecutor,
+): Pick<EngineAndExecutor, "engine" | "executor"> {
+  const of = (graph: string): EngineAndExecutor =>
     !first.engine.has(graph) && second.engine.has(graph) ? second : first;
   return {
     engine: {
@@ -33,8 +33,8 @@ export function combineEngines(
       output: (graph) => of(graph).engine.output(graph),
       refuses: (run, ...rest) => of(run.graph_id).engine.refuses(run, ...rest),
     },
-    // Uses the host of the engine that opened the run. A reload may have moved the graph's name to the other engine since
+    // Uses the executor of the engine that opened the run. A reload may have moved the graph's name to the other engine since
     // then, or removed it.
-    host: { run: (call, io) => (call.engine === second.kind ? second : first).host.run(call, io) },
+    executor: { run: (call, io) => (call.engine === second.kind ? second : first).executor.run(call, io) },
   };
 }

@@ -1,6 +1,6 @@
 import { toStorable } from "../model/json.ts";
 import type { NodeCall } from "../ports/engine.ts";
-import type { NodeIo } from "../ports/node-host.ts";
+import type { NodeIo } from "../ports/node-executor.ts";
 import type { Ctx } from "../graph/node-context.ts";
 
 const MAX_KEY_LENGTH = 256;

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../model/json.ts";
 import type { NodeCall } from "../ports/engine.ts";
-import type { NodeIo } from "../ports/node-host.ts";
+import type { NodeIo } from "../ports/node-executor.ts";
 import type {
   CallChunk,
   MessageInit,

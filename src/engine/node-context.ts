@@ -2,7 +2,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { MachineMailbox } from "../model/mailbox.ts";
 import { toJsonText } from "../model/stringify-json.ts";
 import type { NodeCall } from "../ports/engine.ts";
-import type { NodeIo } from "../ports/node-host.ts";
+import type { NodeIo } from "../ports/node-executor.ts";
 import type { Ctx, Log } from "../graph/node-context.ts";
 import { createNodeLog, type NodeLogDeps } from "./node-log.ts";
 import { createMessageMaker } from "./message-writer.ts";

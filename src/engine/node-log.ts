@@ -3,7 +3,7 @@ import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import { readableStack } from "../model/readable-stack.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { NodeIo } from "../ports/node-host.ts";
+import type { NodeIo } from "../ports/node-executor.ts";
 import type { Logger, LogLevel } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Log } from "../graph/node-context.ts";

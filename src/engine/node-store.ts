@@ -1,6 +1,6 @@
 import type { FoundItem, Item, Namespace, StoreOp, StoreResult, StoreResults } from "../model/store-item.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
-import type { NodeIo } from "../ports/node-host.ts";
+import type { NodeIo } from "../ports/node-executor.ts";
 import type {
   NamespaceOptions,
   NodeStore,

@@ -18,7 +18,7 @@ import type {
 } from "../model/store-item.ts";
 import type { JsonObject } from "../model/json.ts";
 import { ServiceError } from "../model/errors.ts";
-import type { NodeIo } from "../ports/node-host.ts";
+import type { NodeIo } from "../ports/node-executor.ts";
 import type { Library } from "./user-library.ts";
 import { deserialise } from "./deserialisation.ts";
 import { serialise } from "./serialisation.ts";

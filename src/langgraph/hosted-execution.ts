@@ -15,7 +15,7 @@ import type {
   TaskOutcome,
 } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
-import type { NodeIo } from "../ports/node-host.ts";
+import type { NodeIo } from "../ports/node-executor.ts";
 import type { InterceptedCall } from "./intercepted-call.ts";
 import { ExecutionRecorder } from "./execution-recorder.ts";
 import { LangGraphEventQueue, type LangGraphEvent } from "./event-queue.ts";

@@ -93,7 +93,7 @@ export class InterceptedCall {
     this.#drop(new DOMException("The run was stopped", "AbortError"));
   }
 
-  /** Rejects the call, because the host could not run the node function. */
+  /** Rejects the call, because the executor could not run the node function. */
   fail({ error, message }: PlainError): void {
     this.#drop(Object.assign(new Error(message), { name: error }));
   }

@@ -6,7 +6,7 @@ import type { Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Engine, NodeCall, RunRefusal, UnadmittedRun } from "../ports/engine.ts";
 import type { GraphTypes } from "../ports/graph-type-schemas.ts";
-import type { Host, NodeIo } from "../ports/node-host.ts";
+import type { NodeExecutor, NodeIo } from "../ports/node-executor.ts";
 import { NodeCallContext } from "./intercepted-call.ts";
 import { drawOutline } from "../graph/statechart-drawing.ts";
 import { langGraphDrawing, langGraphOutline } from "./graph-drawing.ts";
@@ -32,7 +32,7 @@ export type OnFailure = (
 ) => void;
 
 /**
- * Makes an engine for compiled LangGraph.js graphs, and the host that runs the functions of their nodes.
+ * Makes an engine for compiled LangGraph.js graphs, and the executor that runs the functions of their nodes.
  * @param types reads the TypeScript types of graphs for their JSON Schemas; absent: the schemas do not use types
  */
 export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
@@ -128,7 +128,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
     },
   };
 
-  const host: Pick<Host, "run"> = {
+  const executor: Pick<NodeExecutor, "run"> = {
     async run(call, io) {
       const execution = open.get(call.run);
       if (execution === undefined) throw new TypeError(`Run ${call.run} is not at work`);
@@ -137,7 +137,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
     },
   };
 
-  return { engine, host };
+  return { engine, executor };
 }
 
 /** The graph that a factory makes. Rejects when the signal is aborted first, because a factory may never return. */

@@ -7,7 +7,7 @@ import type { InterceptedCall } from "./intercepted-call.ts";
 import type { ExecutionRecorder } from "./execution-recorder.ts";
 
 /**
- * Describes an intercepted call of a node in the form that the host takes.
+ * Describes an intercepted call of a node in the form that the executor takes.
  * @param tries how often the task was called in this attempt of the run. It is used as the number of the task's attempt if
  *   LangGraph does not report one
  */

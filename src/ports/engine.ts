@@ -53,7 +53,7 @@ export type TaskOutcome =
       readonly error: PlainError;
       /** Epoch milliseconds at which the node function threw. Absent: no node function threw. */
       readonly at?: number;
-      /** True: the host has already logged the error. */
+      /** True: the executor has already logged the error. */
       readonly isLogged?: true;
       /** True: the task is not attempted again, because another attempt would also fail or is not wanted. */
       readonly final?: true;
@@ -107,7 +107,7 @@ export interface NodeCall {
   readonly attempt: number;
   /** The number of this attempt of the task within the attempt of the run, from 1. {@link Execution.call} counts it. */
   readonly try: number;
-  /** True when the node is a graph: then {@link Execution.enter} is called, and the host is not. */
+  /** True when the node is a graph: then {@link Execution.enter} is called, and the executor is not. */
   readonly subgraph: boolean;
   /** The most attempts that a task of this node may have. */
   readonly tries: number;

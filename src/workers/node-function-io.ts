@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import type { StoreOp, StoreResults } from "../model/store-item.ts";
 import type { Fact } from "../model/run-event.ts";
-import type { NodeIo } from "../ports/node-host.ts";
+import type { NodeIo } from "../ports/node-executor.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 type Post = (message: FromWorker) => void;

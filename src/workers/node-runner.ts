@@ -1,6 +1,6 @@
 import { toPlainError } from "../model/errors.ts";
 import type { NodeCall } from "../ports/engine.ts";
-import type { Host } from "../ports/node-host.ts";
+import type { NodeExecutor } from "../ports/node-executor.ts";
 import type { LogFields, Logger, LogLevel } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { WorkerNodeIo } from "./node-function-io.ts";
@@ -25,7 +25,7 @@ export class NodeRunner {
   /** Sends log lines to the server. */
   readonly logger: Logger;
   readonly #deps: NodeRunnerDeps;
-  readonly #host: Host;
+  readonly #executor: NodeExecutor;
   /**
    * Returns the edition (version number) of a graph's definition in this thread. Each thread loads its own definitions, and numbers them
    * itself.
@@ -36,11 +36,15 @@ export class NodeRunner {
   #queued: FromWorker[] = [];
   #flushing = false;
 
-  /** @param host creates the host that runs node functions; it is given {@link logger} */
-  constructor(deps: NodeRunnerDeps, host: (logger: Logger) => Host, edition: (graph: string) => number) {
+  /** @param executor creates the executor that runs node functions; it is given {@link logger} */
+  constructor(
+    deps: NodeRunnerDeps,
+    executor: (logger: Logger) => NodeExecutor,
+    edition: (graph: string) => number,
+  ) {
     this.#deps = deps;
     this.logger = this.#createLogger();
-    this.#host = host(this.logger);
+    this.#executor = executor(this.logger);
     this.#edition = edition;
   }
 
@@ -87,7 +91,7 @@ export class NodeRunner {
     this.#running.set(id, io);
     try {
       const edition = this.#edition(call.graph);
-      const outcome = cloneableOutcome(call.node, await this.#host.run({ ...call, edition }, io));
+      const outcome = cloneableOutcome(call.node, await this.#executor.run({ ...call, edition }, io));
       this.#flush();
       this.#deps.post([{ t: "done", id, outcome }]);
     } catch (thrown) {

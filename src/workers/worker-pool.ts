@@ -1,6 +1,6 @@
 import { type PlainError, ServiceError, toPlainError } from "../model/errors.ts";
 import type { NodeCall } from "../ports/engine.ts";
-import type { Host } from "../ports/node-host.ts";
+import type { NodeExecutor } from "../ports/node-executor.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";
@@ -20,7 +20,7 @@ export interface WorkerPoolDeps {
   readonly count: number;
   spawn(): WorkerThread<ToWorker, readonly FromWorker[]>;
   /** Runs calls in the server's own thread that workers cannot run. */
-  readonly local: Host;
+  readonly local: NodeExecutor;
   /** True if the workers have the definition that the call needs. */
   serves(call: NodeCall): boolean;
   readonly scheduler: Scheduler;
@@ -28,7 +28,7 @@ export interface WorkerPoolDeps {
 }
 
 /**
- * Starts worker threads, and returns a host that runs node functions in them. Each call goes to the worker with the fewest calls. A
+ * Starts worker threads, and returns an executor that runs node functions in them. Each call goes to the worker with the fewest calls. A
  * function that blocks its thread delays the other calls of the thread, but not the server.
  *
  * After a call is aborted, its worker gets no more calls until it answers a ping. If it does not answer, it is terminated. The calls that
@@ -38,13 +38,13 @@ export interface WorkerPoolDeps {
  * Resolves when all workers have loaded their graphs.
  * @throws ServiceError `config.invalid` if a worker cannot load them
  */
-export async function startWorkerHost(deps: WorkerPoolDeps): Promise<Host> {
+export async function startWorkerPool(deps: WorkerPoolDeps): Promise<NodeExecutor> {
   const pool = new WorkerPool(deps);
   await pool.open();
   return pool;
 }
 
-class WorkerPool implements Host {
+class WorkerPool implements NodeExecutor {
   readonly #deps: WorkerPoolDeps;
   readonly #slots = new Set<WorkerSlot>();
   #waiting: WorkerCall[] = [];
@@ -65,7 +65,7 @@ class WorkerPool implements Host {
     }
   }
 
-  run(call: NodeCall, io: Parameters<Host["run"]>[1]): ReturnType<Host["run"]> {
+  run(call: NodeCall, io: Parameters<NodeExecutor["run"]>[1]): ReturnType<NodeExecutor["run"]> {
     if (!this.#deps.serves(call)) return this.#deps.local.run(call, io);
     return new Promise((settle) => this.#assign({ call, io, settle }));
   }

@@ -1,7 +1,7 @@
 import { toPlainError, ServiceError } from "../model/errors.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
-import type { NodeIo } from "../ports/node-host.ts";
+import type { NodeIo } from "../ports/node-executor.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";

@@ -5,7 +5,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { createSystem, defaultLimits } from "../../actors/create-system.ts";
-import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
+import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { graph, list } from "../../src/index.ts";
@@ -54,7 +54,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     ...deps,
     journal,
     engine: nativeEngine(registry),
-    host: inThreadNodeHost(registry, { ...deps, random }),
+    executor: inThreadNodeExecutor(registry, { ...deps, random }),
     store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
     sinks: createHub({ journal, scheduler: systemScheduler, logger: silentLogger }),
     random,

@@ -5,7 +5,7 @@ import {
   type ThreadSystem,
 } from "../../actors/create-system.ts";
 import type { Interpreter } from "../../actors/statechart-interpreter.ts";
-import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
+import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { monotonicIds } from "../../src/model/ids.ts";
@@ -15,7 +15,7 @@ import type { ThreadKey } from "../../src/model/thread.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { ReadHeap } from "../../src/ports/heap.ts";
 import type { Engine } from "../../src/ports/engine.ts";
-import type { Host } from "../../src/ports/node-host.ts";
+import type { NodeExecutor } from "../../src/ports/node-executor.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
@@ -79,8 +79,8 @@ export class Server {
       at?: number;
       /** Called before anything runs, so that the test can kill the server during recovery. */
       born?: (scheduler: SimulatedScheduler) => void;
-      /** Wraps the host that runs node functions. */
-      hosted?: (host: Host) => Host;
+      /** Wraps the executor that runs node functions. */
+      hosted?: (host: NodeExecutor) => NodeExecutor;
       interpret?: Interpreter;
       /** What the server reads as its heap. Default: there is enough memory. */
       heap?: ReadHeap;
@@ -106,7 +106,7 @@ export class Server {
       ...deps,
       journal,
       engine,
-      host: hosted(inThreadNodeHost(registry, { logger, random, clock, scheduler })),
+      executor: hosted(inThreadNodeExecutor(registry, { logger, random, clock, scheduler })),
       sinks: hub,
       store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
       random,

@@ -15,7 +15,7 @@ import type { Logger } from "../../src/ports/logger.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
-import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
+import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
 
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const random = { bytes: (count: number) => new Uint8Array(count).fill(7), float: () => 0.5 };
@@ -46,7 +46,7 @@ export class Thread {
   /** Milliseconds, moved by the test. */
   time = 0;
   readonly clock = { now: () => this.time, mono: () => this.time };
-  readonly host = inThreadNodeHost(this.registry, {
+  readonly host = inThreadNodeExecutor(this.registry, {
     logger: quiet,
     random,
     clock: this.clock,

@@ -7,7 +7,7 @@ import { createMessageMaker } from "../../src/engine/message-writer.ts";
 import type { MessageInit, MessageMaker, MessageWriter } from "../../src/graph/node-context.ts";
 import type { Message } from "../../src/graph/message.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
-import type { NodeIo } from "../../src/ports/node-host.ts";
+import type { NodeIo } from "../../src/ports/node-executor.ts";
 
 /** A chat model whose only answer is supplied by the test, piece by piece, until the test ends it. */
 class Spoken extends BaseChatModel {

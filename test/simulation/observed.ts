@@ -2,7 +2,7 @@ import { isTerminal, type RunRecord } from "../../src/model/run.ts";
 import type { TemporaryKind, ThreadKey } from "../../src/model/thread.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
-import type { Host } from "../../src/ports/node-host.ts";
+import type { NodeExecutor } from "../../src/ports/node-executor.ts";
 import type { Append, Journal } from "../../src/ports/journal.ts";
 import { Batches } from "./batches.ts";
 import { Drains } from "./drains.ts";
@@ -211,14 +211,14 @@ export class Observed {
     this.executing.get(thread)?.delete(run);
   }
 
-  /** Wraps the host: I2, I8, I10 and I12 are about what node bodies see. */
-  host(host: Host, clock: Clock): Host {
+  /** Wraps the executor: I2, I8, I10 and I12 are about what node bodies see. */
+  executor(executor: NodeExecutor, clock: Clock): NodeExecutor {
     return {
-      close: () => host.close(),
+      close: () => executor.close(),
       run: async (call, io) => {
         this.#execute(call);
         const body = this.drains.begun(call);
-        const outcome = await host.run(call, io);
+        const outcome = await executor.run(call, io);
         const isDone = outcome.kind === "returned" && !this.atExit.has(call.run);
         this.drains.ended(body, isDone, clock.mono());
         return outcome;

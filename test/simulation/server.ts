@@ -1,7 +1,7 @@
 import { createSystem, defaultLimits, type ThreadSystem } from "../../actors/create-system.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Clock } from "../../src/ports/clock.ts";
-import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
+import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { monotonicIds } from "../../src/model/ids.ts";
@@ -73,13 +73,13 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     .add("sim", simulated(deps.sleep))
     .add("machine", simulatedMachine(observed, deps.sleep));
   const engine = nativeEngine(registry);
-  const host = observed.host(inThreadNodeHost(registry, { logger, random, clock, scheduler }), clock);
+  const executor = observed.executor(inThreadNodeExecutor(registry, { logger, random, clock, scheduler }), clock);
   const { items } = storage.catalog;
   const store = createStore({ items, clock, scheduler, logger, policy: DEFAULT_STORE_POLICY });
   const system = createSystem({
     journal,
     engine,
-    host,
+    executor,
     sinks: hub,
     store,
     clock,
@@ -127,7 +127,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
       observed.drained(from, ms, clock.mono());
       await Promise.all([sent, fired]);
       hub.close();
-      await host.close();
+      await executor.close();
       await storage.close();
     },
   };

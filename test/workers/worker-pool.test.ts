@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import { silentLogger } from "../../src/platform/log.ts";
-import type { Host } from "../../src/ports/node-host.ts";
+import type { NodeExecutor } from "../../src/ports/node-executor.ts";
 import type { WorkerThread } from "../../src/ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "../../src/workers/worker-messages.ts";
-import { startWorkerHost } from "../../src/workers/worker-pool.ts";
+import { startWorkerPool } from "../../src/workers/worker-pool.ts";
 import { Timers } from "../http/support.ts";
 
 /** A worker thread whose messages and end the test decides. */
@@ -31,7 +31,7 @@ class ScriptedThread implements WorkerThread<ToWorker, readonly FromWorker[]> {
   }
 }
 
-const local: Host = {
+const local: NodeExecutor = {
   run: () => Promise.reject(new Error("not in this test")),
   close: async () => undefined,
 };
@@ -40,7 +40,7 @@ test("a worker whose graphs can no longer be loaded is started again ever less o
   const scheduler = new Timers();
   const threads: ScriptedThread[] = [];
   const logged: (JsonObject | undefined)[] = [];
-  const starting = startWorkerHost({
+  const starting = startWorkerPool({
     count: 1,
     spawn: () => (threads.push(new ScriptedThread()), threads.at(-1) as ScriptedThread),
     local,
@@ -72,7 +72,7 @@ test("a worker whose graphs can no longer be loaded is started again ever less o
 
 test("calls that wait for a worker when the workers are closed, or come later, fail", async () => {
   const thread = new ScriptedThread();
-  const starting = startWorkerHost({
+  const starting = startWorkerPool({
     count: 1,
     spawn: () => thread,
     local: { ...local, close: async () => undefined },
@@ -84,8 +84,8 @@ test("calls that wait for a worker when the workers are closed, or come later, f
   const host = await starting;
   const call = () =>
     host.run(
-      {} as Parameters<Host["run"]>[0],
-      { signal: new AbortController().signal } as Parameters<Host["run"]>[1],
+      {} as Parameters<NodeExecutor["run"]>[0],
+      { signal: new AbortController().signal } as Parameters<NodeExecutor["run"]>[1],
     );
   // No worker is left, so the call waits for the next one.
   await thread.terminate();

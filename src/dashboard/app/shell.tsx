@@ -12,7 +12,7 @@ import { NewThreadPage } from "../threads/new-thread-page.tsx";
 import { StartPage } from "../threads/start-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
 import { StorePage } from "../store/page.tsx";
-import { ThreadPage } from "../threads/page.tsx";
+import { ThreadPage } from "../threads/thread-page.tsx";
 import { isThreadTab } from "../threads/thread-tabs.ts";
 import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";

@@ -13,7 +13,7 @@ import { CopyButton } from "../components/copy-button.tsx";
 import { Confirm } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
-import { Age } from "../components/status-badge.tsx";
+import { Age } from "../components/age.tsx";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { differingMembers } from "./differing-members.ts";

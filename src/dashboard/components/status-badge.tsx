@@ -1,5 +1,3 @@
-import { nowTruncatedToSeconds } from "../app/clock.ts";
-
 interface StatusProps {
   readonly of: string;
   /** The label, if it differs from the status. */
@@ -16,40 +14,3 @@ export function StatusBadge({ of, words = of, small = false }: StatusProps) {
     </span>
   );
 }
-
-const UNITS = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
-  ["s", 1_000],
-] as const;
-
-export function ageOf(since: string, at: number): string {
-  const ms = at - Date.parse(since);
-  if (ms < 1_000) return "now";
-  const [unit, size] = UNITS.find(([, size]) => ms >= size) ?? UNITS[3];
-  return `${Math.floor(ms / size)}${unit}`;
-}
-
-/** Formats the time from `at` to `then`. */
-export function timeUntil(then: string, at: number): string {
-  const age = ageOf(new Date(at).toISOString(), Date.parse(then));
-  return age === "now" ? "now" : `in ${age}`;
-}
-
-/** Shows the age of a timestamp, such as `5m`; with `isAgo` as part of a sentence, such as `5m ago`. */
-export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
-  const age = ageOf(since, nowTruncatedToSeconds.value);
-  return (
-    // The title is set only when the pointer enters: formatting all dates of a page takes longer than rendering the rest of the page.
-    <time
-      dateTime={since}
-      onMouseEnter={({ currentTarget }) => (currentTarget.title = new Date(since).toLocaleString())}
-    >
-      {!isAgo ? age : age === "now" ? "just now" : `${age} ago`}
-    </time>
-  );
-}
-
-/** Shortens an id to its last characters. The first characters are the time, which many ids share. */
-export const shortId = (id: string): string => id.slice(-8);

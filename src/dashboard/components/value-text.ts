@@ -20,3 +20,6 @@ export function toLine(value: unknown, most = 160): string {
 /** Formats an error. The name `Error` is left out, because it adds nothing. */
 export const errorLine = (name: string, message: string): string =>
   name === "Error" || name === "" ? message : `${name}: ${message}`;
+
+/** Shortens an id to its last characters. The first characters are the time, which many ids share. */
+export const shortId = (id: string): string => id.slice(-8);

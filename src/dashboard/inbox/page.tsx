@@ -4,7 +4,8 @@ import type { ApiInterrupt } from "../api/records.ts";
 import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
-import { Age, shortId } from "../components/status-badge.tsx";
+import { Age } from "../components/age.tsx";
+import { shortId } from "../components/value-text.ts";
 import { useKeys } from "../components/use-keys.ts";
 import { useResource } from "../components/use-resource.ts";
 import {

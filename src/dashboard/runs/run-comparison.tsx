@@ -5,7 +5,8 @@ import type { Task, Trace } from "../live/trace.ts";
 import { Diff } from "../components/diff.tsx";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
-import { shortId, StatusBadge } from "../components/status-badge.tsx";
+import { StatusBadge } from "../components/status-badge.tsx";
+import { shortId } from "../components/value-text.ts";
 
 /** Compares two runs of a thread side by side: their inputs, tasks and last states. */
 export function RunComparison({ watch, other }: { readonly watch: RunSubscription; readonly other: string }) {

@@ -3,7 +3,7 @@ import type { StoreItem } from "../api/records.ts";
 import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
-import { Age, timeUntil } from "../components/status-badge.tsx";
+import { Age, timeUntil } from "../components/age.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { toLine } from "../components/value-text.ts";
 import { StoreItemDialog } from "./store-item-dialog.tsx";

@@ -5,7 +5,7 @@ import { showNotice } from "../app/notices.ts";
 import { Confirm, Dialog } from "../components/dialogs.tsx";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
-import { Age } from "../components/status-badge.tsx";
+import { Age } from "../components/age.tsx";
 import { useSubmit } from "../components/use-submit.ts";
 
 interface StoreItemDialogProps {

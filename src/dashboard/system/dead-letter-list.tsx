@@ -6,7 +6,8 @@ import { runAction, showNotice } from "../app/notices.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { Age, shortId } from "../components/status-badge.tsx";
+import { Age } from "../components/age.tsx";
+import { shortId } from "../components/value-text.ts";
 
 /** The dead letters, with buttons to retry or delete them. They are loaded anew when their number, `count`, changes. */
 export function DeadLetterList({ count }: { readonly count: number }) {

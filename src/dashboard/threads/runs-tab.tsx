@@ -10,7 +10,9 @@ import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
-import { Age, shortId, StatusBadge } from "../components/status-badge.tsx";
+import { Age } from "../components/age.tsx";
+import { StatusBadge } from "../components/status-badge.tsx";
+import { shortId } from "../components/value-text.ts";
 
 /** The tab with the runs of a thread. Queued runs are shown with their position in the queue. */
 export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {

@@ -4,7 +4,7 @@ import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
-import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
+import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { attempt, call, clock, quiet, random } from "./attempt.ts";
 import { Thread } from "./driver.ts";
@@ -171,7 +171,12 @@ test("a synchronous throw and a synchronous return are fine", async () => {
     "g",
     graph({ state: { n: value(0) }, nodes: { a: boom, b: () => ({ n: 1 }) }, edges: { start: "a" } }),
   );
-  const host = inThreadNodeHost(registry, { logger: quiet, random, clock, scheduler: systemScheduler });
+  const executor = inThreadNodeExecutor(registry, {
+    logger: quiet,
+    random,
+    clock,
+    scheduler: systemScheduler,
+  });
   const io = {
     emit: () => 0,
     record: async () => {},
@@ -179,14 +184,14 @@ test("a synchronous throw and a synchronous return are fine", async () => {
     signal: new AbortController().signal,
     end: () => undefined,
   };
-  expect(await host.run(call, io)).toEqual({
+  expect(await executor.run(call, io)).toEqual({
     kind: "failed",
     error: { error: "RangeError", message: "now" },
     at: 0,
     isLogged: true,
   });
-  expect(await host.run({ ...call, node: "b" }, io)).toEqual({ kind: "returned", value: { n: 1 } });
-  await host.close();
+  expect(await executor.run({ ...call, node: "b" }, io)).toEqual({ kind: "returned", value: { n: 1 } });
+  await executor.close();
 });
 
 // The first read of a stack makes Node read the source maps of its files.
@@ -209,14 +214,14 @@ test.each([false, true])("a failure has the time of its throw; sent to clients: 
   const lines: unknown[] = [];
   const later: (() => void)[] = [];
   const facts: Fact[] = [];
-  const host = inThreadNodeHost(registry, {
+  const executor = inThreadNodeExecutor(registry, {
     logger: { ...quiet, warn: (message, fields) => void lines.push([message, fields?.["error"]]) },
     random,
     clock: { now: () => time, mono: () => time },
     scheduler: { soon: (task) => void later.push(task) },
     stacks,
   });
-  const outcome = await host.run(call, {
+  const outcome = await executor.run(call, {
     emit: (fact) => facts.push(fact) - 1,
     record: async () => {},
     store: () => Promise.reject(new Error("no store here")),

@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
-import type { Host, NodeIo } from "../ports/node-host.ts";
+import type { NodeExecutor, NodeIo } from "../ports/node-executor.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -14,7 +14,7 @@ import { logFailure, type NodeFailure } from "./node-log.ts";
 import { failedOutcome, TaskInterrupts } from "./task-interrupts.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
-export interface LocalHostDeps {
+export interface LocalExecutorDeps {
   readonly logger: Logger;
   readonly random: Random;
   readonly clock: Clock;
@@ -23,11 +23,11 @@ export interface LocalHostDeps {
   readonly stacks?: boolean;
 }
 
-/** A host that runs node functions in this thread. */
-export function inThreadNodeHost(
+/** A executor that runs node functions in this thread. */
+export function inThreadNodeExecutor(
   registry: GraphRegistry,
-  { logger, clock, scheduler, stacks = false }: LocalHostDeps,
-): Host {
+  { logger, clock, scheduler, stacks = false }: LocalExecutorDeps,
+): NodeExecutor {
   const time = new SteadyTime(clock);
   const parts = {
     registry,

@@ -30,8 +30,8 @@ export interface NodeIo {
  * throws (also `null`) becomes `failed`. A node function that ignores its signal MUST NOT delay others: the caller
  * stops waiting.
  */
-export interface Host {
+export interface NodeExecutor {
   run(call: NodeCall, io: NodeIo): Promise<TaskOutcome>;
-  /** Ends the host's workers. */
+  /** Ends the executor's workers. */
   close(): Promise<void>;
 }
