@@ -232,7 +232,7 @@ const pages: readonly PageCase[] = [
     row: ".graphs-page .chips a",
     answers: ["/assistants/search"],
   },
-  { name: "system", path: "system", row: ".charts svg", answers: ["/metrics"] },
+  { name: "system", path: "system", row: ".charts svg", answers: ["/metrics", "/history"] },
   { name: "thread", path: some, row: ".messages li", answers: ["/state", "/runs"] },
   { name: "its runs", path: `${some}?tab=runs`, row: ".runs a.main", answers: ["/runs"] },
   { name: "its history", path: `${some}?tab=history`, row: ".history .travel", answers: ["/history"] },
