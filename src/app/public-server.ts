@@ -174,7 +174,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
   };
   const peerServer = await links?.listen(
     {
-      request: createRequestHandler({ ...requests, ...uncounted }),
+      request: createRequestHandler({ ...requests, ...uncounted, isForPeers: true }),
       upgrade: createUpgrade({ ...shared, ...uncounted, inspect: watch }),
     },
     metrics,

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../model/json.ts";
 import { userFrom } from "../model/auth-user.ts";
-import type { KnownClient } from "../ports/peers.ts";
+import { type KnownClient, STREAM_START_HEADER } from "../ports/peers.ts";
 import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 
 /**
@@ -22,6 +22,7 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
   "expect",
   "date",
   CLIENT_HEADER,
+  STREAM_START_HEADER,
 ]);
 
 /** The headers of a request or a response that are forwarded. */

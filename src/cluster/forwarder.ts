@@ -1,3 +1,5 @@
+import { sseError } from "../codec/sse.ts";
+import { type ErrorCode, ServiceError, toPlainError } from "../model/errors.ts";
 import { shardOf } from "../model/shard-of.ts";
 import type { Clock } from "../ports/clock.ts";
 import {
@@ -10,13 +12,16 @@ import {
   type PeerResponse,
   type Peers,
   type PeerSocket,
+  STREAM_START_HEADER,
   type ShardSelector,
 } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, Reply, ReplyHeaders, Socket } from "../ports/transport.ts";
 import { startKeyOf } from "../service/idempotency.ts";
+import { EventStreamRelay } from "./event-stream-relay.ts";
 import { clientHeaders, endToEndHeaders } from "./forwarded-headers.ts";
 import { askPatiently, Patience } from "./patience.ts";
+import { readAllBytes } from "./read-all-bytes.ts";
 
 export interface ForwardingDeps {
   /** The number of this process's shard; undefined for a process without a shard, which only forwards. */
@@ -34,6 +39,9 @@ export interface ForwardingDeps {
 const GOING_AWAY = 1001;
 /** Responses up to this size are collected and sent as a whole. Longer ones are passed on piece by piece. */
 const MAX_WHOLE_BYTES = 256 * 1024;
+const LAST_EVENT_ID = "last-event-id";
+/** The HTTP status of a process that takes no requests yet, or none any more. */
+const UNAVAILABLE = 503;
 /** The WebSocket close code that reports a broken connection. It is never sent over a connection. */
 const LOST = 1006;
 
@@ -138,6 +146,8 @@ class Exchange {
    * can then be sent again, and its new response follows the white space.
    */
   #isBlank = true;
+  /** Set if the response is a stream of events. If its connection breaks, the stream is continued by the response to a second request. */
+  #events: EventStreamRelay | undefined;
 
   constructor(reply: Reply, more: ForwardedRequest) {
     this.#reply = reply;
@@ -150,15 +160,18 @@ class Exchange {
     const patience = new Patience(deps);
     for (;;) {
       try {
-        const response = await deps.peers.request(shard, request, this.#gone.signal);
+        const response = await deps.peers.request(shard, this.#continued(request), this.#gone.signal);
+        // The new owner of the shard may not serve yet. The client waits with its stream open.
+        if (this.#events !== undefined && response.status === UNAVAILABLE)
+          throw new PeerLost(false, await readAllBytes(response));
         patience.renew();
-        await this.#pass(response);
+        await this.#pass(response, request);
         return;
       } catch (cause) {
         if (this.#gone.signal.aborted) return;
-        if (!this.#isBlank) return this.#stream?.close();
+        if (!this.#isBlank && this.#events === undefined) return this.#stream?.close();
         try {
-          await patience.wait(cause, isRepeatable);
+          await patience.wait(cause, isRepeatable || this.#events !== undefined);
         } catch (error) {
           if (this.#stream === undefined) throw error;
           return this.#stream.close();
@@ -167,32 +180,59 @@ class Exchange {
     }
   }
 
+  /** The request; after a break of a stream of events, the request for the rest of the stream. */
+  #continued(request: PeerRequest): PeerRequest {
+    const after = this.#events?.after;
+    return after === undefined
+      ? request
+      : { ...request, headers: { ...request.headers, [LAST_EVENT_ID]: after } };
+  }
+
   /** Passes a response on to the client. @throws PeerLost when the response breaks off */
-  #pass(response: PeerResponse): Promise<void> {
-    const { status } = response;
-    const headers = { ...endToEndHeaders(Object.entries(response.headers)), ...this.#more.client.headers };
-    const length = Number(response.headers["content-length"] ?? Infinity);
+  async #pass(response: PeerResponse, request: PeerRequest): Promise<void> {
+    const { status, headers: given } = response;
+    const isEvents = status === 200 && String(given["content-type"]).startsWith("text/event-stream");
+    if (this.#events === undefined) {
+      const after = given[STREAM_START_HEADER] ?? request.headers[LAST_EVENT_ID];
+      if (isEvents) this.#events = new EventStreamRelay(typeof after === "string" ? after : undefined);
+    } else if (isEvents) this.#events.resume();
+    else return this.#endWith(await readAllBytes(response));
+    const headers = { ...endToEndHeaders(Object.entries(given)), ...this.#more.client.headers };
+    const length = Number(given["content-length"] ?? Infinity);
     const isWhole = length <= MAX_WHOLE_BYTES && this.#stream === undefined;
     const pieces: Uint8Array[] = [];
     this.#resume = () => response.resume();
     return new Promise((resolve, reject) => {
       response.read({
         piece: (bytes) => {
-          if (!isWhole) return this.#write(status, headers, bytes);
-          pieces.push(bytes);
-          return true;
+          if (isWhole) {
+            pieces.push(bytes);
+            return true;
+          }
+          const piece = this.#events?.take(bytes) ?? bytes;
+          return piece.length === 0 || this.#write(status, headers, piece);
         },
         end: () => {
-          if (this.#stream !== undefined) this.#stream.end();
+          const rest = this.#events?.rest();
+          if (this.#stream !== undefined) this.#stream.end(rest);
           else if (!this.#gone.signal.aborted) {
             this.#more.count(status);
-            this.#reply.send(status, headers, pieces.length > 0 ? Buffer.concat(pieces) : undefined);
+            this.#reply.send(status, headers, pieces.length > 0 ? Buffer.concat(pieces) : rest);
           }
           resolve();
         },
         broken: () => reject(new PeerLost(true, undefined)),
       });
     });
+  }
+
+  /** Ends a stream of events that cannot be continued, for example because its thread was deleted meanwhile. */
+  #endWith(refusal: Buffer): void {
+    const { code, detail } = JSON.parse(refusal.toString()) as {
+      readonly code: ErrorCode;
+      readonly detail: string;
+    };
+    this.#stream?.end(sseError(toPlainError(new ServiceError(code, detail))));
   }
 
   #write(status: number, headers: ReplyHeaders, bytes: Uint8Array): boolean {

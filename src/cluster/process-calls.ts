@@ -2,13 +2,14 @@ import { packCall, unpackCall } from "../codec/msgpack.ts";
 import type { AssistantRecord } from "../model/assistant.ts";
 import { type ErrorCode, type FieldError, type RefusalResponse, ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import { type KnownClient, PeerLost, type PeerResponse, type Peers } from "../ports/peers.ts";
+import type { KnownClient, Peers } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { HttpRequest, Reply } from "../ports/transport.ts";
 import { type Assistants, isReachable } from "../service/assistants.ts";
 import { clientHeaders, clientOfForwarded } from "./forwarded-headers.ts";
 import { askPatiently } from "./patience.ts";
+import { readAllBytes } from "./read-all-bytes.ts";
 import type { ListingService } from "./multi-process-service.ts";
 
 /** The HTTP path of calls between processes. No public route has this path. */
@@ -168,17 +169,6 @@ function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call
   // A call for metrics is not repeated: a process that does not answer must not delay the metrics of the others.
   if (call.part === "metrics") return ask();
   return askPatiently(deps, !ONCE.has(`${call.part}.${call.name}`), ask);
-}
-
-function readAllBytes(response: PeerResponse): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  return new Promise((resolve, reject) => {
-    response.read({
-      piece: (bytes) => pieces.push(bytes) > 0,
-      end: () => resolve(Buffer.concat(pieces)),
-      broken: () => reject(new PeerLost(true, undefined)),
-    });
-  });
 }
 
 /**

@@ -1,7 +1,11 @@
+import type { PlainError } from "../model/errors.ts";
 import { slicesOf, type JsonText } from "./large-json.ts";
 
 /** An SSE comment without a blank line after it: some clients take the blank line for an event without data. */
 export const HEARTBEAT = ": heartbeat\n";
+
+/** An error that is not one of the run's events. It has no id, because a client cannot continue after it. */
+export const sseError = (error: PlainError): string => `event: error\ndata: ${JSON.stringify(error)}\n\n`;
 
 /** SSE events: bytes if they are short, else a {@link LargeSse}. */
 export type SseOutput = Uint8Array | LargeSse;

@@ -70,6 +70,11 @@ export interface HttpDeps {
   readonly httpApp?: HttpAppHandler;
   /** Forwards requests that another process of this server has to answer. Absent if this process is the whole server. */
   readonly forwarding?: RequestForwarder;
+  /**
+   * True if the requests come from other processes of this server. A client may then still be connected when the connection of its request
+   * breaks: the other process sends the request again.
+   */
+  readonly isForPeers?: boolean;
   /** Counts of requests and streams. */
   readonly traffic: Traffic;
   /** The server's metrics as text, with its content type. */

@@ -1,12 +1,14 @@
-import { HEARTBEAT, LargeSse, type SseOutput } from "../codec/sse.ts";
-import { runDeleted, type ServiceError, threadDeleted, toPlainError } from "../model/errors.ts";
+import { HEARTBEAT, LargeSse, sseError, type SseOutput } from "../codec/sse.ts";
+import { runDeleted, threadDeleted, toPlainError } from "../model/errors.ts";
 import { EMPTY_OBJECT } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
+import { STREAM_START_HEADER } from "../ports/peers.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { BudgetShare } from "../ports/time-budget.ts";
-import type { ByteStream } from "../ports/transport.ts";
+import type { ByteStream, Headers } from "../ports/transport.ts";
 import { type PumpOutcome, type PumpOutput, StreamPump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
+import type { ThreadReader } from "../stream/thread-reader.ts";
 import { render, type ChunkSlice, type StreamView } from "../stream/rendering.ts";
 import type { Traffic } from "./response-counts.ts";
 
@@ -25,6 +27,11 @@ export const SSE_HEADERS = {
   "cache-control": "no-cache, no-transform",
   "x-accel-buffering": "no",
 } as const;
+
+/** The header that names the event after which a stream begins, for another process of this server. */
+export const streamStart = ({ cursor }: Pick<ThreadReader, "cursor">): Headers => ({
+  [STREAM_START_HEADER]: String(cursor),
+});
 
 /** A size in bytes: small chunks are joined until they have this size, and then written. */
 const JOIN = 64 * 1024;
@@ -72,10 +79,6 @@ export function pumpRendered(
   pump.start();
   return () => pump.left();
 }
-
-/** An error that is not one of the run's events. It has no id, because a client cannot continue after it. */
-const sseError = (cause: ServiceError): string =>
-  `event: error\ndata: ${JSON.stringify(toPlainError(cause))}\n\n`;
 
 class SseOutlet implements PumpOutput<SseOutput> {
   readonly #stream: ByteStream;
@@ -149,8 +152,8 @@ class SseOutlet implements PumpOutput<SseOutput> {
 
   finish(outcome: Exclude<PumpOutcome, "left">): void {
     if (outcome === "ended") this.#stream.end();
-    else if (outcome === "thread_deleted") this.#stream.end(sseError(threadDeleted()));
-    else if (outcome === "run_deleted") this.#stream.end(sseError(runDeleted()));
+    else if (outcome === "thread_deleted") this.#stream.end(sseError(toPlainError(threadDeleted())));
+    else if (outcome === "run_deleted") this.#stream.end(sseError(toPlainError(runDeleted())));
     else this.#stream.close();
   }
 }

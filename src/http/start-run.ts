@@ -87,7 +87,7 @@ export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id
  * the run, if the client asked for that.
  */
 export function handleDisconnect(
-  { logger }: Pick<RouteDeps, "logger">,
+  { logger, isForPeers = false }: Pick<RouteDeps, "logger" | "isForPeers">,
   call: RouteCall,
   { key, run, cancelOnDisconnect }: StartedRun,
   left: () => void,
@@ -107,7 +107,8 @@ export function handleDisconnect(
       });
     });
   };
-  if (cancelOnDisconnect) call.service.runs.cancelOnDisconnect(key, run.run_id);
+  // A stop of this process does not disconnect a client of another process.
+  if (cancelOnDisconnect && !isForPeers) call.service.runs.cancelOnDisconnect(key, run.run_id);
   if (call.reply.aborted) gone();
   else call.reply.onAbort(gone);
 }

@@ -44,6 +44,12 @@ export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
  */
 export const MISDIRECTED = 421;
 
+/**
+ * The header in the response to a forwarded request for a stream of a thread's events: the id after which the stream begins. If the
+ * connection breaks before the first event, the stream is continued after this id.
+ */
+export const STREAM_START_HEADER = "x-heddle-stream-start";
+
 /** The error for a request to another process that did not answer it. */
 export class PeerLost extends Error {
   override readonly name = "PeerLost";

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { shardOf } from "../../src/model/shard-of.ts";
 import { build, heddle, heddleBeside, Running } from "../config/process.ts";
 import { connect, Home } from "../config/project.ts";
+import { events, get, openGet, openPost, postJson, type Sent } from "./support/wire.ts";
 import { type PostgresServer, startPostgres, urlOf } from "../postgres/postgres-server.ts";
 
 /** By their names, the node a should have both shards: beside it, b is there to take over. */
@@ -200,6 +201,74 @@ test("two nodes: any answers for both; a killed one is taken over, and each ackn
   expect(listed.map((of) => of.map(({ status: end }) => end))).toEqual(all.map(() => ["success"]));
   await expectTakenOver("two");
 });
+
+/** Reads a stream by one connection, until it ends or has shown `last`. */
+async function readStream(response: Promise<Response>, last?: string): Promise<readonly Sent[]> {
+  const { status, body } = await response;
+  expect(status).toBe(200);
+  let text = "";
+  for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += piece;
+    if (last !== undefined && text.includes(last) && text.endsWith("\n\n")) break;
+  }
+  return events(text);
+}
+
+/** The steps whose updates the events show. */
+const stepsIn = (sent: readonly Sent[]): readonly number[] =>
+  sent.flatMap(({ event, data }) =>
+    event === "updates" ? (data as { step: { log: number[] } }).step.log : [],
+  );
+
+test.each([
+  ["killed", "SIGKILL"],
+  ["stopped", "SIGTERM"],
+] as const)(
+  "streams through another node go on when their node is %s, without a gap and without a repetition",
+  async (how, signal) => {
+    const schema = `streams_${how}`;
+    const a = await start("a", { schema });
+    const { url } = await start("b", { schema });
+    const client = new Client({ apiUrl: url });
+    const paths = idsOf(2).map((id) => `${url}/threads/${id}`);
+    await Promise.all(paths.map((path) => postJson(`${url}/threads`, { thread_id: path.split("/").at(-1) })));
+    const last = `"log":[${STEPS - 1}]`;
+    const run = { assistant_id: "count", input: {}, stream_mode: ["updates", "values"] };
+    // These begin before there is any event.
+    const opened = await Promise.all(
+      paths.flatMap((path) => [
+        openGet(`${path}/stream?stream_mode=run_modes`),
+        openPost(`${path}/stream/events`, { channels: ["updates"] }),
+      ]),
+    );
+    const threads = opened.map((response) => readStream(Promise.resolve(response), last));
+    const started = paths.map((path) => readStream(openPost(`${path}/runs/stream`, run)));
+    const runs = await Promise.all(
+      paths.map(async (path) => {
+        const list = async () => (await (await get(`${path}/runs`)).json()) as { run_id: string }[];
+        await expect.poll(async () => (await list()).length).toBe(1);
+        return `${path}/runs/${(await list())[0]?.run_id}`;
+      }),
+    );
+    const joins = runs.map((path) => readStream(openGet(`${path}/stream?stream_mode=updates`)));
+    const waits = runs.map(async (path) => (await get(`${path}/join`)).json());
+    await setTimeout(150);
+    await a.stop(signal);
+
+    expect(await Promise.all(waits)).toEqual(paths.map(() => ({ log: counted })));
+    const ofThreads = await Promise.all(threads);
+    const ofProtocol = ofThreads.filter((_, i) => i % 2 === 1);
+    const all = await Promise.all([...started, ...joins, ...threads.filter((_, i) => i % 2 === 0)]);
+    expect(all.map(stepsIn)).toEqual(all.map(() => counted));
+    expect(ofProtocol.map((sent) => sent.length)).toEqual(paths.map(() => STEPS));
+    for (const sent of [...all, ...ofProtocol]) {
+      const ids = sent.map(({ id }) => Number(id));
+      expect(ids).toEqual(ids.toSorted((one, two) => one - two));
+      expect(sent.map(({ event }) => event)).not.toContain("error");
+    }
+    await expect.poll(() => client.threads.count({ status: "idle" })).toBe(paths.length);
+  },
+);
 
 test("a node that was paused and taken over writes nothing any more, and forwards from then on", async () => {
   const a = await start("a", { schema: "paused" });

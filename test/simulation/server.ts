@@ -73,7 +73,10 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     .add("sim", simulated(deps.sleep))
     .add("machine", simulatedMachine(observed, deps.sleep));
   const engine = nativeEngine(registry);
-  const executor = observed.executor(inThreadNodeExecutor(registry, { logger, random, clock, scheduler }), clock);
+  const executor = observed.executor(
+    inThreadNodeExecutor(registry, { logger, random, clock, scheduler }),
+    clock,
+  );
   const { items } = storage.catalog;
   const store = createStore({ items, clock, scheduler, logger, policy: DEFAULT_STORE_POLICY });
   const system = createSystem({

@@ -7,7 +7,7 @@ import { showsRunEnds, threadRenderer, threadSseFormat } from "../../stream/thre
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { pumpRendered, pumpSse, SSE_HEADERS } from "../sse.ts";
+import { pumpRendered, pumpSse, SSE_HEADERS, streamStart } from "../sse.ts";
 import {
   threadlessRunPath,
   type StreamModeList,
@@ -82,7 +82,8 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     const key = call.thread();
     const modes = threadModesOf(call.query, threadModes);
     const reader = await call.service.runs.followThread(key, afterOf(call), showsRunEnds(modes));
-    const headers = { ...SSE_HEADERS, location: `/threads/${key.thread}/stream` };
+    const location = `/threads/${key.thread}/stream`;
+    const headers = { ...SSE_HEADERS, location, ...(deps.isForPeers && streamStart(reader)) };
     if (call.isHead || call.reply.aborted) {
       reader.close();
       return call.send(200, headers);
@@ -108,7 +109,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
       async handle(call) {
         const namespaces = namespacesOf(call.query);
         const started = await startRun(deps, call);
-        answer(call, started, { modes: started.run.kwargs.stream_mode, namespaces }, -1);
+        answer(call, started, { modes: started.run.kwargs.stream_mode, namespaces }, afterRepeat(call));
       },
     },
     {
@@ -118,7 +119,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
       async handle(call) {
         const namespaces = namespacesOf(call.query);
         const started = await startThreadlessRun(deps, call, true);
-        answer(call, started, { modes: started.run.kwargs.stream_mode, namespaces }, -1);
+        answer(call, started, { modes: started.run.kwargs.stream_mode, namespaces }, afterRepeat(call));
       },
     },
     {
@@ -146,6 +147,15 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
 function afterOf({ request, query }: RouteCall): number | undefined {
   const header = request.header("last-event-id");
   return header === undefined ? lastEventIdInQuery(query) : lastEventIdInHeader(header);
+}
+
+/**
+ * Where the stream begins in the response to a request that starts a run: at the run's start. Only a request that is sent again, with the
+ * same idempotency key, may name the last event that its sender has.
+ */
+function afterRepeat({ request }: RouteCall): number {
+  const isKeyed = (request.header("idempotency-key") ?? "") !== "";
+  return isKeyed ? lastEventIdInHeader(request.header("last-event-id")) : -1;
 }
 
 /** A cache of views by their options: most requests share one, and creating a view costs more than the lookup. */

@@ -10,10 +10,11 @@ import {
   successAnswer,
 } from "../../schemas/execute-protocol-command.ts";
 import { subscriptionOf } from "../../schemas/protocol-schemas.ts";
+import { lastEventIdInHeader } from "../../schemas/stream-params.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { pumpRendered, SSE_HEADERS } from "../sse.ts";
+import { pumpRendered, SSE_HEADERS, streamStart } from "../sse.ts";
 
 /** The thread-centric protocol (version 2) over HTTP. */
 export function protocolRoutes({
@@ -23,6 +24,7 @@ export function protocolRoutes({
   logger,
   traffic,
   configurableHeaders,
+  isForPeers,
 }: RouteDeps): readonly Route[] {
   async function command(call: RouteCall): Promise<void> {
     const key = call.thread();
@@ -43,7 +45,11 @@ export function protocolRoutes({
 
   async function stream(call: RouteCall): Promise<void> {
     const key = call.thread();
-    const { filter, since } = subscriptionOf(await call.body());
+    const subscription = subscriptionOf(await call.body());
+    const { filter } = subscription;
+    // Another process that continues the stream of its client names the last event in this header, and leaves the body as it is.
+    const last = call.request.header("last-event-id");
+    const since = last === undefined ? subscription.since : lastEventIdInHeader(last);
     const reader = await call.service.protocol.follow(key, {
       isNew: since === undefined,
       after: since === undefined ? [] : [since],
@@ -51,8 +57,9 @@ export function protocolRoutes({
     if (call.reply.aborted) return reader.close();
     const isWanted = eventTestOf(filter);
     const wanted = since ?? reader.cursor;
+    const headers = { ...SSE_HEADERS, ...(isForPeers && streamStart(reader)) };
     const rendered = protocolSse(reader, (event) => event.seq > wanted && isWanted(event));
-    const left = pumpRendered(reader, call.open(SSE_HEADERS, HEARTBEAT), rendered, {
+    const left = pumpRendered(reader, call.open(headers, HEARTBEAT), rendered, {
       scheduler,
       memory: { budget, tenant: call.budgetOwner, mayBeLarge },
       time: time.share(call.budgetOwner),

@@ -1,0 +1,141 @@
+const NEWLINE = 0x0a;
+const COLON = 0x3a;
+const END_OF_EVENT = "\n\n";
+const ID = "\nid: ";
+const NOTHING = new Uint8Array(0);
+
+/**
+ * Passes a stream of server-sent events on, so that it can be continued by another response after its connection has broken. It passes only
+ * whole events, and knows which event was the last. The continued stream begins one event id earlier, because several events may have the
+ * same id, and the connection may have broken between them. Those that were passed already are left out then.
+ *
+ * It reads what Heddle writes: the data of an event is one line, and its id is its last line.
+ */
+export class EventStreamRelay {
+  /** The pieces of the event that is not complete yet. */
+  #held: Uint8Array[] = [];
+  /** The id of the last event that was passed on; undefined before the first one. */
+  #last: string | undefined;
+  /** The number of events with this id that were passed on. */
+  #passed = 0;
+  /** The id of the last event before those. */
+  #before: string | undefined;
+  /** After a break: the number of events with the id `#last` that are still to be left out. */
+  #repeated = 0;
+
+  /** @param after the id after which the first response begins, if it is known */
+  constructor(after: string | undefined) {
+    this.#before = after;
+  }
+
+  /** The id after which the next response has to begin. Undefined: the stream has to begin as the first one did. */
+  get after(): string | undefined {
+    return this.#before;
+  }
+
+  /** Must be called before the pieces of a response that continues the stream. */
+  resume(): void {
+    this.#held = [];
+    this.#repeated = this.#passed;
+  }
+
+  /** Takes a piece of the response. Returns the events and comments that are complete and were not passed on before. */
+  take(piece: Uint8Array): Uint8Array {
+    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
+    const end = this.#endOfEvents(bytes);
+    if (end < bytes.length) {
+      const rest = bytes.subarray(end);
+      if (end > 0) this.#held.push(bytes.subarray(0, end));
+      const whole = end > 0 ? this.#takeHeld() : undefined;
+      this.#held.push(rest);
+      return whole === undefined ? NOTHING : this.#pass(whole);
+    }
+    this.#held.push(bytes);
+    return this.#pass(this.#takeHeld());
+  }
+
+  /** Returns what is left when the response has ended. */
+  rest(): Uint8Array {
+    return this.#takeHeld();
+  }
+
+  #takeHeld(): Buffer {
+    const held = this.#held;
+    this.#held = [];
+    return (held.length === 1 ? held[0] : Buffer.concat(held)) as Buffer;
+  }
+
+  /** The number of bytes of this piece that belong to events and comments which end in it. */
+  #endOfEvents(bytes: Buffer): number {
+    const at = bytes.lastIndexOf(END_OF_EVENT);
+    let end = at + END_OF_EVENT.length;
+    if (at < 0) {
+      const before = this.#held.at(-1)?.at(-1);
+      if (before === undefined) end = 0;
+      else if (before === NEWLINE && bytes[0] === NEWLINE) end = 1;
+      else return 0;
+    }
+    // Comments between two events keep the connection alive, so they do not wait for the next event.
+    while (bytes[end] === COLON) {
+      const line = bytes.indexOf(NEWLINE, end);
+      if (line < 0) break;
+      end = line + 1;
+    }
+    return end;
+  }
+
+  #pass(bytes: Buffer): Uint8Array {
+    const from = this.#repeated > 0 ? this.#skip(bytes) : 0;
+    const passed = from === 0 ? bytes : bytes.subarray(from);
+    this.#note(passed);
+    return passed;
+  }
+
+  /** Returns where the first event begins that was not passed on before. */
+  #skip(bytes: Buffer): number {
+    let from = 0;
+    while (this.#repeated > 0) {
+      const end = bytes.indexOf(END_OF_EVENT, from);
+      if (end < 0) break;
+      const at = bytes.subarray(0, end).lastIndexOf(ID);
+      if (at < from || idAt(bytes, at) !== this.#last) {
+        this.#repeated = 0;
+        break;
+      }
+      this.#repeated--;
+      from = end + END_OF_EVENT.length;
+    }
+    return from;
+  }
+
+  /** Notes the ids of events that are passed on, from the last one back. */
+  #note(bytes: Buffer): void {
+    let at = bytes.lastIndexOf(ID);
+    if (at < 0) return;
+    const last = idAt(bytes, at);
+    let count = 0;
+    for (; at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(ID, at - 1)) {
+      const id = idAt(bytes, at);
+      if (id !== last) {
+        this.#before = id;
+        this.#passed = count;
+        this.#last = last;
+        return;
+      }
+      count++;
+    }
+    if (last === this.#last) this.#passed += count;
+    else {
+      this.#before = this.#last ?? this.#before;
+      this.#passed = count;
+      this.#last = last;
+    }
+  }
+}
+
+/** The event id in the line at `at`. The ids of protocol events may have a number behind a dot: it counts the events with the same number. */
+function idAt(bytes: Buffer, at: number): string {
+  const from = at + ID.length;
+  const [id = ""] = bytes.toString("latin1", from, bytes.indexOf(NEWLINE, from)).split(".");
+  return id;
+}
