@@ -57,6 +57,8 @@ export interface RequestedThreadModes {
   readonly runModes: readonly StreamMode[];
   /** True: includes events of subgraphs, even if the run did not request them. */
   readonly subgraphs?: boolean;
+  /** False: leaves states out of the modes `checkpoints`, `tasks` and `debug`. */
+  readonly showsStates?: boolean;
 }
 
 export type Durability = "sync" | "async" | "exit";

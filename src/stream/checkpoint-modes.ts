@@ -82,7 +82,7 @@ function childTaskOf(run: RunRecord, ns: string, own: string): JsonObject {
   return plannedOf(run, ns, { id, name, path: ["__pregel_push", name], triggers: [] }, { subgraph: true });
 }
 
-/** Calls `put` with the checkpoint and its state. Does nothing if the state is no longer stored. */
+/** Calls `put` with the checkpoint, with its state if states are shown. Does nothing if it is no longer stored. */
 function withCheckpoint(
   fact: CheckpointFact,
   context: RenderContext,
@@ -91,14 +91,16 @@ function withCheckpoint(
   const { ns, id } = fact;
   const { run } = context.data;
   if (!isShown(ns, context) || fact.shows === "values") return;
-  return andThen(context.state(ns, id), (values) => {
+  const { showsStates } = context;
+  return andThen(showsStates ? context.state(ns, id) : EMPTY_OBJECT, (values) => {
     if (values === null) return undefined;
     return andThen(context.checkpoint(ns, id), (head) => {
+      if (!showsStates && head === null) return;
       const parent = head?.parent ?? null;
       const payload = {
         config: configAt(run, ns, id),
         parent_config: parent === null ? null : configAt(run, ns, parent),
-        values,
+        ...(showsStates && { values }),
         metadata: metadataOf(run, fact, head),
         next: nextNodeNames(head?.next ?? []),
         tasks: [
@@ -190,9 +192,10 @@ function withStart(
   if (!isShown(fact.ns, context)) return;
   const { id, name, triggers } = fact;
   return andThen(findPlannedTask(context, fact), (place) =>
-    andThen(resolveTaskInput(context, fact, fact.input), (input) => {
+    andThen(context.showsStates ? resolveTaskInput(context, fact, fact.input) : undefined, (input) => {
       const metadata = taskMeta(context.data.run, fact, place);
-      put({ id, name, input, triggers, interrupts: [], metadata }, place.step);
+      const shown = context.showsStates ? { input } : {};
+      put({ id, name, ...shown, triggers, interrupts: [], metadata }, place.step);
     }),
   );
 }

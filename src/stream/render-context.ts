@@ -19,6 +19,8 @@ type Slot<T extends FactKind> = (typeof eventModes)[T][number];
 export interface RenderContext {
   readonly data: RenderDataLoader;
   readonly subgraphs: boolean;
+  /** False: states are left out of the events of checkpoints, and of the inputs of tasks. */
+  readonly showsStates: boolean;
   /** The beginning of a streamed message. `m`: the id of the fact that began the message. */
   head(m: number): Eventually<TokenEventFrame>;
   /**

@@ -57,6 +57,8 @@ export interface StreamView<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
   readonly renderers: Readonly<Record<Fact["t"], RenderersOfKind | undefined>>;
+  /** False: states are left out of the events of checkpoints, and of the inputs of tasks. */
+  readonly showsStates: boolean;
   /** The namespaces to show; null: all. */
   readonly only: ReadonlySet<string> | null;
   /** True if the view shows messages as received so far, so that all earlier pieces of a message are needed to render the next piece. */
@@ -89,24 +91,32 @@ export const sseFormat: OutputFormat<SseOutput> = {
   },
 };
 
+export interface ViewOptions {
+  /** The namespaces whose facts are shown; `""` is the namespace of the root graph. Absent: all. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** False: states are left out of the modes `checkpoints`, `tasks` and `debug`. */
+  readonly showsStates?: boolean | undefined;
+  readonly maxOutput?: number | undefined;
+}
+
 /**
- * Creates a view. `namespaces`: the namespaces whose facts are shown; `""` is the namespace of the root graph. A mode without a renderer
- * shows nothing. Control events, such as `metadata` and `error`, are in every view.
+ * Creates a view. A mode without a renderer shows nothing. Control events, such as `metadata` and `error`, are in every view.
  */
 export function createView<Out>(
   modes: readonly StreamMode[],
   subgraphs: boolean,
   format: OutputFormat<Out>,
-  namespaces?: readonly string[],
-  maxOutput = MAX_OUTPUT_CHARACTERS,
+  { namespaces, showsStates = true, maxOutput = MAX_OUTPUT_CHARACTERS }: ViewOptions = {},
 ): StreamView<Out> {
   const wanted = [...new Set(modes)].sort();
   const only = namespaces === undefined ? null : new Set([...namespaces].sort());
   const place = only === null ? "" : ` ${JSON.stringify([...only])}`;
-  const key = `${format.name}${subgraphs ? "+" : "-"}${wanted.join()}${place}`;
+  const states = showsStates ? "" : " without states";
+  const key = `${format.name}${subgraphs ? "+" : "-"}${wanted.join()}${place}${states}`;
   return {
     key,
     subgraphs,
+    showsStates,
     only,
     renderers: renderersByKind(wanted),
     accumulates: wanted.includes("messages"),
@@ -165,6 +175,7 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
 class Rendering<Out> implements RenderContext {
   readonly data: RenderDataLoader;
   readonly subgraphs: boolean;
+  readonly showsStates: boolean;
   readonly #slice: ChunkSlice;
   readonly #view: StreamView<Out>;
   readonly #partials: Map<number, JsonObject> | undefined;
@@ -182,6 +193,7 @@ class Rendering<Out> implements RenderContext {
     this.#view = view;
     this.data = data;
     this.subgraphs = view.subgraphs;
+    this.showsStates = view.showsStates;
     this.#id = entry.chunk.first;
     this.#out = view.format.begin(slice.shared);
     if (view.accumulates) this.#partials = new Map(memo.at === this.#id ? memo.partials : undefined);

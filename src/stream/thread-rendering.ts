@@ -63,12 +63,12 @@ function viewOf<Out>(
   format: OutputFormat<Out>,
 ): StreamView<Out> {
   const { stream_mode } = run.kwargs;
-  const { modes, runModes } = wanted;
+  const { modes, runModes, showsStates } = wanted;
   const subgraphs = wanted.subgraphs === true || run.kwargs.subgraphs;
   const shown = modes.has("run_modes") ? [...stream_mode, ...runModes] : runModes;
   const hasStates = modes.has("state_update");
   // Usually `format` itself is used. Views with the same format share rendered output.
-  if (showsRuns(wanted) && !hasStates) return createView(shown, subgraphs, format);
+  if (showsRuns(wanted) && !hasStates) return createView(shown, subgraphs, format, { showsStates });
   const all: readonly StreamMode[] = hasStates ? [...shown, "checkpoints"] : shown;
   return createView(all, subgraphs, selecting(format, wanted, shown));
 }

@@ -25,7 +25,8 @@ export async function openThreadSocket(
   const query = parseSocketQuery(accepted.query);
   const after = lastEventIdOf(query, accepted.lastEventId);
   const subgraphs = query.flag("stream_subgraphs") ?? false;
-  const modes = { ...threadModesOf(query, threadSocketModes), subgraphs };
+  const showsStates = query.flag("stream_states") ?? true;
+  const modes = { ...threadModesOf(query, threadSocketModes), subgraphs, showsStates };
   const opened = accepted.service.runs
     .followThread(key, after, showsRunEnds(modes))
     .then((reader): SendAnswer | undefined => {

@@ -28,6 +28,24 @@ describe("what a page keeps of a long thread", () => {
     expect(shared.share(edited)).toEqual(edited);
   });
 
+  test("is one copy of what its messages have in common", () => {
+    const message = (id: number) => ({
+      id: `m${id}`,
+      type: "ai",
+      content: `${id}`,
+      tool_calls: [],
+      usage: { total: 3 },
+    });
+    const shared = new SharedMessages();
+    shared.share({ messages: [message(0)] });
+    const said = [message(0), { ...message(1), usage: { total: 4 } }, message(2), message(3)];
+    const values = shared.share({ messages: said }) as { messages: readonly ReturnType<typeof message>[] };
+    expect(values).toEqual({ messages: said });
+    const [first, second, third, fourth] = values.messages;
+    for (const one of [second, third, fourth]) expect(one?.tool_calls).toBe(first?.tool_calls);
+    expect(fourth?.usage).toBe(third?.usage);
+  });
+
   test("is a bounded part of its events, however large each is", () => {
     const log = new EventLog();
     const text = "x".repeat(1_000_000);

@@ -240,4 +240,33 @@ describeOverEachTransport("the WebSocket mirror", (transport) => {
       }
     },
   );
+
+  test("a thread's socket leaves states out on request, and only them", async () => {
+    const { url, thread, response, open } = await start();
+    open();
+    await response.text();
+    const read = async (query: string) => {
+      const socket = await dial(
+        `${url}/threads/${thread}/stream?stream_mode=debug,tasks,checkpoints&last_event_id=-1${query}`,
+      );
+      await expect.poll(() => socket.frames.at(-1)?.event).toBe("run_done");
+      socket.socket.close();
+      return socket.frames;
+    };
+    const payloadOf = ({ event, data }: { readonly event: string; readonly data: unknown }) =>
+      (event === "debug" ? (data as { payload: object }).payload : data) as Record<string, unknown>;
+    const [all, some] = [await read(""), await read("&stream_states=false")];
+    expect(all.filter((frame) => "values" in payloadOf(frame) || "input" in payloadOf(frame))).not.toEqual(
+      [],
+    );
+    const withoutStates = all.map((frame) => {
+      const { values: _, input: __, ...rest } = payloadOf(frame);
+      return frame.event === "debug"
+        ? { ...frame, data: { ...(frame.data as object), payload: rest } }
+        : { ...frame, data: rest };
+    });
+    expect(some).toEqual(withoutStates);
+    const refused = await dial(`${url}/threads/${thread}/stream?stream_states=maybe`);
+    expect(await refused.closed).toMatchObject({ code: 4422 });
+  });
 });

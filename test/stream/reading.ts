@@ -36,7 +36,7 @@ export class Collector {
     maxOutput?: number,
   ) {
     this.reader = reader;
-    this.#view = createView(modes, subgraphs, frameFormat(false), undefined, maxOutput);
+    this.#view = createView(modes, subgraphs, frameFormat(false), { maxOutput });
     reader.onReady(() => (this.#ready = true));
   }
 

@@ -13,19 +13,35 @@ export class SharedMessages {
     const entries = Object.entries(values).map(
       ([name, value]) => [name, sharedList(last[name], value)] as const,
     );
-    const isEqual =
+    const isUnchanged =
       Object.keys(last).length === entries.length && entries.every(([name, value]) => last[name] === value);
-    if (!isEqual) this.#last = Object.fromEntries(entries);
+    if (!isUnchanged) this.#last = Object.fromEntries(entries);
     return this.#last;
   }
 }
 
 function sharedList(before: unknown, next: unknown): unknown {
   if (before === next || !Array.isArray(before) || !Array.isArray(next)) return next;
-  const list = next.map((one: unknown, i) => (isSame(before[i], one) ? (before[i] as unknown) : one));
+  const newest = new Map<unknown, JsonRecord>();
+  const list = next.map((one: unknown, i) => {
+    const known: unknown = before[i];
+    const kept = isSame(known, one) ? known : isJsonRecord(one) ? withSharedMembers(one, newest) : one;
+    if (isJsonRecord(kept)) newest.set(kept["type"], kept);
+    return kept;
+  });
   return list.length === before.length && list.every((one, i) => one === before[i]) ? before : list;
 }
 
+/** Lets a message share the members that are equal to those of the message of its type before it. Most are: they are empty, or name a model. */
+function withSharedMembers(message: JsonRecord, newest: ReadonlyMap<unknown, JsonRecord>): JsonRecord {
+  const like = newest.get(message["type"]);
+  if (like === undefined) return message;
+  return Object.fromEntries(
+    Object.entries(message).map(([name, value]) => [name, isEqual(like[name], value) ? like[name] : value]),
+  );
+}
+
+const isEqual = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);
+
 const isSame = (a: unknown, b: unknown): boolean =>
-  a === b ||
-  (isJsonRecord(a) && isJsonRecord(b) && a["id"] === b["id"] && JSON.stringify(a) === JSON.stringify(b));
+  a === b || (isJsonRecord(a) && isJsonRecord(b) && a["id"] === b["id"] && isEqual(a, b));

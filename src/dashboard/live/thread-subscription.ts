@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { deleteThread, getState, getStateHead, getThread, listRuns } from "../api/client.ts";
-import { isDone, type JsonRecord, type Run, type Thread, type ThreadState } from "../api/records.ts";
+import { isDone, isJsonRecord, type Run, type Thread, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../api-errors.ts";
@@ -50,7 +50,11 @@ export class ThreadSubscription {
       path: `threads/${id}/stream`,
       query: () => {
         const last = this.#last;
-        return new URLSearchParams({ ...TRACE_STREAM_PARAMS, ...(last !== null && { last_event_id: last }) });
+        return new URLSearchParams({
+          ...TRACE_STREAM_PARAMS,
+          stream_states: "false",
+          ...(last !== null && { last_event_id: last }),
+        });
       },
       onOpen: () => this.refresh(),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent, data),
@@ -137,21 +141,17 @@ export class ThreadSubscription {
     return [record, state, runs];
   }
 
-  /** Reads the state. Its values, which may be large, are read only if neither the state before it nor the stream has them. */
+  /** Reads the state. Its values, which may be large, are read only if they have changed. */
   async #readState(signal: AbortSignal): Promise<ThreadState> {
-    if (this.state.peek() === null) return getState(this.id, signal);
-    const head = await getStateHead(this.id, signal);
-    const values = this.#valuesAt(head.checkpoint?.checkpoint_id);
-    return values === undefined ? getState(this.id, signal) : { ...head, values };
-  }
-
-  #valuesAt(checkpoint: string | undefined): JsonRecord | undefined {
-    if (checkpoint === undefined) return undefined;
-    const state = this.state.peek();
-    if (state?.checkpoint?.checkpoint_id === checkpoint) return state.values;
-    return [...this.traces.values()]
-      .map((trace) => trace.stepsOf("").at(-1))
-      .find((step) => step?.checkpoint === checkpoint)?.values;
+    const before = this.state.peek();
+    const known = before?.checkpoint?.checkpoint_id;
+    if (before !== null && known !== undefined) {
+      const head = await getStateHead(this.id, signal);
+      if (head.checkpoint?.checkpoint_id === known) return { ...head, values: before.values };
+    }
+    const state = await getState(this.id, signal);
+    // Shared at once, so that the other reads do not wait with two copies in memory.
+    return { ...state, values: this.#shared.share(state.values) };
   }
 
   #showFirst(record: Thread, runs: readonly Run[]): void {
@@ -162,7 +162,7 @@ export class ThreadSubscription {
 
   #show([record, state, runs]: Records): void {
     this.record.value = record;
-    this.state.value = { ...state, values: this.#shared.share(state.values) };
+    this.state.value = state;
     this.runs.value = runs;
     this.error.value = null;
     this.isMissing.value = false;
@@ -186,7 +186,7 @@ export class ThreadSubscription {
     this.#last = event.id;
     let trace = this.traces.get(run);
     if (trace === undefined) {
-      trace = new Trace(run, this.#shared);
+      trace = new Trace(run, false);
       this.traces.set(run, trace);
       const [oldest] = this.traces.keys();
       if (this.traces.size > TRACES && oldest !== undefined) this.traces.delete(oldest);
@@ -196,7 +196,7 @@ export class ThreadSubscription {
       this.log.add(event, text);
       this.changes.increment();
     }
-    if (event.event === "error" || event.event === "run_done") this.refresh();
+    if (event.event === "error" || event.event === "run_done" || isNewState(event)) this.refresh();
   }
 
   #receive(message: Told): void {
@@ -211,3 +211,7 @@ export class ThreadSubscription {
     if (message.type !== "@xstate.event" && (kind === "thread" || kind === "run")) this.refresh();
   }
 }
+
+/** Whether the event reports a new state of the root graph. */
+const isNewState = ({ event, data }: StreamEvent): boolean =>
+  event === "debug" && isJsonRecord(data) && data["type"] === "checkpoint";

@@ -1,7 +1,6 @@
 import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { errorLine } from "../components/value-text.ts";
 import { appendChunk, type ChatMessage, modelNamesIn, uniqueNames } from "./chat-messages.ts";
-import type { SharedMessages } from "./structural-sharing.ts";
 
 /** An event of a run's stream. */
 export interface StreamEvent {
@@ -84,15 +83,12 @@ export class Trace {
   readonly #tries = new Map<string, { count: number; hasFailed: boolean }>();
   /** The time of the last event that has a time, in epoch milliseconds. */
   #heardAt = Number.NaN;
-  readonly #shared: SharedMessages | null;
+  readonly #keepsData: boolean;
 
-  /**
-   * `shared`: if given, less is kept in memory. Of all states, inputs and results, only the root graph's newest state
-   * is kept, and it shares its messages with other states of the thread.
-   */
-  constructor(run: string, shared: SharedMessages | null = null) {
+  /** `keepsData`: if false, states, inputs and results are not kept in memory. */
+  constructor(run: string, keepsData = true) {
     this.run = run;
-    this.#shared = shared;
+    this.#keepsData = keepsData;
   }
 
   /** Adds an event. Returns false if it was known already. */
@@ -197,7 +193,7 @@ export class Trace {
       task.status = "running";
       task.begunAt ??= at;
       task.endedAt = null;
-      if (this.#shared === null) task.input = payload["input"];
+      if (this.#keepsData) task.input = payload["input"];
       task.error = null;
       this.#tried(task, "begun");
       return;
@@ -207,15 +203,9 @@ export class Trace {
     known.endedAt = at;
     known.interrupts = interrupts;
     known.error = payload["error"] === undefined ? null : errorText(payload["error"]);
-    if (this.#shared === null) known.result = payload["result"];
+    if (this.#keepsData) known.result = payload["result"];
     known.status = known.error !== null ? "failed" : interrupts.length > 0 ? "interrupted" : "done";
     if (known.error === null) this.#tried(known, "succeeded");
-  }
-
-  #dropLastState(): void {
-    const last = this.steps.findLastIndex(({ ns }) => ns === "");
-    const step = this.steps[last];
-    if (step !== undefined) this.steps[last] = { ...step, values: {} };
   }
 
   #saved(ns: string, at: number, payload: JsonRecord): void {
@@ -231,11 +221,10 @@ export class Trace {
       source: String(metadata["source"] ?? ""),
       checkpoint: position?.checkpoint_id ?? "",
       parent: parent?.checkpoint_id ?? null,
-      values: this.#shared === null ? values : ns === "" ? this.#shared.share(values) : {},
+      values: this.#keepsData ? values : {},
       next: (payload["next"] ?? []) as readonly string[],
     };
     if (this.steps.some(({ checkpoint }) => checkpoint === saved.checkpoint)) return;
-    if (this.#shared !== null && ns === "") this.#dropLastState();
     this.steps.push(saved);
     for (const { id, name } of (payload["tasks"] ?? []) as readonly { id: string; name: string }[]) {
       if (name !== "__start__" && !this.tasks.has(id)) this.tasks.set(id, newTask(id, name, ns, number + 1));

@@ -19,7 +19,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   const state = watch.state.value;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
-  const values = valuesOf(watch, trace);
+  const values = watch.state.value?.values ?? NOTHING;
   const { key, conversation, ids, calls } = useMemo(() => readConversation(values), [values]);
   const streamed = streamedMessages(trace, ids, key !== null && (latest === undefined || isDone(latest)));
   const { [key ?? ""]: _, ...rest } = values;
@@ -122,14 +122,6 @@ function StateValues({ values }: { readonly values: JsonRecord }) {
  * change of the values.
  */
 const NOTHING: JsonRecord = {};
-
-/** Returns the newest known state: the record's, or a later one from the stream. */
-function valuesOf(watch: ThreadSubscription, trace: Trace | undefined) {
-  const state = watch.state.value;
-  const last = trace?.stepsOf("").at(-1);
-  const isLater = last !== undefined && last.checkpoint > (state?.checkpoint?.checkpoint_id ?? "");
-  return (isLater ? last.values : state?.values) ?? NOTHING;
-}
 
 /** Returns the streamed messages that are not in the state yet. If the state has a conversation, there are none once the run has ended. */
 function streamedMessages(

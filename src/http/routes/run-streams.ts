@@ -46,7 +46,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     const view =
       namespaces === undefined
         ? views.of(modes, subgraphs)
-        : createView(modes, subgraphs, sseFormat, namespaces);
+        : createView(modes, subgraphs, sseFormat, { namespaces });
     const reader = call.service.runs.follow(key, run, after);
     // Starts with a comment, so that the headers are sent at once.
     const stream = call.open(headers, HEARTBEAT);

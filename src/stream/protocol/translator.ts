@@ -244,6 +244,7 @@ export class Translator {
 class FactPage implements RenderContext {
   readonly data: RenderDataLoader;
   readonly subgraphs = true;
+  readonly showsStates = true;
   readonly #live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined;
   readonly #show: (event: string, data: JsonText) => void;
 
