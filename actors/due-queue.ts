@@ -18,7 +18,7 @@ interface Deps {
 export interface DueSource {
   /** The name of the kind in log messages. */
   readonly name: string;
-  /** The entries of all threads that are due first, at most `limit`. */
+  /** Reads the entries that are due first, of all threads together; at most `limit`. */
   read(limit: number): Promise<readonly KeyedTimer[]>;
   /**
    * Starts an entry. Resolves with false when the thread does not list the entry any more, but only after the write that
@@ -88,7 +88,7 @@ export class DueQueue {
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
-  /** True when due entries were requested during a lookup, so that another lookup has to follow. */
+  /** True when {@link startDue} was called during a lookup, so that another lookup has to follow. */
   #again = false;
   #stopped = false;
 

@@ -33,8 +33,9 @@ export interface ThreadAdministrationOwner {
   settled(key: ThreadKey, run: string): Promise<unknown>;
   scheduleTimer(thread: ThreadRecord): void;
   /**
-   * Called when the thread may be deleted. Until the returned function is called, the end of each of the thread's runs
-   * is reported together with `isDeleted`, which resolves with whether the thread was deleted.
+   * Called before an attempt to delete the thread. Until the returned function is called, the end of each of
+   * the thread's runs is reported together with `isDeleted`, which resolves with whether the thread was
+   * deleted.
    */
   endsWithThread(key: ThreadKey, isDeleted: Promise<boolean>): () => void;
 }
@@ -140,7 +141,7 @@ export class ThreadAdministration implements ThreadOperations {
   ): Promise<void> {
     for (let liveThread = first; ; liveThread = await this.#liveThread(key)) {
       if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
-      // Cancels the queued runs before the one in progress. Otherwise the next run would begin as soon as that one ends.
+      // Cancels the run in progress last. Otherwise the next queued run would begin as soon as it ends.
       const runs = [...liveThread.delayed.keys(), ...[...liveThread.runs.keys()].toReversed()];
       listeners.push(this.#deps.sinks.removing(key, runs));
       try {

@@ -45,7 +45,7 @@ const NO_EVENT = -1;
  * stored in several appends: the journal limits the size of each.
  */
 const MAX_CHECKPOINTS = 1_000;
-/** The number of node errors that an attempt remembers as logged. */
+/** The most node errors that an attempt remembers as logged. */
 const MAX_LOGGED = 100;
 
 /**
@@ -358,7 +358,7 @@ export class Attempt {
     return { checkpoints, writes, steps, taken, events: this.sink.take(emissions) };
   }
 
-  /** Stores checkpoints in appends of their own while there are more than one append may hold. Returns the rest. */
+  /** Stores checkpoints in appends of their own until the rest fits into one append. Returns the rest. */
   #storeExcess(checkpoints: readonly NewCheckpoint[], endsRuns: boolean): readonly NewCheckpoint[] {
     if (checkpoints.length <= MAX_CHECKPOINTS) return checkpoints;
     // Checkpoints of the root graph come last if they must be stored together with the end of runs. Otherwise all are

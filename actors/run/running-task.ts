@@ -100,8 +100,8 @@ export class RunningTask implements NodeIo {
   }
 
   /**
-   * Runs operations on the store. They are refused when the task has timed out, when the attempt is over, or when the
-   * thread has another epoch than the attempt.
+   * Runs operations on the store. They are refused when the task has timed out, when the attempt is over, or
+   * when a later attempt has increased the thread's epoch.
    */
   async store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
     const { liveThread } = this.#graph;

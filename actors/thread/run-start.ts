@@ -17,8 +17,9 @@ export interface AttemptStart {
 }
 
 /**
- * Prepares an attempt: increments the epoch and the attempt count, and opens the log. The caller stores the result before
- * it begins the attempt, so that an attempt whose node kills the process is counted.
+ * Prepares an attempt: increments the thread's epoch and the run's attempt count, and opens the log. The
+ * caller stores the result before it begins the attempt, so that an attempt whose node kills the process is
+ * counted.
  */
 export function prepareAttempt(
   liveThread: LiveThread,

@@ -112,7 +112,10 @@ class JwtAuthenticator implements Authenticator {
     }
   }
 
-  /** Creates the error for a refused token. The failed check is named only in the log: it would help someone who guesses tokens. */
+  /**
+   * Creates the error for a refused token. The failed check is named only in the log, because naming it in
+   * the response would help someone who guesses tokens.
+   */
   #refusal(message: string, cause: Error): ServiceError {
     this.#deps.logger.debug("a token was refused", { why: cause.message });
     return authRequired(message, cause);

@@ -13,11 +13,12 @@ export interface HandlerOptions {
 
 const HANDLER_OPTIONS: Readonly<Record<keyof HandlerOptions, true>> = { prefix: true };
 
-/** An app as a part of another server, which its owner opens and closes. */
+/** An app inside another server. The owner of that server opens and closes it. */
 export interface Handler {
   /**
-   * The listener of a `node:http` server, or a middleware of Express and the like, which may have read the body as JSON. For a path outside
-   * the prefix, `next` is called; without `next`, the response is a 404.
+   * The listener of a `node:http` server, or a middleware of Express and the like; these may already have
+   * read the body as JSON. For a path outside the prefix, `next` is called; without `next`, the response is a
+   * 404.
    */
   readonly listener: NodeListener;
   /** Answers a web request, for Hono and other servers that use `Request`. A path outside the prefix is answered 404. */

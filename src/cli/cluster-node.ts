@@ -152,7 +152,8 @@ export class ClusterNodeProcesses {
         "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST",
       );
     }
-    // The secret is checked before the tables are made, because the number of shards in the tables can never change.
+    // The secret is checked before the tables are made: if it were refused afterwards, the new tables would
+    // already have their number of shards, which can never change.
     checkClusterSecret(cluster.secret);
     const place = { ...cluster, ...(shards !== undefined && { shards }) };
     const database = await openClusterDatabase(place, { scheduler: systemScheduler });

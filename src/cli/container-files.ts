@@ -109,7 +109,7 @@ function copyCommand(root: string, name: string, path: string): string {
   const isFolder = statSync(resolve(root, path), { throwIfNoEntry: false })?.isDirectory() === true;
   const source = JSON.stringify(path);
   const copy = isFolder ? `npm pack ${source} --pack-destination vendor` : `cp ${source} vendor/`;
-  // The name that npm gives the file, with any version.
+  // `npm pack` names the archive after the package and its version; `*` stands for the version.
   const file = isFolder ? `${name.replace(/^@/, "").replace("/", "-")}-*.tgz` : basename(path);
   return `mkdir -p vendor && ${copy} && npm install ./vendor/${file}`;
 }

@@ -55,9 +55,10 @@ const SOURCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The development server. It loads the graphs again when one of their files, or a file that these import, changes. Runs in progress keep
- * their graph; the next run uses the new one. If a load fails, the current graphs stay. When another part of the configuration changes, the
- * server restarts on the same port and data. It does so at each change if the project has other code than graphs, such as its
+ * The development server. It loads the graphs again when one of their files, or a file that these import,
+ * changes. Runs in progress keep their graph; the next run uses the new one. If a load fails, the current
+ * graphs stay. When another part of the configuration changes, the server restarts on the same port and data.
+ * It restarts at each change, also of a graph, if the project has other code than graphs, such as its
  * authentication, because all code of a project shares its modules.
  */
 export class DevServer {

@@ -93,7 +93,7 @@ const OWN_TEXTS: { readonly [C in CommandName]?: { readonly [O in Option]?: stri
   },
 };
 
-/** Characters. */
+/** The most characters in a line. */
 const LINE_WIDTH = 120;
 
 /** Formats the help of one command: its usage, and the options that it takes. */
