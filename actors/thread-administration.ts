@@ -91,7 +91,8 @@ export class ThreadAdministration implements ThreadOperations {
       const { ttl, rested_at } = liveThread.record;
       const now = this.#deps.clock.now();
       if (ttl === null || ttl.due > now) return;
-      // If the thread is in use, or was used in the meantime, its lifetime starts again from that time.
+      // The lifetime starts again with each use of the thread: from now if the thread is in use, else from
+      // the end of its last use.
       const { due } = ttlFrom(ttl, isInUse(liveThread) ? now : rested_at);
       if (due > now) return postpone(liveThread, due);
       if (ttl.strategy === "delete") return this.#remove(key);

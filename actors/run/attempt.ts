@@ -61,7 +61,10 @@ export class Attempt {
   /** Subgraphs in progress, by the id of the task that runs them as its node. */
   readonly subgraphs = new SmallMap<string, GraphExecution>();
   readonly root: GraphExecution;
-  /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
+  /**
+   * True for durability `exit`: checkpoints and writes are stored only when the run ends, or earlier if they
+   * end queued runs.
+   */
   readonly #atExit: boolean;
   readonly pending: PendingCommit;
   /**
@@ -76,7 +79,7 @@ export class Attempt {
    * record contains its writes.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
-  /** Resolves when no write of the attempt is in flight. */
+  /** Resolves when the attempt's latest append is stored, or has failed. */
   flushed: Promise<void> = Promise.resolve();
   /** Errors of nodes that have already been logged. */
   #logged: PlainError[] | null = null;

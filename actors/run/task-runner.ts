@@ -79,8 +79,8 @@ export class TaskRunner {
   }
 
   /**
-   * The number of node functions that run or wait for the task's next attempt. A node function that waits for tasks of
-   * a graph that it calls is not counted.
+   * The number of tasks whose node functions run, that wait for their next attempt, or whose outcome the
+   * engine has not settled yet. A node function that waits for tasks of a graph that it calls is not counted.
    */
   get bodyCount(): number {
     const waiting = new Set(this.#parents?.values());

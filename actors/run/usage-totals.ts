@@ -40,7 +40,10 @@ export class UsageTotals {
     this.#totals = [...(earlier ?? [])];
   }
 
-  /** Counts the tokens that a fact reports. `event`: the id of the fact's first event. */
+  /**
+   * Counts the tokens that a fact reports. `event`: the id of the fact's event; used only if the fact begins
+   * a message.
+   */
   add(fact: Fact, event: number): void {
     switch (fact.t) {
       case "message":

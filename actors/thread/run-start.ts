@@ -130,7 +130,10 @@ export function requestSlot(liveThread: LiveThread, id: string): void {
   if (liveThread.owner.limiter.isWaiting(id)) liveThread.dropLargeState();
 }
 
-/** Fails a run that has used up its attempts. Its input is still applied and stored. */
+/**
+ * Fails a run that has used up its attempts. Its input is still applied and stored, unless the process has
+ * also ended too often while doing that.
+ */
 function limitAttempts(
   attempt: Attempt,
   { run_id, attempt: begun, parked }: RunRecord,
@@ -162,7 +165,8 @@ export function startPendingRun(liveThread: LiveThread, id: string): void {
       const prepared = prepareAttempt(liveThread, liveThread.record, run, at);
       const { thread, run: begun, events, attempt } = prepared;
       liveThread.owner.runStarted(id);
-      // If the run was cancelled before the crash, the statechart gets the cancellation first, so that no node runs.
+      // If an earlier process has stored a cancellation of the run, the statechart gets the cancellation
+      // first, so that no node runs.
       if (run.cancel !== null) liveThread.actor?.send({ type: "RUN.CANCEL", run: id, action: run.cancel });
       else limitAttempts(attempt, run, liveThread.deps.limits.attempts);
       return liveThread

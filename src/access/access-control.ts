@@ -228,7 +228,10 @@ export class AccessControl {
     return this.#isOpen && isLocalOrigin(origin);
   }
 
-  /** The refusal of a request with a foreign host or origin, on a server without keys. Undefined when the request is allowed. */
+  /**
+   * The refusal of a request that needs no credentials but has a foreign host or origin. Undefined when the
+   * request is allowed.
+   */
   #foreignRefusal(request: HttpRequest, origin: string | undefined): ServiceError | undefined {
     const host = request.header("host") ?? "";
     if (!this.#hosts.has(host)) {

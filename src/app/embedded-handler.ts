@@ -70,7 +70,10 @@ export function createHandler(
   const node = createNodeHandler(served, { maxBody, bodyMemory, scheduler });
   add(node);
 
-  /** The response that refuses connections to this local address; undefined when they are served. */
+  /**
+   * The response to a connection that is refused, because the app has stopped or does not serve this local
+   * address. Undefined when the connection is served.
+   */
   const refusalFor = (
     localAddress: string | undefined,
   ): readonly [status: number, body: string] | undefined => {

@@ -73,8 +73,8 @@ export interface AppOptions {
   /** Allows listening on other addresses than loopback without `keys` and `auth`. */
   readonly insecure?: boolean;
   /**
-   * The host names that the server answers to in addition to loopback names, each as `name`, `name:port` or `*.name`,
-   * or `*` for all.
+   * The host names that a server without `keys` and `auth` answers to, in addition to loopback names: each as
+   * `name`, `name:port` or `*.name`, or `*` for all.
    */
   readonly hosts?: readonly string[];
   /**

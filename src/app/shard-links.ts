@@ -69,7 +69,7 @@ interface Deps {
   readonly scheduler: Scheduler;
 }
 
-/** Connects the process of one shard with the processes of the other shards. */
+/** Connects this process with the processes of all other shards. */
 export class ShardLinks {
   readonly forwarding: RequestForwarder;
   readonly #deps: Deps;

@@ -254,8 +254,8 @@ export class ClusterNodeProcesses {
   }
 
   /**
-   * Starts the process that serves a shard under a lease. `delay`: milliseconds before a restart if the process ends
-   * early.
+   * Starts the process that serves a shard under a lease. `delay`: milliseconds to wait before the process is
+   * started again, if it ends soon after its start.
    */
   #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
