@@ -165,7 +165,10 @@ export class DueQueue {
     else this.schedule(next.due);
   }
 
-  /** Starts the entries that are due, up to the limits of entries that are being started. */
+  /**
+   * Starts the entries that are due, as many as {@link MAX_STARTING} and {@link MAX_STARTING_PER_TENANT}
+   * allow.
+   */
   #startDueOf(found: readonly KeyedTimer[], now: number, unlisted: ReadonlySet<string>): void {
     for (const entry of found) {
       if (entry.due > now) break;
@@ -212,7 +215,8 @@ export class DueQueue {
         await this.#pause(DELETION_PAUSE_MS);
         return "unlisted";
       }
-      // A failed storage is logged once, not for each entry.
+      // While the storage fails, `warn` lines for each entry would only repeat what is logged once for the
+      // storage.
       const isOutage = this.#deps.journal.whenWritable() !== undefined;
       logger[isOutage ? "debug" : "warn"](`a ${this.#source.name} could not be started; retrying`, {
         thread: key.thread,

@@ -238,7 +238,7 @@ export class GraphExecution {
     this.attempt.checkHalted();
   }
 
-  /** The number of commits that may be in flight while the next step runs. */
+  /** The most commits that may be in flight while the next step runs. */
   get #maxCommitsInFlight(): number {
     return this.attempt.run.kwargs.durability === "sync" ? 0 : 1;
   }

@@ -23,7 +23,7 @@ import { StateSizeEstimate } from "./state-size-estimate.ts";
 /** The changes of one append, without the thread's record. */
 export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
 
-/** The part of the registry that a live thread needs. */
+/** The part of the `Registry` (all threads in memory) that a live thread needs. */
 export interface LiveThreadOwner {
   /** True when the server is stopping: then no run goes beyond its current superstep. */
   readonly draining: boolean;

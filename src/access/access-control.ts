@@ -224,7 +224,7 @@ export class AccessControl {
   #mayRead(origin: string, request: HttpRequest): boolean {
     if (this.#allowsEveryOrigin || this.#origins.isListed(origin)) return true;
     if (isSameOrigin(origin, request.header("host") ?? "")) return true;
-    // Pages of servers on this machine are allowed only if the server needs no credentials.
+    // Pages of other servers on this machine are allowed only if this server needs no credentials.
     return this.#isOpen && isLocalOrigin(origin);
   }
 

@@ -24,7 +24,7 @@ interface JwtDeps {
 
 /** The maximum length of a token, in characters. */
 const MAX_TOKEN_CHARACTERS = 16 * 1024;
-/** Seconds by which the provider's clock may differ from this one. */
+/** Seconds by which the provider's clock may differ from that of this machine. */
 const CLOCK_TOLERANCE = 5;
 /** Milliseconds in which the provider must answer with its keys. */
 const FETCH_TIMEOUT = 5_000;

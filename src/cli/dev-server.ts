@@ -89,7 +89,7 @@ export class DevServer {
     this.#endReload();
   }
 
-  /** The current server; undefined during a restart. */
+  /** The current server; undefined during a restart, and after one that failed. */
   get app(): App | undefined {
     return this.#app;
   }
