@@ -23,10 +23,10 @@ interface Table {
 const SLACK = 16;
 
 /**
- * The child actors of a snapshot, by name, in the order in which they were added. An instance is immutable: a change
- * returns a new version. Versions share a table, and a change to the latest version only adds an entry to the table, so
- * adding or removing one of thousands of tasks costs as much as with a few. Most actors have at most one child, and
- * need no table.
+ * The child actors of a snapshot, by name, in the order in which they were added. An instance is immutable: a
+ * change returns a new version. Versions share a table, and a change to the latest version only adds or marks
+ * an entry of the table, so adding or removing one of thousands of tasks costs as much as with a few. Most
+ * actors have at most one child, and need no table.
  */
 export class ChildActors {
   readonly size: number;

@@ -70,7 +70,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     return this.#size;
   }
 
-  /** The number of threads that were removed from memory. */
+  /** The number of threads that this list has removed from memory since the start. */
   get passivated(): number {
     return this.#passivated;
   }

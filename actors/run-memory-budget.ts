@@ -31,7 +31,7 @@ export class RunMemoryBudget {
   readonly #scheduler: Scheduler;
   readonly #heap: ReadHeap;
   readonly #limits: RunMemoryLimits;
-  /** Runs in progress that are large, or were expected to be. */
+  /** Runs in progress that are large, or that are expected to be large and are not measured yet. */
   readonly #runs = new Map<string, RunBytes>();
   #bytes = 0;
   #serveWaiting: () => void = () => undefined;

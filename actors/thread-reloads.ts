@@ -79,7 +79,8 @@ export class ThreadReloads {
     if (!hasRuns || this.#threads.isStopping()) return;
     if (isOutage && !this.#failed.has(name)) {
       this.#failed.add(name);
-      // The failures are logged in a later turn of the event loop, because many threads fail together.
+      // The failures are logged in a later turn of the event loop, because many threads may fail at once, and
+      // get one line together.
       if (this.#everFailed.size === 0) scheduler.soon(() => this.#logFailed());
       this.#everFailed.add(name);
     }

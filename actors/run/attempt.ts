@@ -31,8 +31,8 @@ import { mayReportTokens, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
- * The number of unused event ids below the event mark (`RunRecord.event_mark`) at which the mark is raised. It leaves
- * enough ids to use until the new mark is stored.
+ * The number of unused event ids below the event mark (`RunRecord.event_mark`) at which the mark is raised.
+ * So enough ids are left to use until the new mark is stored.
  */
 const HEADROOM = 1_024;
 /**

@@ -244,7 +244,8 @@ export class GraphExecution {
   }
 
   /**
-   * Stores the step in a synced append. Meanwhile the next step may run, but only one; with durability `sync`, none.
+   * Stores the step durably, so that it survives a power cut. Meanwhile the next step may run, but only one;
+   * with durability `sync`, none.
    */
   #commit(): void {
     this.#commits++;

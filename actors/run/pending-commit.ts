@@ -44,7 +44,10 @@ export class PendingCommit {
     this.#steps.delete(keyOf(writes));
   }
 
-  /** Adds a step result. `writes`: the whole writes of the task with the result; they are stored if earlier ones still wait. */
+  /**
+   * Adds a step result. `writes`: the whole writes of the task, with the result. They replace earlier writes
+   * of the task that still wait; if none wait, only the result is stored.
+   */
   addStepResult(writes: TaskWrites, step: string, value: unknown): void {
     if (this.#joined?.has(writes.checkpoint)) return;
     const key = keyOf(writes);

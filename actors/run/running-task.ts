@@ -23,7 +23,7 @@ export class RunningTask implements NodeIo {
   timer: Cancel | null = null;
   /** The messages that the task has streamed; null if they are not kept when the run is stopped. */
   readonly streamed: StreamedFact[] | null;
-  /** The subgraph that runs in place of a node function. */
+  /** The subgraph that runs in place of a node function; null if none runs. */
   inner: GraphExecution | null = null;
   /** The reason why the task was aborted; null: it was not. */
   stopped: DOMException | null = null;

@@ -24,7 +24,7 @@ export class TaskRunner {
   #parents: Map<string, string> | undefined;
   /** Ids of tasks whose node functions have ended but whose outcome the engine has not settled yet. */
   #unsettled: Set<string> | undefined;
-  /** Cancels the timers of failed tasks that wait for their next attempt, by task id. */
+  /** The functions that cancel the timers of failed tasks that wait for their next attempt, by task id. */
   #retrying: Map<string, Cancel> | undefined;
   /** The messages that stopped tasks have streamed, by task id. */
   #stopped: Map<string, readonly StreamedFact[]> | undefined;

@@ -188,10 +188,10 @@ export function checkOptions(options: object, known: Readonly<Record<string, tru
   }
 }
 
-/** The key of an app's internal parts, which its handlers need. */
+/** The key under which an app holds its internal parts, for `createHandler`. */
 export const HANDLER_INTERNALS: unique symbol = Symbol("heddle.handlers");
 
-/** The parts of an app that its handlers use. */
+/** The parts of an app that `createHandler` uses. */
 export interface HandlerDeps {
   readonly handlers: Handlers;
   readonly maxBody: number;

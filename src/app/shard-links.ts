@@ -193,7 +193,7 @@ export class ShardLinks {
     return {
       address: server.address,
       startDraining: () => {
-        // Only in a cluster does another process take the shard over.
+        // Another process takes the shard over only in a cluster, that is, if the network has a key.
         isMoving = network.key !== undefined;
         server.startDraining();
       },

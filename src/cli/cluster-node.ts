@@ -62,7 +62,10 @@ type NodeChild = ShardChild & { peer?: PeerAddress; isReleased?: boolean };
 
 /** The most milliseconds for which a node that stops hands over its shards one by one. */
 const HAND_OVER_MS = 15_000;
-/** Milliseconds after which a node that stops ends, even if some of its processes have not ended. */
+/**
+ * The most milliseconds that the stop of a node takes: then the node ends, even if some of its processes have
+ * not ended.
+ */
 const STOP_MS = 25_000;
 /** Milliseconds between two checks whether all shards are handed over. */
 const HAND_OVER_LOOK_MS = 20;

@@ -236,7 +236,7 @@ const hasOtherCode = ({ auth, httpApp, store }: Config): boolean =>
 function ownFrames(error: unknown): string {
   if (!(error instanceof Error)) return "";
   if (error.cause instanceof Error) return ownFrames(error.cause);
-  // Heddle's own errors name the file in their messages.
+  // Heddle's own errors name the file in their messages, so no stack is needed.
   if (error instanceof ServiceError) return "";
   const frames = readableStack(String(error.stack)).split("\n");
   const isOwn = (line: string) => /^ {4}at /.test(line) && !/node_modules|\(?node:|\/dist\/src\//.test(line);
