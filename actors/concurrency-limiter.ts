@@ -83,7 +83,7 @@ export class ConcurrencyLimiter {
     else if (!this.#acquired.has(claim.run)) this.#take(claim);
   }
 
-  /** Takes a slot, at once if one is free, else as soon as one is. Calls `ready` when it has the slot. */
+  /** Takes a slot for a run, at once if one is free, else as soon as one is; then calls `ready`. */
   acquire(claim: SlotRequest, ready: () => void): void {
     if (this.tryAcquire(claim)) return ready();
     const waiting = { ...claim, ticket: this.#tickets++, ready };

@@ -60,9 +60,9 @@ export interface AppOptions {
    */
   readonly httpApp?: HttpApp;
   /**
-   * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs one; with
-   * `auth` too, requests of users need none. Without keys and `auth`, everybody who reaches the server may
-   * use it, except pages of other origins; `hosts`, `origins` and `studio` allow more.
+   * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs one, unless
+   * `auth` is set and finds its user. Without keys and `auth`, everybody who reaches the server may use it,
+   * except pages of other origins; `hosts`, `origins` and `studio` allow more.
    */
   readonly keys?: readonly string[];
   /**
