@@ -10,9 +10,9 @@ export interface RunStarts {
 }
 
 /**
- * A queue of runs whose start is stored, and which begin next. No run begins in the turn of the event loop in which its
- * start was stored, so that the HTTP response is sent before a node computes. When many runs begin at once, other work
- * gets a turn every few milliseconds.
+ * A queue of runs whose start is stored, and which are about to begin. No run begins in the turn of the event
+ * loop in which its start was stored, so that the HTTP response is sent before a node computes. When many
+ * runs begin at once, other work gets a turn every few milliseconds.
  */
 export class BeginQueue implements RunStarts {
   readonly #clock: Clock;

@@ -1,7 +1,8 @@
 import type { AnyActorRef } from "./xstate.ts";
 
 /**
- * A child actor in a {@link Table}: the version that added it, and the version that removed it (Infinity: none yet).
+ * A child actor in a {@link Table}, with the numbers of the versions that added it and removed it (Infinity:
+ * it was not removed). A version is one instance of {@link ChildActors}.
  */
 interface Entry {
   readonly actor: AnyActorRef;
@@ -18,21 +19,18 @@ interface Table {
   newest: number;
 }
 
-/**
- * The largest surplus of removed children over present ones. When there are more, the table is copied without the
- * removed children.
- */
+/** The table is copied without the removed children when these outnumber the present ones by more than this. */
 const SLACK = 16;
 
 /**
- * The child actors of a snapshot, by name, in the order in which they were added. An instance is immutable: a change
- * returns a new version. Versions share a table, and a change to the latest version only adds an entry to the table, so
- * adding or removing one of thousands of tasks costs as much as with a few. Most actors have at most one child, and
- * need no table.
+ * The child actors of a snapshot, by name, in the order in which they were added. An instance is immutable: a
+ * change returns a new version. Versions share a table, and a change to the latest version only adds or marks
+ * an entry of the table, so adding or removing one of thousands of tasks costs as much as with a few. Most
+ * actors have at most one child, and need no table.
  */
 export class ChildActors {
   readonly size: number;
-  /** The only child. Undefined if there is none, or a table. */
+  /** The only child. Undefined if there is no child, or if the children are in a table. */
   readonly #only: NamedActor | undefined;
   readonly #table: Table | undefined;
   readonly #version: number;

@@ -61,12 +61,12 @@ export class ConcurrencyLimiter {
     this.#isUnlimited = all === Infinity && perTenant === Infinity && Object.keys(perGraph).length === 0;
   }
 
-  /** The number of runs that wait for a slot. */
+  /** The number of runs that wait for a slot or for memory. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** Takes a slot if one is free. The caller MUST give it back with `release`. */
+  /** Takes a slot if one is free and there is memory for the run. The caller MUST give it back with `release`. */
   tryAcquire(claim: SlotRequest): boolean {
     if (!this.#isOpen || !this.#hasRoom(claim)) return false;
     // The run cannot overtake a waiting run: a waiting run that could use the slot would have got it already.
@@ -83,7 +83,7 @@ export class ConcurrencyLimiter {
     else if (!this.#acquired.has(claim.run)) this.#take(claim);
   }
 
-  /** Takes a slot now, or later when one is free, and then calls `ready`. */
+  /** Takes a slot for a run, at once if one is free, else as soon as one is; then calls `ready`. */
   acquire(claim: SlotRequest, ready: () => void): void {
     if (this.tryAcquire(claim)) return ready();
     const waiting = { ...claim, ticket: this.#tickets++, ready };
@@ -117,8 +117,8 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * The position of a run among its tenant's runs that wait for a slot, from 1; undefined when it does not wait for a
-   * slot.
+   * The position, from 1, of a run among its tenant's runs that wait for a slot or for memory; undefined when
+   * it is not one of these.
    */
   position(run: string): number | undefined {
     const own = this.#waiting.get(run);
@@ -134,9 +134,9 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the first run
-   * of the queue waits for a slot. The position is the number of runs that get slots before that first run, plus the
-   * position of `run` in the queue.
+   * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the
+   * first run of the queue can wait for a slot. The position is the number of runs that get slots before that
+   * first run (0 if it does not wait for a slot), plus the position of `run` in the queue, counted from 1.
    */
   positionIn(queue: readonly string[], run: string): number | undefined {
     const place = queue.indexOf(run);

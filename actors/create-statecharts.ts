@@ -15,8 +15,9 @@ export function createStatecharts(
     interpret = interpretStatechart,
   }: { readonly grace: number; readonly interpret?: Interpreter | undefined },
 ): Statecharts {
-  // Returns undefined if the thread was removed from memory. Its actor may then still receive one more message, which
-  // has no effect.
+  // The graph that an actor of a run executes; undefined if the run has no attempt in memory any more, for
+  // example because its thread was removed from memory. The actor may then still receive one more message,
+  // which has no effect.
   const graphOf = ({ thread, run, within }: RunInput): GraphExecution | undefined => {
     const attempt = liveThreadNamed(thread)?.attempt;
     return attempt?.id === run ? attempt.graph(within) : undefined;
@@ -51,7 +52,7 @@ export function createStatecharts(
     start: (name, id) => {
       const liveThread = liveThreadNamed(name);
       if (liveThread === undefined) return;
-      // Does nothing if the admission of the run has already stored its start, in the same append.
+      // If the append that admitted the run has also stored its start, there is nothing to do.
       if (liveThread.attempt?.id !== id) startPendingRun(liveThread, id);
     },
   };

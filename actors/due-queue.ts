@@ -18,7 +18,7 @@ interface Deps {
 export interface DueSource {
   /** The name of the kind in log messages. */
   readonly name: string;
-  /** The entries of all threads that are due first, at most `limit`. */
+  /** Reads the entries that are due first, of all threads together; at most `limit`. */
   read(limit: number): Promise<readonly KeyedTimer[]>;
   /**
    * Starts an entry. Resolves with false when the thread does not list the entry any more, but only after the write that
@@ -88,7 +88,7 @@ export class DueQueue {
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
-  /** True when due entries were requested during a lookup, so that another lookup has to follow. */
+  /** True when {@link startDue} was called during a lookup, so that another lookup has to follow. */
   #again = false;
   #stopped = false;
 
@@ -165,7 +165,10 @@ export class DueQueue {
     else this.schedule(next.due);
   }
 
-  /** Starts the entries that are due, up to the limits of entries that are being started. */
+  /**
+   * Starts the entries that are due, as many as {@link MAX_STARTING} and {@link MAX_STARTING_PER_TENANT}
+   * allow.
+   */
   #startDueOf(found: readonly KeyedTimer[], now: number, unlisted: ReadonlySet<string>): void {
     for (const entry of found) {
       if (entry.due > now) break;
@@ -212,7 +215,8 @@ export class DueQueue {
         await this.#pause(DELETION_PAUSE_MS);
         return "unlisted";
       }
-      // A failed storage is logged once, not for each entry.
+      // While the storage fails, `warn` lines for each entry would only repeat what is logged once for the
+      // storage.
       const isOutage = this.#deps.journal.whenWritable() !== undefined;
       logger[isOutage ? "debug" : "warn"](`a ${this.#source.name} could not be started; retrying`, {
         thread: key.thread,

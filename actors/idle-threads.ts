@@ -14,13 +14,13 @@ export interface IdleEntry<C> {
   after: IdleEntry<C> | null;
 }
 
-/** The part of a thread in memory that the list needs. */
+/** The properties of a thread in memory that {@link IdleThreads} needs. */
 interface MaybeIdle<C> {
   readonly alive: boolean;
   readonly runs: { readonly size: number };
   /** The number of requests that are about to use the thread. */
   readonly claims: number;
-  /** The state, if it is in memory. */
+  /** The thread's state; null if it is not in memory. */
   readonly values: object | null;
   /** The bytes of the state if it is in memory and known to be large; else 0. */
   readonly largeStateBytes: number;
@@ -70,7 +70,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     return this.#size;
   }
 
-  /** The number of threads that were removed from memory. */
+  /** The number of threads that this list has removed from memory since the start. */
   get passivated(): number {
     return this.#passivated;
   }
@@ -176,13 +176,14 @@ export class IdleThreads<C extends MaybeIdle<C>> {
       const { liveThread, since } = entry;
       const rested = now - since;
       if (rested < this.#limits.idle) {
-        // The remaining time is rounded up to whole milliseconds. A smaller fraction could be lost when it is added to
-        // the clock's value, and the timer would fire again and again.
+        // The remaining time is rounded up to whole milliseconds. A fraction of a millisecond could be lost
+        // when it is added to the clock's value, and the timer would fire again and again.
         const left = Math.ceil(this.#limits.idle - rested);
         return this.#sweepAfter(left);
       }
       this.#removeFromMemory(liveThread);
-      // The thread had a write in flight: it goes to the end of the list and is checked again later.
+      // The thread has not left memory, because a write was in flight. It goes to the end of the list, and is
+      // checked again later.
       if (liveThread.idleEntry === entry) this.update(liveThread);
     }
   }

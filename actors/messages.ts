@@ -22,7 +22,10 @@ export type ThreadEvent =
   | { readonly type: "STATE.UPDATED"; readonly rest: "idle" | "interrupted" }
   /** From the run's actor: the run has ended, and its end is being stored. Nothing can stop it any more. */
   | { readonly type: "RUN.CLOSING" }
-  /** A write or an actor failed: this actor is discarded, and the thread is loaded again from its records. */
+  /**
+   * A write or an actor failed: this actor is discarded. The thread is loaded again from its records: soon if
+   * it has runs, else when it is needed.
+   */
   | { readonly type: "GIVE.UP" };
 
 /** Events of a run's actor. */
@@ -30,8 +33,8 @@ export type RunEvent =
   | { readonly type: "BEGIN" }
   | { readonly type: "CANCEL"; readonly action: StopReason }
   /**
-   * The first or the next step is planned. `tasks`: its tasks; none when the run has ended. `hold`: wait for `COMMITTED`
-   * before running them.
+   * The first or the next step is planned. `tasks`: the tasks of the step; none when the run has ended.
+   * `hold`: wait for `COMMITTED` before running them.
    */
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
   /** The server is stopping: the tasks that are planned do not start in this process. */

@@ -38,7 +38,8 @@ export class QueuedRuns {
   }
 
   /**
-   * Checks whether one more run may wait. The input of a single run may exceed the limit of bytes.
+   * Checks whether one more run may wait. If no other input waits, an input may exceed the limit of bytes by
+   * itself.
    * @throws ServiceError `server.busy` when too many runs wait, or when their inputs take too much memory
    */
   checkRoom({ tenant, bytes }: QueuedRun): void {

@@ -206,7 +206,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
-      // The thread does not exist: it would have been created together with the run whose admission failed.
+      // A new thread does not exist after this: it would have been created together with the run, whose
+      // admission failed.
       if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;
     }
@@ -237,7 +238,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
-    // Nothing to do: the shutdown has already stored the end of this run.
+    // Nothing to do: the shutdown has already stored that this run ends.
     if (this.#hasParked && this.#cancelledOnDisconnect.has(run)) return;
     this.#refuseOnceParked();
     const record = await this.#deps.journal.run(key, run);

@@ -24,7 +24,7 @@ export async function restoreRunEnd(liveThread: LiveThread, found: RunWithLostEn
     await liveThread.lastWrite;
     const { seq } = liveThread.record;
     const run = await liveThread.deps.journal.run(liveThread.key, id);
-    // The thread was changed during the read, so everything is read again.
+    // If the thread was changed during the read, everything is read again.
     if (liveThread.record.seq !== seq || liveThread.inFlight > 0) continue;
     if (
       run === undefined ||

@@ -5,8 +5,8 @@ export interface RunMemoryLimits {
   /** A state or an input of this many bytes or more is large. Small ones are not counted. */
   readonly largeState: number;
   /**
-   * The most bytes of the large states and inputs of runs in progress. When it is reached, further large runs wait. A
-   * single run may exceed it.
+   * The most bytes of the large states and inputs of runs in progress. When they take this many, further
+   * large runs wait. The last run that begins before may exceed the limit.
    */
   readonly maxStateBytes: number;
 }
@@ -31,7 +31,7 @@ export class RunMemoryBudget {
   readonly #scheduler: Scheduler;
   readonly #heap: ReadHeap;
   readonly #limits: RunMemoryLimits;
-  /** Runs in progress that are large, or were expected to be. */
+  /** Runs in progress that are large, or that are expected to be large and are not measured yet. */
   readonly #runs = new Map<string, RunBytes>();
   #bytes = 0;
   #serveWaiting: () => void = () => undefined;

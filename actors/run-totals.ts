@@ -13,12 +13,18 @@ export interface ActorMetrics {
   readonly busy: number;
   readonly idle: number;
   readonly waking: number;
-  /** Counts of thread actors that were loaded, and removed from memory after an idle time. */
+  /**
+   * The numbers of thread actors that were loaded (`woken`), and that were removed from memory because they
+   * were idle (`passivated`).
+   */
   readonly woken: number;
   readonly passivated: number;
   /** The number of runs in progress. Reading this property visits every live actor. */
   readonly running: number;
-  /** The number of runs that wait to start (`queued`), and how many of these wait only for a slot (`waiting`). */
+  /**
+   * The number of runs that wait to start (`queued`), and how many of these wait for nothing but a slot or
+   * memory (`waiting`).
+   */
   readonly queued: number;
   readonly waiting: number;
   /** The bytes of the large states and inputs of runs in progress. */
@@ -26,8 +32,8 @@ export interface ActorMetrics {
   /** The number of runs that ended before they started. */
   readonly withdrawn: number;
   /**
-   * The times that runs waited until their first attempt, measured from the creation of the run or, for a delayed run,
-   * from the time when it was due.
+   * How long runs waited until their first attempt, measured from the creation of the run or, for a delayed
+   * run, from the time when it was due.
    */
   readonly waits: DurationCounts;
   readonly graphs: ReadonlyMap<string, Readonly<GraphRunCounts>>;

@@ -75,7 +75,7 @@ export interface Statechart<C extends object, E extends EventObject> {
   readonly guards: Named<Args<C, E>, boolean>;
   /** Actions that change the context. Only these actions may spawn actors. */
   readonly assigns: Named<SpawnArgs<C, E>, Partial<C>>;
-  /** Side effects. Each reports its result by sending an event to the actor. */
+  /** Side effects. An effect that has a result sends it to the actor as an event. */
   readonly effects: Named<ActorArgs<C, E>, void>;
   /** Actions that send an event to a child. */
   readonly sends: {

@@ -17,7 +17,10 @@ import {
 } from "./statechart-interpreter.ts";
 
 export interface TaskEffects {
-  /** Runs the node function. Reports `DONE`, `INTERRUPTED` or `FAILED`; or `RETRY` and, after a delay, `TRY`. */
+  /**
+   * Runs the node function or, if the node is a subgraph, reports `ENTER`. At the end, reports `DONE`,
+   * `INTERRUPTED` or `FAILED`; or `RETRY` and, after a delay, `TRY`.
+   */
   execute(task: TaskInput, self: AnyActorRef): void;
 }
 

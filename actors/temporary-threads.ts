@@ -75,8 +75,9 @@ export class TemporaryThreads {
   }
 
   /**
-   * Deletes a temporary thread of an earlier process. If its run was still in progress, its client was cut off with that
-   * process: the run ends as interrupted, and its webhook reports that.
+   * Deletes a temporary thread of an earlier process. If its run has not ended, the client was cut off with
+   * that process. If that run has a webhook, the run is first stored as interrupted, and the webhook reports
+   * that.
    */
   async deleteLeftover(key: ThreadKey, thread: ThreadRecord): Promise<void> {
     const { journal, clock } = this.#deps;

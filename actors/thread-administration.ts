@@ -14,7 +14,7 @@ import type { SystemDeps, ThreadPatch, ThreadOperations } from "./thread-system-
 import { cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
-/** The part of the registry that the administration needs. */
+/** The part of the `Registry` (all threads in memory) that {@link ThreadAdministration} needs. */
 export interface ThreadAdministrationOwner {
   /** Waits until no other request holds the thread's lock, then runs the work. Until the work is done, no run is admitted. */
   withLock<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
@@ -33,8 +33,9 @@ export interface ThreadAdministrationOwner {
   settled(key: ThreadKey, run: string): Promise<unknown>;
   scheduleTimer(thread: ThreadRecord): void;
   /**
-   * Called when the thread may be deleted. Until the returned function is called, the end of each of the thread's runs
-   * is reported together with `isDeleted`, which resolves with whether the thread was deleted.
+   * Called before an attempt to delete the thread. Until the returned function is called, the end of each of
+   * the thread's runs is reported together with `isDeleted`, which resolves with whether the thread was
+   * deleted.
    */
   endsWithThread(key: ThreadKey, isDeleted: Promise<boolean>): () => void;
 }
@@ -90,7 +91,8 @@ export class ThreadAdministration implements ThreadOperations {
       const { ttl, rested_at } = liveThread.record;
       const now = this.#deps.clock.now();
       if (ttl === null || ttl.due > now) return;
-      // If the thread is in use, or was used in the meantime, its lifetime starts again from that time.
+      // The lifetime starts again with each use of the thread: from now if the thread is in use, else from
+      // the end of its last use.
       const { due } = ttlFrom(ttl, isInUse(liveThread) ? now : rested_at);
       if (due > now) return postpone(liveThread, due);
       if (ttl.strategy === "delete") return this.#remove(key);
@@ -140,7 +142,7 @@ export class ThreadAdministration implements ThreadOperations {
   ): Promise<void> {
     for (let liveThread = first; ; liveThread = await this.#liveThread(key)) {
       if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
-      // Cancels the queued runs before the one in progress. Otherwise the next run would begin as soon as that one ends.
+      // Cancels the run in progress last. Otherwise the next queued run would begin as soon as it ends.
       const runs = [...liveThread.delayed.keys(), ...[...liveThread.runs.keys()].toReversed()];
       listeners.push(this.#deps.sinks.removing(key, runs));
       try {

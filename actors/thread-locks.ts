@@ -13,8 +13,8 @@ export class ThreadLocks {
   }
 
   /**
-   * Runs the work while holding the thread's lock. The next request gets the lock when the work has settled, so that its
-   * result is stored by then.
+   * Runs the work while holding the thread's lock. The next request gets the lock when the work has settled,
+   * so that the result of the work is stored by then.
    */
   async withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
     for (let other = this.#locks.get(name); other !== undefined; other = this.#locks.get(name)) await other;

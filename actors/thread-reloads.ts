@@ -38,14 +38,17 @@ interface Reload {
 }
 
 /**
- * Reloads threads that failed while they had runs. A reload waits until the storage accepts writes; the more often a
- * thread has failed, the longer it waits. Threads that failed because of the storage are logged together: one line when
- * they fail, and one when they are loaded again.
+ * Reloads threads that failed while they had runs. A reload waits until the storage accepts writes, and
+ * longer each time that the thread fails again. Threads that failed because of the storage are logged
+ * together: one line when they fail, and one when they are loaded again.
  */
 export class ThreadReloads {
   readonly #deps: Deps;
   readonly #threads: Threads;
-  /** Pending reloads by thread, in the order of their times (`at`). */
+  /**
+   * Reloads by thread, in the order of the threads' last failures (`at`). A reload stays here after it is
+   * done, so that a later failure of its thread counts as a further one.
+   */
   readonly #reloads = new Map<string, Reload>();
   #ready: Reload[] = [];
   #isLoading = false;
@@ -76,7 +79,8 @@ export class ThreadReloads {
     if (!hasRuns || this.#threads.isStopping()) return;
     if (isOutage && !this.#failed.has(name)) {
       this.#failed.add(name);
-      // The failures are logged in a later turn of the event loop, because many threads fail together.
+      // The failures are logged in a later turn of the event loop, because many threads may fail at once, and
+      // get one line together.
       if (this.#everFailed.size === 0) scheduler.soon(() => this.#logFailed());
       this.#everFailed.add(name);
     }

@@ -196,21 +196,22 @@ export interface ThreadSystem {
    */
   forget(key: ThreadKey, run: string): Promise<void>;
   /**
-   * Keeps the thread, if it is temporary, until the returned function is called. A request calls this when it has to
-   * read other data before it reads the run. When the returned function is called, the thread is deleted as if the run
-   * had just ended.
+   * Keeps the thread, if it is temporary, until the returned function is called. A request calls this when it
+   * has to read other data before it reads the run. If the run has ended by then, the thread is deleted as if
+   * the run had just ended.
    */
   keepTemporary(key: ThreadKey): () => void;
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
   isRunning(key: ThreadKey, run: string): boolean;
   /**
-   * The position of a waiting run, counted from 1: among its tenant's runs that wait for a slot, or in its thread's
-   * queue.
+   * The position of a run that waits in its thread's queue, counted from 1. Runs that get slots before the
+   * first run of the queue are counted too. Undefined if the run is not in the queue.
    */
   positionOf(key: ThreadKey, run: string): number | undefined;
   /**
-   * Shows the inspector every live actor of the scope, and from then on everything that happens to them, until the returned
-   * function is called. It loads no threads. Without an inspector, actors have no hooks.
+   * Shows the inspector every live actor of the scope, and from then on everything that happens to them,
+   * until the returned function is called. Loads no threads. Threads that nobody inspects have no inspection
+   * hooks.
    */
   inspect(scope: InspectScope, inspector: Inspector): () => void;
   readonly live: LiveThreadList;
@@ -271,15 +272,15 @@ export interface SystemLimits {
   /** A state or an input of this many bytes or more counts as large. */
   readonly largeState: number;
   /**
-   * The most bytes of the large states and inputs of runs in progress. When it is reached, further large runs wait. A
-   * single run may exceed it.
+   * The most bytes of the large states and inputs of runs in progress. When they take this many, further
+   * large runs wait. The last run that begins before may exceed the limit.
    */
   readonly maxStateBytes: number;
   /** Milliseconds that a temporary thread is kept for readers that have not reached the run's end or may come back. */
   readonly linger: number;
   /** Milliseconds in which a cancelled task may stop by itself. */
   readonly grace: number;
-  /** The most attempts of a run. */
+  /** The most attempts of a run in a row that end without a stored step. Parked attempts are not counted. */
   readonly attempts: number;
   /** Milliseconds that an attempt of a run may take, if the run itself sets no limit; Infinity: no limit. */
   readonly timeout: number;

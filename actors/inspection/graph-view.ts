@@ -18,7 +18,10 @@ type Way = readonly string[];
 /** The final status of the graph's actor, by the status of the run. */
 const left = { success: "done", interrupted: "stopped", error: "error", timeout: "error" } as const;
 
-/** Shows the graph of one run to the inspector as a separate actor. Its state is the set of running nodes. */
+/**
+ * Shows the graph of one run to the inspector as a separate actor. The state of this actor is the set of
+ * running nodes.
+ */
 export class ShownGraph {
   readonly actor: InspectedActor;
   readonly #chart: StatechartDefinition;

@@ -7,7 +7,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import { ShownGraph } from "./graph-view.ts";
 import { shownEvent, shownState } from "./shown-values.ts";
 
-/** The state of an actor as the inspector was last shown it. */
+/** What the inspector was last shown of an actor. */
 interface ShownSoFar {
   readonly shown: InspectedActor;
   /** The last snapshot shown. Snapshots are immutable, so comparing references is enough. */

@@ -39,7 +39,7 @@ class Watch {
     if (!isInScope(this.#scope, liveThread)) return undefined;
     const hook = new InspectionHook(liveThread, actor, this.#scope, this.#inspector);
     this.#hooks.add(hook);
-    // Drops the hook when the thread's actor ends: a hook would keep a thread that is removed from memory alive.
+    // Drops the hook when the thread's actor ends: otherwise the hook would keep the thread in memory.
     const gone = () => this.#hooks.delete(hook);
     actor.subscribe({ complete: gone, error: gone });
     return hook;

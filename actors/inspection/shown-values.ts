@@ -60,7 +60,10 @@ function named(item: unknown): JsonObject {
   return { id, name };
 }
 
-/** The part of an event that is shown: its plain members. */
+/**
+ * The part of an event that is shown: functions and nested objects are left out, long lists and texts are
+ * cut.
+ */
 export function shownEvent(event: { readonly type: string }): InspectedEvent {
   const { type } = event;
   // The input of the init event is left out, because the actor's context contains it too.

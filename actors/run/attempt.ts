@@ -31,8 +31,8 @@ import { mayReportTokens, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
- * The number of unused event ids below the event mark (`RunRecord.event_mark`) at which the mark is raised. It leaves
- * enough ids to use until the new mark is stored.
+ * The number of unused event ids below the event mark (`RunRecord.event_mark`) at which the mark is raised.
+ * So enough ids are left to use until the new mark is stored.
  */
 const HEADROOM = 1_024;
 /**
@@ -45,7 +45,7 @@ const NO_EVENT = -1;
  * stored in several appends: the journal limits the size of each.
  */
 const MAX_CHECKPOINTS = 1_000;
-/** The number of node errors that an attempt remembers as logged. */
+/** The most node errors that an attempt remembers as logged. */
 const MAX_LOGGED = 100;
 
 /**
@@ -61,7 +61,10 @@ export class Attempt {
   /** Subgraphs in progress, by the id of the task that runs them as its node. */
   readonly subgraphs = new SmallMap<string, GraphExecution>();
   readonly root: GraphExecution;
-  /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
+  /**
+   * True for durability `exit`: checkpoints and writes are stored only when the run ends, or earlier if they
+   * end queued runs.
+   */
   readonly #atExit: boolean;
   readonly pending: PendingCommit;
   /**
@@ -76,7 +79,7 @@ export class Attempt {
    * record contains its writes.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
-  /** Resolves when no write of the attempt is in flight. */
+  /** Resolves when the attempt's latest append is stored, or has failed. */
   flushed: Promise<void> = Promise.resolve();
   /** Errors of nodes that have already been logged. */
   #logged: PlainError[] | null = null;
@@ -358,7 +361,7 @@ export class Attempt {
     return { checkpoints, writes, steps, taken, events: this.sink.take(emissions) };
   }
 
-  /** Stores checkpoints in appends of their own while there are more than one append may hold. Returns the rest. */
+  /** Stores checkpoints in appends of their own until the rest fits into one append. Returns the rest. */
   #storeExcess(checkpoints: readonly NewCheckpoint[], endsRuns: boolean): readonly NewCheckpoint[] {
     if (checkpoints.length <= MAX_CHECKPOINTS) return checkpoints;
     // Checkpoints of the root graph come last if they must be stored together with the end of runs. Otherwise all are

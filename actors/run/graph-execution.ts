@@ -238,13 +238,14 @@ export class GraphExecution {
     this.attempt.checkHalted();
   }
 
-  /** The number of commits that may be in flight while the next step runs. */
+  /** The most commits that may be in flight while the next step runs. */
   get #maxCommitsInFlight(): number {
     return this.attempt.run.kwargs.durability === "sync" ? 0 : 1;
   }
 
   /**
-   * Stores the step in a synced append. Meanwhile the next step may run, but only one; with durability `sync`, none.
+   * Stores the step durably, so that it survives a power cut. Meanwhile the next step may run, but only one;
+   * with durability `sync`, none.
    */
   #commit(): void {
     this.#commits++;

@@ -6,7 +6,10 @@ import { combineChanges } from "../../src/graph/superstep.ts";
 /** Checkpoints, writes and emissions of an attempt that wait for the next append. */
 export class PendingCommit {
   emissions: Emission[] = [];
-  /** Ids of queued runs whose events these checkpoints include. The runs end when the checkpoints are stored. */
+  /**
+   * Ids of queued runs whose events the pending checkpoints include. These runs end when the checkpoints are
+   * stored.
+   */
   taken: string[] = [];
   /** Whether only the latest checkpoint of each graph is stored, with the changes of all checkpoints before it. */
   readonly #merge: boolean;
@@ -41,7 +44,10 @@ export class PendingCommit {
     this.#steps.delete(keyOf(writes));
   }
 
-  /** Adds a step result. `writes`: the whole writes of the task with the result; they are stored if earlier ones still wait. */
+  /**
+   * Adds a step result. `writes`: the whole writes of the task, with the result. They replace earlier writes
+   * of the task that still wait; if none wait, only the result is stored.
+   */
   addStepResult(writes: TaskWrites, step: string, value: unknown): void {
     if (this.#joined?.has(writes.checkpoint)) return;
     const key = keyOf(writes);
@@ -103,8 +109,9 @@ export class PendingCommit {
   }
 
   /**
-   * Takes everything that is pending. With `eventsAlone`, takes only the events. Each event then contains the state
-   * that it shows, because the checkpoint with this state is not stored yet.
+   * Takes everything that is pending. With `eventsAlone`, takes only the events, unless checkpoints that end
+   * queued runs (`taken`) have to be stored too. With merged checkpoints (`#merge`), each event contains the
+   * state that it shows, because the checkpoint with this state is not stored yet, or never.
    */
   takeAll(eventsAlone: boolean) {
     const emissions = this.#merge ? this.emissions.map(inline) : this.emissions;

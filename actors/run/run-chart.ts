@@ -19,7 +19,7 @@ interface RunContext {
   readonly rest: SettledState;
 }
 
-/** The side effects of the statechart. Each reports its result as an event that it sends to the actor. */
+/** The side effects of the statechart. An effect that has a result sends it to the actor as an event. */
 export interface RunEffects {
   /**
    * Reads the start position and, unless the run was stopped, computes the first step. Reports `PLANNED` or `PAUSED`.
@@ -228,7 +228,7 @@ export function runChart(
       takeEnd: ({ event }) => (event.type === "ENDED" ? { status: event.status, rest: event.rest } : {}),
     },
     stops: {
-      // XState keeps a child that is done in `children` until it is stopped.
+      // A child that is done stays in XState's `children` until it is stopped.
       dropTask: ({ event }) => [taskActor(taskOutput(event)?.task ?? "")],
       stopTasks: ({ context }) => context.waiting.first(Infinity).map(({ id }) => id),
     },

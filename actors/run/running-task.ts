@@ -23,7 +23,7 @@ export class RunningTask implements NodeIo {
   timer: Cancel | null = null;
   /** The messages that the task has streamed; null if they are not kept when the run is stopped. */
   readonly streamed: StreamedFact[] | null;
-  /** The subgraph that runs in place of a node function. */
+  /** The subgraph that runs in place of a node function; null if none runs. */
   inner: GraphExecution | null = null;
   /** The reason why the task was aborted; null: it was not. */
   stopped: DOMException | null = null;
@@ -100,8 +100,8 @@ export class RunningTask implements NodeIo {
   }
 
   /**
-   * Runs operations on the store. They are refused when the task has timed out, when the attempt is over, or when the
-   * thread has another epoch than the attempt.
+   * Runs operations on the store. They are refused when the task has timed out, when the attempt is over, or
+   * when a later attempt has increased the thread's epoch.
    */
   async store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
     const { liveThread } = this.#graph;

@@ -24,7 +24,7 @@ export class TaskRunner {
   #parents: Map<string, string> | undefined;
   /** Ids of tasks whose node functions have ended but whose outcome the engine has not settled yet. */
   #unsettled: Set<string> | undefined;
-  /** Cancels the timers of failed tasks that wait for their next attempt, by task id. */
+  /** The functions that cancel the timers of failed tasks that wait for their next attempt, by task id. */
   #retrying: Map<string, Cancel> | undefined;
   /** The messages that stopped tasks have streamed, by task id. */
   #stopped: Map<string, readonly StreamedFact[]> | undefined;
@@ -79,8 +79,8 @@ export class TaskRunner {
   }
 
   /**
-   * The number of node functions that run or wait for the task's next attempt. A node function that waits for tasks of
-   * a graph that it calls is not counted.
+   * The number of tasks whose node functions run, that wait for their next attempt, or whose outcome the
+   * engine has not settled yet. A node function that waits for tasks of a graph that it calls is not counted.
    */
   get bodyCount(): number {
     const waiting = new Set(this.#parents?.values());

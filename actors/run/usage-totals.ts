@@ -10,11 +10,14 @@ interface MessageUsage {
 }
 
 /**
- * The number of messages that are remembered, so that a message that is reported again is not counted twice. The tokens
- * of older messages stay in the totals of their model.
+ * The most messages that are remembered. They are remembered so that a message that is reported again is not
+ * counted twice. The tokens of older messages stay in the totals of their model.
  */
 const MAX_MESSAGES = 1_000;
-/** The number of models with totals of their own. The tokens of further models are added to the totals of the last of these models. */
+/**
+ * The most models with totals of their own. The tokens of further models are added to the totals of the last
+ * of these models.
+ */
 const MAX_MODELS = 100;
 
 /** True for facts that may report tokens of a message. */
@@ -37,7 +40,10 @@ export class UsageTotals {
     this.#totals = [...(earlier ?? [])];
   }
 
-  /** Counts the tokens that a fact reports. `event`: the id of the fact's first event. */
+  /**
+   * Counts the tokens that a fact reports. `event`: the id of the fact's event; used only if the fact begins
+   * a message.
+   */
   add(fact: Fact, event: number): void {
     switch (fact.t) {
       case "message":

@@ -26,7 +26,7 @@ const MAX_DELAYED_RUNS = 1_000;
  */
 const FEW_TO_READ = 16;
 
-/** The thread's delayed runs without one of them. */
+/** The thread's delayed runs without the run `id`; null if no other is left. */
 export function withoutDelayed(thread: ThreadRecord, id: string): ThreadRecord["delayed"] {
   const rest = thread.delayed?.filter(({ run }) => run !== id) ?? [];
   return rest.length === 0 ? null : rest;

@@ -22,7 +22,7 @@ export function endTakenRuns(
     .map((run) => changeRun(endedRun(run, "success", now), { base_checkpoint: checkpoint ?? null }));
 }
 
-/** The thread's record without queued runs that have ended. */
+/** The thread's record, without the runs `ended` in its queue. */
 export function withoutQueued(thread: ThreadRecord, ended: readonly RunRecord[]): ThreadRecord {
   if (ended.length === 0) return thread;
   const gone = new Set(ended.map(({ run_id }) => run_id));

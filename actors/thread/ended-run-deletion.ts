@@ -41,7 +41,7 @@ export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Pr
       if (liveThread.alive && liveThread.record.seq !== seq) continue;
       throw cause;
     }
-    // The thread was changed during the read, so everything is read again.
+    // If the thread was changed during the read, everything is read again.
     if (!liveThread.alive || liveThread.record.seq !== seq) continue;
     const { writes = [], ...stands } = standing ?? {};
     const now = liveThread.deps.clock.now();

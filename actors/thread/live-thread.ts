@@ -23,7 +23,7 @@ import { StateSizeEstimate } from "./state-size-estimate.ts";
 /** The changes of one append, without the thread's record. */
 export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
 
-/** The part of the registry that a live thread needs. */
+/** The part of the `Registry` (all threads in memory) that a live thread needs. */
 export interface LiveThreadOwner {
   /** True when the server is stopping: then no run goes beyond its current superstep. */
   readonly draining: boolean;
@@ -85,7 +85,10 @@ export class LiveThread {
   isBroken = false;
   /** The number of writes in flight: the actor must not be removed from memory before they end. */
   inFlight = 0;
-  /** Resolves when the last write in flight has ended, stored or not. */
+  /**
+   * The last write in flight: resolves when it is stored, rejects if it fails. Undefined when no write is in
+   * flight.
+   */
   lastWrite: Promise<void> | undefined;
   /**
    * The number of requests that are about to use this object. While it is above 0, the object must not be removed from
@@ -233,7 +236,7 @@ export class LiveThread {
     this.#cachedPosition = { ...this.#cachedPosition, writes: [...now.values()] };
   }
 
-  /** Drops the cached state. Called when the state was rolled back, or was changed by something other than a run. */
+  /** Drops the cached state. Called when it is no longer the thread's state, or takes much memory. */
   forget(): void {
     this.#cachedPosition = null;
   }

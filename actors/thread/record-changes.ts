@@ -7,7 +7,10 @@ import { isSameTimer, timersWith } from "../../src/model/machine-timer.ts";
 import type { RunDraft } from "../thread-system-interface.ts";
 import type { MultitaskDecision } from "./multitask.ts";
 
-/** The number of event ids that an attempt may use before its event mark has to be raised in a synced append. */
+/**
+ * The number of event ids that an attempt may use before its event mark has to be raised, in an append that
+ * survives a power cut.
+ */
 export const EVENT_MARK_STEP = 65_536;
 
 /** The record of a new run. `due`: for a delayed run, the epoch milliseconds at which it may start. */

@@ -17,8 +17,9 @@ export interface AttemptStart {
 }
 
 /**
- * Prepares an attempt: increments the epoch and the attempt count, and opens the log. The caller stores the result before
- * it begins the attempt, so that an attempt whose node kills the process is counted.
+ * Prepares an attempt: increments the thread's epoch and the run's attempt count, and opens the log. The
+ * caller stores the result before it begins the attempt, so that an attempt whose node kills the process is
+ * counted.
  */
 export function prepareAttempt(
   liveThread: LiveThread,
@@ -129,7 +130,10 @@ export function requestSlot(liveThread: LiveThread, id: string): void {
   if (liveThread.owner.limiter.isWaiting(id)) liveThread.dropLargeState();
 }
 
-/** Fails a run that has used up its attempts. Its input is still applied and stored. */
+/**
+ * Fails a run that has used up its attempts. Its input is still applied and stored, unless the process has
+ * also ended too often while doing that.
+ */
 function limitAttempts(
   attempt: Attempt,
   { run_id, attempt: begun, parked }: RunRecord,
@@ -161,7 +165,8 @@ export function startPendingRun(liveThread: LiveThread, id: string): void {
       const prepared = prepareAttempt(liveThread, liveThread.record, run, at);
       const { thread, run: begun, events, attempt } = prepared;
       liveThread.owner.runStarted(id);
-      // If the run was cancelled before the crash, the statechart gets the cancellation first, so that no node runs.
+      // If an earlier process has stored a cancellation of the run, the statechart gets the cancellation
+      // first, so that no node runs.
       if (run.cancel !== null) liveThread.actor?.send({ type: "RUN.CANCEL", run: id, action: run.cancel });
       else limitAttempts(attempt, run, liveThread.deps.limits.attempts);
       return liveThread

@@ -25,7 +25,10 @@ export class StateSizeEstimate {
     else this.#measured = stored ?? 0;
   }
 
-  /** An upper bound of the state's bytes. */
+  /**
+   * An upper bound of the state's bytes, unless the stored size was unknown and the state is not yet
+   * measured.
+   */
   get bytes(): number {
     return this.#measured + this.#grown;
   }

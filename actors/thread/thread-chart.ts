@@ -50,7 +50,10 @@ const updated = <R extends "idle" | "interrupted">(rest: R) =>
     actions: [{ type: "comeToRest", params: { rest } }],
   }) as const;
 
-/** The configuration of all four settled states. They differ only in their names, which say how the last run ended. */
+/**
+ * The configuration of all four settled states. They differ only in their names, which say how the last run,
+ * or the last change of the state, left the thread.
+ */
 const atRest = {
   on: {
     "RUN.ADMITTED": [
@@ -83,8 +86,8 @@ const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun"
 const cancelling = { guard: "isActive", actions: ["stopAsRequested", "stopRun"] } as const;
 
 /**
- * The thread's statechart. A busy thread is in the state `pending`. A thread without work is in a settled state, which
- * is named after the end of its last run.
+ * The thread's statechart. A busy thread is in the state `pending`. A thread without work is in a settled
+ * state, whose name says how the last run, or the last change of the graph's state, left the thread.
  */
 export const threadChartConfig = {
   id: "thread",

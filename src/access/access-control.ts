@@ -28,11 +28,11 @@ export interface AccessOptions {
   readonly studioUser?: boolean;
   /** The address that the server listens on. */
   readonly bound?: string;
-  /** Allows listening on other addresses than loopback without a key. */
+  /** Allows listening on other addresses than loopback without `keys` and `auth`. */
   readonly insecure?: boolean;
   readonly hosts?: readonly string[];
   readonly cors?: CorsOptions;
-  /** Allows pages of LangGraph Studio and Agent Chat. */
+  /** Lets pages of LangGraph Studio and Agent Chat use the server. */
   readonly studio?: boolean;
   /** The prefix of all paths, such as `/api`. */
   readonly mount?: string;
@@ -45,7 +45,11 @@ export interface AccessOptions {
  * The decision about a request, from its headers: its tenant, the headers of its response, and whether it is refused.
  */
 export interface AccessDecision {
-  /** The tenant of the request's key or token; undefined when the request has neither a valid key nor a valid token. */
+  /**
+   * The tenant of the request's key or token; the default tenant on a server that needs no credentials.
+   * Undefined when the request is refused, and when a server that needs credentials finds neither a valid key
+   * nor a valid token.
+   */
   readonly tenant: string | undefined;
   /** The user for whom the WebSocket's token was issued; absent for all other requests. */
   readonly user?: AuthUser;
@@ -220,11 +224,14 @@ export class AccessControl {
   #mayRead(origin: string, request: HttpRequest): boolean {
     if (this.#allowsEveryOrigin || this.#origins.isListed(origin)) return true;
     if (isSameOrigin(origin, request.header("host") ?? "")) return true;
-    // Pages of servers on this machine are allowed only if the server needs no credentials.
+    // Pages of other servers on this machine are allowed only if this server needs no credentials.
     return this.#isOpen && isLocalOrigin(origin);
   }
 
-  /** The refusal of a request with a foreign host or origin, on a server without keys. Undefined when the request is allowed. */
+  /**
+   * The refusal of a request that needs no credentials but has a foreign host or origin. Undefined when the
+   * request is allowed.
+   */
   #foreignRefusal(request: HttpRequest, origin: string | undefined): ServiceError | undefined {
     const host = request.header("host") ?? "";
     if (!this.#hosts.has(host)) {

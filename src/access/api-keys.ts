@@ -8,9 +8,7 @@ interface Key {
 }
 
 const TENANT = /^[a-z0-9_-]{1,64}$/;
-/**
- * Matches the characters that a header can carry. A comma cannot be part of a key, because it separates keys in a list.
- */
+/** Matches keys that a header can carry. A key in a list ({@link parseKeyList}) cannot contain a comma either. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
 /** The API keys, stored as digests only. */

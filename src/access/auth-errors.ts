@@ -46,7 +46,10 @@ function refusalOf(thrown: unknown): RefusalResponse | undefined {
   return { status: status as number, headers: headersOf(headers) };
 }
 
-/** Reads the headers of a refusal, which are an object, `Headers` or a list of pairs. Headers that HTTP cannot send are left out. */
+/**
+ * Reads the headers of a refusal, which are an object, `Headers` or a list of pairs. Headers that HTTP cannot
+ * send or that a refusal cannot set are left out.
+ */
 function headersOf(given: unknown): RefusalResponse["headers"] {
   const entries: readonly (readonly [unknown, unknown])[] =
     given instanceof Headers || Array.isArray(given)

@@ -39,7 +39,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 const RESERVED =
   /^(?:__.*|langgraph_.*|thread_id|run_id|graph_id|assistant_id|checkpoint_id|checkpoint_ns|checkpoint_map)$/;
 
-/** The largest total size of names and values, in bytes. */
+/** The largest total size of the selected headers, names and values, in bytes. */
 const MAX_BYTES = 8 * 1024;
 
 /** Reads `http.configurable_headers`. `refuse` is called with the invalid key and what is wrong with it. */

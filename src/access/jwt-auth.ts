@@ -24,7 +24,7 @@ interface JwtDeps {
 
 /** The maximum length of a token, in characters. */
 const MAX_TOKEN_CHARACTERS = 16 * 1024;
-/** Seconds by which the provider's clock may differ from this one. */
+/** Seconds by which the provider's clock may differ from that of this machine. */
 const CLOCK_TOLERANCE = 5;
 /** Milliseconds in which the provider must answer with its keys. */
 const FETCH_TIMEOUT = 5_000;
@@ -112,7 +112,10 @@ class JwtAuthenticator implements Authenticator {
     }
   }
 
-  /** Creates the error for a refused token. The failed check is named only in the log: it would help someone who guesses tokens. */
+  /**
+   * Creates the error for a refused token. The failed check is named only in the log, because naming it in
+   * the response would help someone who guesses tokens.
+   */
   #refusal(message: string, cause: Error): ServiceError {
     this.#deps.logger.debug("a token was refused", { why: cause.message });
     return authRequired(message, cause);

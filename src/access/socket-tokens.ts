@@ -72,7 +72,10 @@ export class SocketTokens {
     return { token: `${claim}.${this.#sign(claim).toString("base64url")}`, expires };
   }
 
-  /** The holder of a token; undefined when the token is invalid or has expired. */
+  /**
+   * The holder of a token. Undefined when the token is invalid or has expired, or is a user's token that
+   * another process has issued.
+   */
   holderOf(token: string): TokenHolder | undefined {
     if (token.length > MAX_TOKEN_CHARACTERS) return undefined;
     const end = token.lastIndexOf(".");

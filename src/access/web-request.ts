@@ -16,7 +16,7 @@ export function requestUrlOf(request: HttpRequest): string | undefined {
   const { method, path, query } = request;
   if (FORBIDDEN_METHODS.has(method.toUpperCase()) || NORMALISED_BY_URL.test(path)) return undefined;
   const named = request.header("host") ?? "";
-  // A host with a slash in it would become part of the path.
+  // An invalid host is replaced: what follows a slash in it would become part of the path.
   const host = parseHost(named) === undefined ? "localhost" : named;
   const url = `http://${host}${path}${query === "" ? "" : `?${query}`}`;
   return parseUrl(url) && url;

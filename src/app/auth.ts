@@ -13,7 +13,7 @@ interface Deps {
   readonly random: Random;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Aborted when the server stops and no request waits for authentication any more. */
+  /** Aborted near the end of the shutdown: requests that still wait for authentication are then refused. */
   readonly stop: AbortSignal;
 }
 

@@ -13,11 +13,12 @@ export interface HandlerOptions {
 
 const HANDLER_OPTIONS: Readonly<Record<keyof HandlerOptions, true>> = { prefix: true };
 
-/** An app as a part of another server, which its owner opens and closes. */
+/** An app inside another server. The owner of that server opens and closes it. */
 export interface Handler {
   /**
-   * The listener of a `node:http` server, or a middleware of Express and the like, which may have read the body as JSON. For a path outside
-   * the prefix, `next` is called; without `next`, the response is a 404.
+   * The listener of a `node:http` server, or a middleware of Express and the like; these may already have
+   * read the body as JSON. For a path outside the prefix, `next` is called; without `next`, the response is a
+   * 404.
    */
   readonly listener: NodeListener;
   /** Answers a web request, for Hono and other servers that use `Request`. A path outside the prefix is answered 404. */
@@ -69,7 +70,10 @@ export function createHandler(
   const node = createNodeHandler(served, { maxBody, bodyMemory, scheduler });
   add(node);
 
-  /** The response that refuses connections to this local address; undefined when they are served. */
+  /**
+   * The response to a connection that is refused, because the app has stopped or does not serve this local
+   * address. Undefined when the connection is served.
+   */
   const refusalFor = (
     localAddress: string | undefined,
   ): readonly [status: number, body: string] | undefined => {

@@ -13,7 +13,10 @@ import { entryUrl } from "../graph-loader/heddle-package-paths.ts";
 import { startWorker } from "../platform/worker-thread.ts";
 import { startWorkerPool } from "../workers/worker-pool.ts";
 
-/** Megabytes: the heap of the thread that reads the types of graphs. A graph with few packages needs some 250. */
+/**
+ * The largest heap of the thread that reads the types of graphs, in megabytes. A graph with few packages
+ * needs some 250.
+ */
 const TYPES_HEAP_MB = 1024;
 
 export interface EngineSetup {

@@ -40,7 +40,7 @@ export interface AppOptions {
    * when it is closed.
    */
   readonly storage?: Storage | readonly Storage[];
-  /** The address to listen on. Default: loopback. Another one needs `keys` or `insecure`. */
+  /** The address to listen on. Default: loopback. Any other address needs `keys`, `auth` or `insecure`. */
   readonly host?: string;
   /** The port to listen on; default 0: any free port. */
   readonly port?: number;
@@ -60,8 +60,9 @@ export interface AppOptions {
    */
   readonly httpApp?: HttpApp;
   /**
-   * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs one. Without, everybody who reaches the
-   * server may use it, except pages of other origins; `hosts`, `origins` and `studio` allow more.
+   * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs one, unless
+   * `auth` is set and finds its user. Without keys and `auth`, everybody who reaches the server may use it,
+   * except pages of other origins; `hosts`, `origins` and `studio` allow more.
    */
   readonly keys?: readonly string[];
   /**
@@ -69,11 +70,11 @@ export interface AppOptions {
    * may do. Replaces the file's `auth`.
    */
   readonly auth?: AuthHandlers;
-  /** Allows listening on other addresses than loopback without a key. */
+  /** Allows listening on other addresses than loopback without `keys` and `auth`. */
   readonly insecure?: boolean;
   /**
-   * The host names that the server answers to in addition to loopback names, each as `name`, `name:port` or `*.name`,
-   * or `*` for all.
+   * The host names that a server without `keys` and `auth` answers to, in addition to loopback names: each as
+   * `name`, `name:port` or `*.name`, or `*` for all.
    */
   readonly hosts?: readonly string[];
   /**
@@ -81,7 +82,7 @@ export interface AppOptions {
    * the file's `http.cors.allow_origins`.
    */
   readonly origins?: readonly string[];
-  /** Allows pages of LangGraph Studio and Agent Chat. Default: false. */
+  /** Lets pages of LangGraph Studio and Agent Chat use the server. Default: false. */
   readonly studio?: boolean;
   /**
    * The request headers that runs find in `config.configurable`. Default: none. Replaces the file's
@@ -187,10 +188,10 @@ export function checkOptions(options: object, known: Readonly<Record<string, tru
   }
 }
 
-/** The key of an app's internal parts, which its handlers need. */
+/** The key under which an app holds its internal parts, for `createHandler`. */
 export const HANDLER_INTERNALS: unique symbol = Symbol("heddle.handlers");
 
-/** The parts of an app that its handlers use. */
+/** The parts of an app that `createHandler` uses. */
 export interface HandlerDeps {
   readonly handlers: Handlers;
   readonly maxBody: number;
@@ -210,7 +211,10 @@ export interface App {
   /** The URL for clients, without a slash at its end; empty when the app does not listen. */
   readonly url: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
-  /** Answers a web request within this process, as the server would. To stop early, abort its signal or cancel the body. */
+  /**
+   * Answers a web request within this process, as the server would. To stop early, abort the request's signal
+   * or cancel the response's body.
+   */
   fetch(request: Request): Promise<Response>;
   readonly [HANDLER_INTERNALS]: HandlerDeps;
   readonly storage: Pick<Storage, "stats" | "memory">;

@@ -25,7 +25,7 @@ import { type Service, type ServerService, withoutCronsOfDeleted } from "../serv
 import { createNodePeers } from "../transport/node-peers.ts";
 import { openPeerServer, type PeerServer } from "../transport/node-peer-server.ts";
 
-/** The status of an error that a stop causes. */
+/** The HTTP status of errors that the stop of a process causes. */
 const REFUSED = 503;
 
 /** The place of a process among the processes of one server. */
@@ -69,12 +69,15 @@ interface Deps {
   readonly scheduler: Scheduler;
 }
 
-/** Connects the process of one shard with the processes of the other shards. */
+/** Connects this process with the processes of all other shards. */
 export class ShardLinks {
   readonly forwarding: RequestForwarder;
   readonly #deps: Deps;
   readonly #peers;
-  /** Clients of all other processes, by shard number. Calls through them are made without the permissions of a user. */
+  /**
+   * The functions of all other processes that this process can call, by shard number. Calls through them are
+   * made without the permissions of a user.
+   */
   readonly #others: ReadonlyMap<number, CalledParts>;
 
   constructor(deps: Deps) {
@@ -190,7 +193,7 @@ export class ShardLinks {
     return {
       address: server.address,
       startDraining: () => {
-        // Only in a cluster does another process take the shard over.
+        // Another process takes the shard over only in a cluster, that is, if the network has a key.
         isMoving = network.key !== undefined;
         server.startDraining();
       },
@@ -203,7 +206,10 @@ export class ShardLinks {
   }
 }
 
-/** A reply of a process that stops: what it refuses now, the sender asks the next owner of the shard. */
+/**
+ * A reply for a process that stops: it turns each refusal (503) into a misdirection, so that the sender asks
+ * the shard's next owner.
+ */
 const misdirectRefused = (reply: Reply): Reply => ({
   send: (status, headers, body) =>
     status === REFUSED ? reply.send(MISDIRECTED, {}) : reply.send(status, headers, body),

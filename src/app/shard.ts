@@ -195,7 +195,7 @@ export function createShard(deps: ShardDeps): Shard {
       const fired = firing.stop();
       const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
       const swept = threadExpiry.stop();
-      // The drain starts at once, so that no further run is accepted.
+      // The drain does not wait until the workers have stopped, so that no further run is accepted.
       await Promise.all([system.drain(ms), lostRunEndRepair.stop()]);
       // If the storage refuses writes, the outcomes of crons are not awaited, because they could not be stored.
       const noted = journal.whenWritable() === undefined ? outcomes.settled() : undefined;

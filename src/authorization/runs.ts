@@ -66,7 +66,10 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       metadata: { run_ids: ids, status: "pending" },
     });
 
-  /** Asks the rules about a request to start a run. `beside`: an id; a run without a thread is stored in the shard of that id. */
+  /**
+   * Asks the rules about a request to start a run. `beside`: an id or an idempotency key; a run without a
+   * thread is stored in the shard to which this belongs.
+   */
   async function decided(
     thread: string | undefined,
     asked: RunRequest,

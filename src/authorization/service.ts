@@ -29,8 +29,9 @@ export function createUserServices(deps: AuthorizationDeps): (user: AuthUser) =>
 }
 
 /**
- * The service for one user. Each part implements every function of the part that it wraps. If one is missing, the compiler reports it, so
- * that no function can be called without a decision. Parts are created at their first use, since most requests use only one.
+ * The service for one user. Each part implements every function of the part that it wraps. If one is missing,
+ * the compiler reports it, so that no function can be called without a decision. A part is created only when
+ * it is used, since most requests use only one.
  */
 class UserService implements Service {
   readonly #deps: AuthorizationDeps;

@@ -6,7 +6,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import { type Checks, checkedMembers, isCount, withoutMembers } from "./handler-value-checks.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 
-/** The maximum length of a user's JSON, in characters. It is stored with each run of the user. */
+/** The most characters that a user may have as JSON, which is stored with each run of the user. */
 const MAX_USER_CHARACTERS = 64 * 1024;
 
 /** Events that create a resource with metadata. */

@@ -16,7 +16,7 @@ export function writeAddress(data: string, url: string, logger: Logger): () => v
     logger.warn("the file with the server's address could not be written", { cause: String(cause) });
   }
   return () => {
-    // Another server may use the same data by now: its file must stay.
+    // The file may be that of another server, which uses the same data by now. Then it must stay.
     if (readAddress(data) === url) rmSync(join(data, ADDRESS_FILE), { force: true });
   };
 }

@@ -21,7 +21,10 @@ export interface ClusterTask extends ClusterDatabaseLocation {
   readonly epoch: number;
 }
 
-/** The message that the parent process sends to its processes after each renewal of the leases. */
+/**
+ * The message that the parent process sends to each of its processes, at its start and after each renewal of
+ * the leases.
+ */
 export interface ClusterNews {
   readonly routes: readonly (readonly [shard: number, PeerAddress])[];
   /** The time, on the machine's clock, until which no other node can take a shard of this node. */

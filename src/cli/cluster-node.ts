@@ -62,7 +62,10 @@ type NodeChild = ShardChild & { peer?: PeerAddress; isReleased?: boolean };
 
 /** The most milliseconds for which a node that stops hands over its shards one by one. */
 const HAND_OVER_MS = 15_000;
-/** Milliseconds after which a node that stops ends, even if some of its processes have not ended. */
+/**
+ * The most milliseconds that the stop of a node takes: then the node ends, even if some of its processes have
+ * not ended.
+ */
 const STOP_MS = 25_000;
 /** Milliseconds between two checks whether all shards are handed over. */
 const HAND_OVER_LOOK_MS = 20;
@@ -152,7 +155,8 @@ export class ClusterNodeProcesses {
         "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST",
       );
     }
-    // The secret is checked before the tables are made, because the number of shards in the tables can never change.
+    // The secret is checked before the tables are made: if it were refused afterwards, the new tables would
+    // already have their number of shards, which can never change.
     checkClusterSecret(cluster.secret);
     const place = { ...cluster, ...(shards !== undefined && { shards }) };
     const database = await openClusterDatabase(place, { scheduler: systemScheduler });
@@ -253,8 +257,8 @@ export class ClusterNodeProcesses {
   }
 
   /**
-   * Starts the process that serves a shard under a lease. `delay`: milliseconds before a restart if the process ends
-   * early.
+   * Starts the process that serves a shard under a lease. `delay`: milliseconds to wait before the process is
+   * started again, if it ends soon after its start.
    */
   #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;

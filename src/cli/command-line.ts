@@ -24,7 +24,7 @@ type ClusterAction =
 
 export type Invocation =
   | { readonly command: "version" }
-  /** `topic`: the command to help with; absent: all of them. */
+  /** `topic`: the command to describe; absent: all commands. */
   | { readonly command: "help"; readonly topic?: CommandName }
   | {
       readonly command: "dev" | "start";
@@ -158,7 +158,10 @@ Environment
   NO_COLOR, FORCE_COLOR        No colours on a terminal; colours everywhere (0: nowhere)
 `;
 
-/** Options of the official command line that `heddle dev` accepts and that have no effect; and why. */
+/**
+ * Options of the official command line that `heddle dev` accepts although they have no effect, each with the
+ * reason.
+ */
 export const IGNORED_OPTIONS = {
   "no-browser": "Heddle opens no browser",
   "no-reload": '"heddle start" serves without reloading',
@@ -352,8 +355,8 @@ const takesValue = (option: string): boolean =>
   );
 
 /**
- * Returns the part of the parser's message to print: its first sentence, without hints about quoting, and the option
- * that may have been meant.
+ * Returns what to print for the parser's message: that an option needs a value, or else the message's first
+ * sentence (without its hints about quoting) and the option that may have been meant.
  */
 function parserMessage(message: string, command: CommandName | undefined): string {
   const [, option] =

@@ -21,13 +21,16 @@ const NODE_WITHOUT_COREPACK = 25;
 /** The port on which the server listens in the container. */
 const PORT = 2024;
 
-/** The install command of each package manager, by its lock file. The first lock file that exists decides. */
+/**
+ * The install commands of npm and pnpm, by lock file. If the project has no `yarn.lock`, the first of these
+ * files that exists decides.
+ */
 const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
   ["package-lock.json", "npm ci --omit=dev --no-audit --no-fund"],
   ["npm-shrinkwrap.json", "npm ci --omit=dev --no-audit --no-fund"],
   ["pnpm-lock.yaml", "pnpm install --prod --frozen-lockfile"],
 ];
-/** Yarn 2 and later has other options than Yarn 1. Its configuration file shows which one it is. */
+/** Yarn 2 and later have other options than Yarn 1. Only they have the configuration file `.yarnrc.yml`. */
 const YARN_1 = "yarn install --production --frozen-lockfile";
 const YARN = "yarn workspaces focus --production";
 /** Files that change what is installed, in addition to package.json and the lock file. */
@@ -88,7 +91,7 @@ export function writeContainerFiles({ config, compose, force }: ContainerOptions
 
 /**
  * The paths of dependencies that are files or folders, relative to the project's folder.
- * @throws ServiceError `config.invalid`
+ * @throws ServiceError `config.invalid` if one of them is outside of the project
  */
 function localDependencies(root: string, packageFile: string, dependencies: unknown): readonly string[] {
   if (!isObject(dependencies)) return [];
@@ -109,7 +112,7 @@ function copyCommand(root: string, name: string, path: string): string {
   const isFolder = statSync(resolve(root, path), { throwIfNoEntry: false })?.isDirectory() === true;
   const source = JSON.stringify(path);
   const copy = isFolder ? `npm pack ${source} --pack-destination vendor` : `cp ${source} vendor/`;
-  // The name that npm gives the file, with any version.
+  // `npm pack` names the archive after the package and its version; `*` stands for the version.
   const file = isFolder ? `${name.replace(/^@/, "").replace("/", "-")}-*.tgz` : basename(path);
   return `mkdir -p vendor && ${copy} && npm install ./vendor/${file}`;
 }

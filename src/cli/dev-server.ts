@@ -55,9 +55,10 @@ const SOURCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The development server. It loads the graphs again when one of their files, or a file that these import, changes. Runs in progress keep
- * their graph; the next run uses the new one. If a load fails, the current graphs stay. When another part of the configuration changes, the
- * server restarts on the same port and data. It does so at each change if the project has other code than graphs, such as its
+ * The development server. It loads the graphs again when one of their files, or a file that these import,
+ * changes. Runs in progress keep their graph; the next run uses the new one. If a load fails, the current
+ * graphs stay. When another part of the configuration changes, the server restarts on the same port and data.
+ * It restarts at each change, also of a graph, if the project has other code than graphs, such as its
  * authentication, because all code of a project shares its modules.
  */
 export class DevServer {
@@ -88,7 +89,7 @@ export class DevServer {
     this.#endReload();
   }
 
-  /** The current server; undefined during a restart. */
+  /** The current server; undefined during a restart, and after one that failed. */
   get app(): App | undefined {
     return this.#app;
   }
@@ -235,7 +236,7 @@ const hasOtherCode = ({ auth, httpApp, store }: Config): boolean =>
 function ownFrames(error: unknown): string {
   if (!(error instanceof Error)) return "";
   if (error.cause instanceof Error) return ownFrames(error.cause);
-  // Heddle's own errors name the file in their messages.
+  // Heddle's own errors name the file in their messages, so no stack is needed.
   if (error instanceof ServiceError) return "";
   const frames = readableStack(String(error.stack)).split("\n");
   const isOwn = (line: string) => /^ {4}at /.test(line) && !/node_modules|\(?node:|\/dist\/src\//.test(line);

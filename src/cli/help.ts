@@ -2,7 +2,7 @@ import { type CommandName, COMMAND_OPTIONS, IGNORED_OPTIONS } from "./command-li
 
 type Option = (typeof COMMAND_OPTIONS)[CommandName][number];
 
-/** The forms of a command line, each with its purpose. */
+/** The forms in which each command can be called, each form with its purpose. */
 const FORMS: { readonly [C in CommandName]: readonly (readonly [form: string, purpose: string])[] } = {
   init: [["init [DIR]", "Make a project with a graph and a test, in this directory or in DIR"]],
   build: [["build", "Write a Dockerfile and a .dockerignore for the project of a configuration file"]],
@@ -93,7 +93,7 @@ const OWN_TEXTS: { readonly [C in CommandName]?: { readonly [O in Option]?: stri
   },
 };
 
-/** Characters. */
+/** The most characters in a line. */
 const LINE_WIDTH = 120;
 
 /** Formats the help of one command: its usage, and the options that it takes. */

@@ -39,7 +39,7 @@ export function initProject(directory: string): readonly string[] {
  */
 export function installedFrom(own: string): string | undefined {
   const modules = dirname(own);
-  // The package is not in `node_modules`: it is a clone of the repository that npm has linked.
+  // If the package is not in `node_modules`, it is a clone of the repository that npm has linked.
   if (basename(modules) !== "node_modules") return resolve(own);
   try {
     // npm records here where each installed package came from.
@@ -48,7 +48,7 @@ export function installedFrom(own: string): string | undefined {
     const [, file] = /^file:(.+)/.exec(packages[`node_modules/${basename(own)}`]?.resolved ?? "") ?? [];
     return file === undefined ? undefined : resolve(dirname(modules), file);
   } catch {
-    // Another package manager has installed the package: only npm writes this file.
+    // There is no such file: another package manager has installed the package, because only npm writes it.
     return undefined;
   }
 }

@@ -66,7 +66,7 @@ async function checkServer(url: string): Promise<void> {
   throw new ServiceError("server.address", `What answers at ${url} is not Heddle (${status}); ${hint}`);
 }
 
-/** The key to send: `HEDDLE_API_KEY`, or the first of `HEDDLE_API_KEYS`. */
+/** The key to send: `HEDDLE_API_KEY`, or the first of `HEDDLE_API_KEYS`, without its tenant. */
 function keyOf({ HEDDLE_API_KEY: key = "", HEDDLE_API_KEYS: keys = "" }: Env): string | undefined {
   if (key !== "") return key;
   return keys === "" ? undefined : parseKeyList(keys)[0]?.replace(/^[a-z0-9_-]{1,64}:/, "");

@@ -107,7 +107,10 @@ async function run(invocation: Invocation): Promise<void> {
   }
 }
 
-/** Runs a command. If the event loop becomes empty before the command's work is done, the command has failed, whatever it printed. */
+/**
+ * Runs a command. If the event loop becomes empty before the work is done, the command has failed, whatever
+ * it printed. This is not checked for `dev` and `start`.
+ */
 async function runToEnd(invocation: Invocation): Promise<void> {
   const fail = (code: number) => {
     if (code !== 0 || invocation.command === "dev" || invocation.command === "start") return;
@@ -121,7 +124,10 @@ async function runToEnd(invocation: Invocation): Promise<void> {
   if (invocation.command === "prove") process.exit();
 }
 
-/** Runs the command that the process was started with. A failure is printed to stderr, and ends the process with exit code 1. */
+/**
+ * Runs the command that the process was started with. A failure is printed to stderr, and ends the process
+ * with exit code 1 (`prove`: 2).
+ */
 export function main(): void {
   enableCompileCache();
   const invocation = parseCommandLine(process.argv.slice(2), process.env);
