@@ -37,7 +37,7 @@ export class SseBatch {
 }
 
 const NONE = new Uint8Array(0);
-/** From this number of bytes on, events are encoded only when they are sent. */
+/** From this approximate number of bytes on, events are encoded only when they are sent. */
 const LARGE = 256 * 1024;
 /**
  * The number of bytes that are passed to a connection at a time. It is small, because the transport copies what a slow

@@ -1,9 +1,8 @@
 import type { Client } from "@langchain/langgraph-sdk";
 import type { PlainHttpClient } from "./http-client.ts";
 
-/** The server under test, reached both by the SDK and by plain HTTP. */
+/** The server under test, reached both by LangGraph's JavaScript SDK and by plain HTTP. */
 export interface TestedServer {
-  /** The client of the official SDK. */
   readonly client: Client;
   readonly http: PlainHttpClient;
   /** Waits some milliseconds before the next poll. */
@@ -20,7 +19,7 @@ export interface ConformanceCheck {
   readonly run: (server: TestedServer) => Promise<void>;
 }
 
-/** The checks of one part of the interface. */
+/** The checks of one part of the API. */
 export interface Chapter {
   readonly name: string;
   readonly checks: readonly ConformanceCheck[];

@@ -36,7 +36,7 @@ export const OBSTACLE_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "no-step": "Left out: no step was planned, so there is nothing to resume",
 };
 
-/** How runs that are not resumed are counted, after their number. */
+/** For each obstacle, the words that follow the number of runs that it keeps from being resumed. */
 const COUNT_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "not-failed": "that did not fail",
   "gone-on": "whose thread has gone on since",

@@ -77,8 +77,9 @@ export interface WaitingThreads {
 const MAX_EXACT_ORDER = 1_000;
 
 /**
- * Lists the threads that wait for an answer, longest wait first. The order is that of the last changes of their states,
- * because the state of a waiting thread last changed when the thread asked.
+ * Lists the threads that wait for an answer, longest wait first. Sorts them by the last change of their
+ * state, which was when they asked; more than {@link MAX_EXACT_ORDER} threads by their last change of any
+ * kind.
  */
 export async function listWaitingThreads(
   offset: number,

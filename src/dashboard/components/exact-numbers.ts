@@ -2,8 +2,8 @@
 const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /**
- * Says which number of a valid JSON text JavaScript would change, such as an integer beyond 2^53; null: none. Digits after the
- * point may be rounded.
+ * Says which number of a valid JSON text JavaScript would change, such as an integer beyond 2^53; null: none.
+ * Rounding of a number with a decimal point or an exponent is not reported.
  */
 export function findInexactNumber(json: string): string | null {
   for (const [text] of json.matchAll(STRING_OR_NUMBER)) {

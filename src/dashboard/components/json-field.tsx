@@ -11,7 +11,10 @@ interface JsonFieldProps {
   readonly placeholder?: string;
   readonly rows?: number;
   readonly label?: string;
-  /** Whether a text that is not JSON is rejected. Otherwise it is taken as a string. */
+  /**
+   * Whether every text that is not JSON is rejected. Otherwise it is taken as a string, unless it begins like
+   * JSON.
+   */
   readonly isStrict?: boolean;
   /** Called after each change with the reason why the text is invalid; null: it is valid. */
   readonly onWrong?: (why: string | null) => void;
@@ -22,7 +25,7 @@ interface JsonFieldProps {
   readonly "aria-describedby"?: string;
 }
 
-/** A field for JSON. A text that is not JSON is taken as a string. */
+/** A field for JSON. Without `isStrict`, a text that does not begin like JSON is taken as a string. */
 export function JsonField({
   id,
   value,

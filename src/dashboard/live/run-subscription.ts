@@ -101,8 +101,8 @@ export class RunSubscription {
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // Whether the thread waits is shown only for a run that is watched live, with a feed. For other runs, the thread
-    // need not be read.
+    // A run that has not ended does not wait. Without a feed, the page shows neither value. In both cases,
+    // the thread need not be read.
     if (!isDone(run) || this.feed === null) return { run, waiting: null, isLastFailure: false };
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
     const waiting = pausedRunOf(record, runs);

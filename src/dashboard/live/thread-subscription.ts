@@ -33,7 +33,7 @@ export class ThreadSubscription {
   readonly model = new FeedModel();
   /** The latest events of the thread's runs, from the start of the run that was active when the page was opened. */
   readonly log = new EventLog();
-  /** The runs that are active, and the newest one. */
+  /** By run id: the traces of the active runs, and of the newest run that is not queued. */
   readonly traces = new Map<string, Trace>();
   /** Counts the changes of the traces and the actors. */
   readonly changes = new RenderVersion();

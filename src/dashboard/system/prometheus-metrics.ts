@@ -28,7 +28,10 @@ export class MetricsSample {
   }
 }
 
-/** The list of metrics that a server reports, in their order. All samples with the same metrics share one layout. */
+/**
+ * The list of metrics that a server reports, in their order. All {@link MetricsSample}s with the same list
+ * share one layout.
+ */
 interface MetricsLayout {
   /** The name and the labels of each sample, as the server wrote them. */
   readonly series: readonly string[];

@@ -32,7 +32,10 @@ export function questionLine(value: unknown, most?: number): string {
   return toLine(asked?.text ?? `Waits in ${stateText(value["state"])} for ${awaited}`, most);
 }
 
-/** Returns the first text in an object that has no text of a question, with its key; any other value as it is. */
+/**
+ * Shortens an object without a question's text (see `findQuestionTextKey`) to its first text, as `key: text`.
+ * Returns any other value unchanged.
+ */
 function readablePart(value: unknown): unknown {
   if (!isJsonRecord(value) || findQuestionTextKey(value) !== undefined) return value;
   const text = Object.entries(value).find(([, one]) => typeof one === "string" && one.trim() !== "");
