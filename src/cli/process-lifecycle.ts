@@ -19,10 +19,7 @@ export interface Running extends Pick<App, "close"> {
 /** The signals that ask a process to stop in good order. */
 export const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
-/**
- * Stops the server and ends the process. `drainMs`: how long to wait for running supersteps; default: {@link
- * DRAIN_MS}.
- */
+/** Stops the server, then ends the process. `drainMs`: replaces {@link DRAIN_MS}. */
 export type StopProcess = (signal: NodeJS.Signals, drainMs?: number) => void;
 
 /** Registers `stop`, which is called later, each time the process is asked to stop. */

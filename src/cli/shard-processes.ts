@@ -11,10 +11,7 @@ import type { PeerAddress } from "../ports/peers.ts";
 import type { ClusterTask } from "./cluster-network.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
 
-/**
- * The environment variable that tells a process which shard it serves. It is removed before any graph is
- * loaded.
- */
+/** The environment variable that tells a process which shard it serves. Removed before graphs are loaded. */
 const TASK_VARIABLE = "HEDDLE_SHARD_PROCESS";
 
 /** Milliseconds before the restart of a process that ended early. The delay doubles with each further early end. */

@@ -24,8 +24,7 @@ export function preferredOwner(shard: number, nodes: readonly ClusterMember[]): 
   let highest = -1;
   for (const node of nodes) {
     const weight = weightOf(shard, node);
-    // Of nodes with the same name, the one with the highest id is taken, so that all nodes find the same
-    // owner.
+    // Of nodes with the same name, the one with the highest id is taken: all nodes must find the same one.
     if (weight < highest || (weight === highest && best !== undefined && node.id < best.id)) continue;
     best = node;
     highest = weight;
@@ -33,10 +32,7 @@ export function preferredOwner(shard: number, nodes: readonly ClusterMember[]): 
   return best;
 }
 
-/**
- * The text ends with a slash, because `shardOf` ignores the last character of a text that is as long as an
- * id.
- */
+/** The last slash is needed: `shardOf` ignores the last character of a text that is as long as an id. */
 const weightOf = (shard: number, { id }: ClusterMember): number =>
   shardOf(`${nodeNameOf(id)}/${shard}/`, 2 ** 32);
 

@@ -9,7 +9,8 @@ import { isObject, type JsonObject } from "../model/json.ts";
  * - `each`: an object with any member names, such as names of graphs. Each member that is an object has these
  *   keys.
  * - `refused`: the server does not start, because ignoring the key would make it behave differently from what
- *   its owner expects. When a feature is added to Heddle, its key becomes `served`.
+ *   its owner expects.
+ * When a feature is added to Heddle, its key becomes `served`.
  */
 type Stance =
   | "served"

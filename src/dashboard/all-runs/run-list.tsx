@@ -294,10 +294,7 @@ interface RowProps {
   readonly assistant: Assistant | undefined;
   readonly prices: Prices;
   readonly result: ActionResult | undefined;
-  /**
-   * The status of the run that the action started from this one; undefined: it started none, or none is
-   * known.
-   */
+  /** The status of the run that the action started from this one; undefined: none, or not known yet. */
   readonly outcome: ApiRunStatus | undefined;
   readonly isDeleted: boolean;
   readonly isChosen: boolean;

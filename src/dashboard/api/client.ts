@@ -78,8 +78,7 @@ const MAX_EXACT_ORDER = 1_000;
 
 /**
  * Lists the threads that wait for an answer, longest wait first. Sorts them by the last change of their
- * state, which was when they asked; more than {@link MAX_EXACT_ORDER} threads by their last change of any
- * kind.
+ * state, which was when they asked; more than {@link MAX_EXACT_ORDER} threads by their last change.
  */
 export async function listWaitingThreads(
   offset: number,

@@ -11,10 +11,7 @@ interface JsonFieldProps {
   readonly placeholder?: string;
   readonly rows?: number;
   readonly label?: string;
-  /**
-   * Whether every text that is not JSON is rejected. Otherwise it is taken as a string, unless it begins like
-   * JSON.
-   */
+  /** Whether all text that is not JSON is rejected; if false, only text that begins like JSON is. */
   readonly isStrict?: boolean;
   /** Called after each change with the reason why the text is invalid; null: it is valid. */
   readonly onWrong?: (why: string | null) => void;

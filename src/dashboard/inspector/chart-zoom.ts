@@ -1,6 +1,4 @@
-/**
- * The smallest scale to which a chart is shrunk to fit the width of its box. The user can choose half of it.
- */
+/** The smallest scale to which a chart is shrunk to fit its box. The user can choose half of this scale. */
 const SMALLEST = 0.5;
 /** The factor by which one click on a zoom button changes the scale. */
 const FACTOR = 1.3;
@@ -16,9 +14,7 @@ export class Zoom {
   readonly bar: HTMLElement;
   readonly #box: HTMLElement;
   readonly #watch: ResizeObserver;
-  /**
-   * The scale that the user has chosen; null: the chart is shrunk to the width of the box, if it is wider.
-   */
+  /** The scale that the user has chosen; null: a chart that is wider than its box is shrunk to fit. */
   #scale: number | null = null;
   #lit = "";
 

@@ -259,9 +259,7 @@ export function hourSeriesOf(
   return [...series.slice(0, place), waits, ...series.slice(place)];
 }
 
-/**
- * Returns, as text, a bound of the longest event loop delay between the last two samples, from the histogram.
- */
+/** Returns, as text, a bound of the longest delay of the event loop between the last two samples. */
 function worst(looks: readonly MetricsSample[]): string {
   const name = "heddle_event_loop_lag_seconds_bucket";
   const [before, now] = looks.slice(-2);

@@ -3,8 +3,7 @@ import { simplifySchema } from "../components/form-schema.ts";
 
 /**
  * Returns the parts of a state that are edited in fields: the values that its schema describes, and other
- * simple values. Lists are left out, because most of them append the values of an update, and so are objects
- * of unknown shape.
+ * simple values. Objects without described members are left out, and lists: most append an update's values.
  */
 export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSchema {
   const described = Object.entries(schema?.properties ?? {});
