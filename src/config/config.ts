@@ -35,7 +35,7 @@ export interface Config {
   readonly schemaTimeout?: number;
   /** The path of the `.env` file, absolute. */
   readonly envFile?: string;
-  /** Warnings about keys that have no effect. */
+  /** Warnings about the file, such as keys that have no effect or a missing `.env` file. */
   readonly notes?: readonly string[];
   readonly maxBody?: number;
   /** The project's own HTTP application. */

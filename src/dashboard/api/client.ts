@@ -280,7 +280,10 @@ export interface StoreSearch {
   readonly offset: number;
 }
 
-/** Reads items of the store, last changed first. Reading does not extend the time that they live. */
+/**
+ * Reads items of the store: last changed first or, with a `query` and an index on the server, most similar
+ * first. Reading does not extend the lifetime of the items.
+ */
 export async function findItems(search: StoreSearch): Promise<readonly StoreItem[]> {
   const body = { ...search, refresh_ttl: false };
   return (

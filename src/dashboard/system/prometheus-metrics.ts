@@ -1,6 +1,6 @@
 /** The metrics of a server at one moment, from `/metrics`. */
 export class MetricsSample {
-  /** The time when the metrics were read, in milliseconds of the page's clock. */
+  /** The time when the metrics were read, as `performance.now()` gives it. */
   readonly at: number;
   readonly #layout: MetricsLayout;
   readonly #values: Float64Array;
