@@ -95,7 +95,10 @@ function* bytesOf(text: string): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
 }
 
-/** Makes an event name safe for SSE. It may contain the name of a user's node, and a line break in it would break the framing. */
+/**
+ * Makes an event name safe for SSE. Event names may contain names of graph nodes, and a line break in them
+ * would break the framing.
+ */
 export function sseEventName(name: string): string {
   return name.replaceAll(/[\r\n\0]/g, " ");
 }

@@ -5,7 +5,7 @@ import type { PlainHttpClient } from "./http-client.ts";
 export interface TestedServer {
   readonly client: Client;
   readonly http: PlainHttpClient;
-  /** Waits some milliseconds before the next poll. */
+  /** Waits `ms` milliseconds: the pause between two polls. */
   pause(ms: number): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export interface Chapter {
   readonly checks: readonly ConformanceCheck[];
 }
 
-/** Makes a chapter of checks, which are given by their titles. */
+/** Makes a chapter. `checks`: by title, the functions that carry out its checks. */
 export const defineChapter = (
   name: string,
   checks: { readonly [title: string]: (server: TestedServer) => Promise<void> },

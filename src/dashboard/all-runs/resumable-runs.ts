@@ -13,7 +13,10 @@ export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle 
   return next.length === 0 ? "no-step" : null;
 }
 
-/** Returns for each run, by its id, why it is not resumed; null: it is. Each thread is resumed once. */
+/**
+ * Returns for each run, by its id, why it is not resumed; null: it is. Of several runs of a thread, at most
+ * one is resumed.
+ */
 export async function planResume(
   runs: readonly FoundRun[],
   obstacleOf: (run: FoundRun) => Promise<ResumeObstacle | null> = findResumeObstacle,

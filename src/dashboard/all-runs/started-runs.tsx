@@ -40,7 +40,7 @@ export const OUTCOMES: { readonly [S in ApiRunStatus]: string } = {
   pending: "queued",
 };
 
-/** How the runs that an action has started are doing: their number by outcome, each a link to the list of them. */
+/** The number of runs that an action has started, in total and by status. Each number links to these runs. */
 export function StartedRunsSummary({ started: { batch, statuses } }: { readonly started: StartedRuns }) {
   const all = [...statuses.values()];
   const of = `batch=${batch}`;

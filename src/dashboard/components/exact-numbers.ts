@@ -13,7 +13,7 @@ export function findInexactNumber(json: string): string | null {
   return null;
 }
 
-/** Says what JavaScript would make of a number, if it would change it; null if it would not. */
+/** Says how JavaScript would change a number; null if it would not, or would only round a fraction. */
 export function inexactNumberFault(text: string): string | null {
   const value = Number(text);
   if (!Number.isFinite(value)) return `${text} is too large for a number`;

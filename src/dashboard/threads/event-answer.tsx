@@ -54,7 +54,7 @@ export function stateText(state: unknown): string {
   return paths(state).join(", ");
 }
 
-/** The state in which a machine waits, below its questions. */
+/** Shows the questions of a machine and, below them, the state in which it waits. */
 export function AwaitingState({ value }: { readonly value: unknown }) {
   const { events: _, ...state } = value as JsonRecord;
   return (
