@@ -12,7 +12,7 @@ import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 
-/** Milliseconds between two reads of the records while the run has not ended, or no feed reports changes. */
+/** Milliseconds between two reads of the records until the run has ended, or while its feed is not open. */
 const POLL_MS = 1_500;
 
 interface Records {

@@ -11,9 +11,9 @@ import { Refresher } from "./refresher.ts";
 import { SharedMessages } from "./structural-sharing.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
-/** Milliseconds between two reads while a run has not ended, or no feed reports changes. */
+/** Milliseconds between two reads while a run has not ended, or the inspector feed is not connected. */
 const POLL_MS = 2_500;
-/** Milliseconds between two reads in any case, because no feed reports that a run was deleted or that metadata changed. */
+/** Milliseconds between two reads in any case: the feed does not report deleted runs and changed metadata. */
 const QUIET_POLL_MS = 15_000;
 /** The largest number of runs that are listed. */
 const RUNS = 100;
