@@ -64,7 +64,7 @@ export function refuseOption({ name, value }: GivenOption, what: string): never 
   throw new ServiceError("config.invalid", `${name} "${value}" ${what}`);
 }
 
-/** The value of an option that is one of some texts. @throws ServiceError `config.invalid` for another one */
+/** Returns the value of an option. @throws ServiceError `config.invalid` if `is` refuses the value */
 export function textOption<T extends string>(
   given: GivenOption | undefined,
   is: (text: string) => text is T,
@@ -85,7 +85,7 @@ export function numberOption(
   return is(value) ? value : refuseOption(given, what);
 }
 
-/** The entries of an option that is a list with commas. */
+/** The entries of an option whose value is a comma-separated list. */
 export const listOption = (given: GivenOption | undefined): readonly string[] | undefined =>
   given?.value
     .split(",")

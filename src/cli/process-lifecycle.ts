@@ -4,25 +4,25 @@ import type { Logger } from "../ports/logger.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
 
-/** Milliseconds for running supersteps to end. */
+/** The most milliseconds that a shutdown waits for running supersteps to end. */
 const DRAIN_MS = 8_000;
-/** Milliseconds for the whole shutdown. */
+/** The most milliseconds that a shutdown may take. After this time, the process exits. */
 const STOP_MS = 9_500;
 
 /** A server that can be stopped. */
 export interface Running extends Pick<App, "close"> {
   readonly system: { readonly figures: { readonly running: number; readonly queued: number } };
-  /** The most milliseconds that its stop takes, if not as long as usual. */
+  /** The most milliseconds that the shutdown of this server may take. Default: {@link STOP_MS}. */
   readonly stopMs?: number;
 }
 
-/** Stops a server. `drainMs`: the most milliseconds that its running supersteps get; absent: as many as usual. */
 /** The signals that ask a process to stop in good order. */
 export const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
+/** Stops the server, then ends the process. `drainMs`: replaces {@link DRAIN_MS}. */
 export type StopProcess = (signal: NodeJS.Signals, drainMs?: number) => void;
 
-/** Calls `stop` when the process is asked to stop. */
+/** Registers `stop`, which is called later, each time the process is asked to stop. */
 type OnStop = (stop: StopProcess) => void;
 
 /**

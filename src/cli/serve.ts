@@ -74,15 +74,15 @@ export async function serve(options: Serving): Promise<void> {
     task &&
     ((stop: StopProcess) => {
       const end = (drainMs?: number) => stop("SIGTERM", drainMs);
-      // A process of a cluster node ends at once without its parent, because only the parent renews the leases: another
-      // node may soon take the shard.
+      // A process of a cluster node ends at once when its parent has ended, because only the parent renews
+      // the leases: another node may soon take the shard.
       onStopOfParent(end, task.cluster === undefined ? end : endAtOnce);
     });
   const leave = guardProcess(logger, () => running(), onStop);
 
   let removeAddress: () => void = () => undefined;
   process.once("exit", () => removeAddress());
-  /** Makes the storage options of a process that serves one shard. */
+  /** Returns the storage options of a process that has a task: in memory if the process has no shard. */
   const storageOf = async (
     { number, cluster }: ShardTask,
     data: string,
@@ -144,7 +144,7 @@ export async function serve(options: Serving): Promise<void> {
     announce(app, config, settings, more);
     return app;
   };
-  /** Starts the processes of all shards, or those of a cluster's node. */
+  /** Starts the processes of this server: one for each shard or, in a cluster, those of this node. */
   const startProcesses = async ({
     shards,
     cluster,
@@ -250,7 +250,7 @@ function withGraphs(config: Config): Config {
   );
 }
 
-/** Replaces the limit of runs in progress, if one is given. */
+/** Replaces the configured limit of all runs in progress by `all`, if that is given. */
 function limited(config: Config, all: number | undefined): Config {
   if (all === undefined) return config;
   const concurrent = { perTenant: Infinity, perGraph: {}, ...config.runs?.concurrent, all };

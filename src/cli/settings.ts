@@ -53,7 +53,7 @@ export interface Settings {
 }
 
 /**
- * Reads the settings from flags and variables. `data`: the data directory without `--data`.
+ * Reads the settings from flags and variables. `data`: the data directory if neither sets one.
  * @throws ServiceError `config.invalid`, naming the flag or variable
  */
 export function settingsOf(flags: OptionFlags, env: Variables, data: string): Settings {

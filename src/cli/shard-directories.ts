@@ -15,7 +15,7 @@ function storedShardCount(data: string): number | undefined {
   return existsSync(countFile(data)) ? Number(readFileSync(countFile(data), "utf8")) : undefined;
 }
 
-/** The directories with databases in a data directory: that of each shard, or the directory itself. */
+/** The directories with databases: that of each shard or, if `data` is not divided into shards, `data`. */
 export function databaseDirectories(data: string): readonly string[] {
   refuseClusterData(data);
   const count = storedShardCount(data);

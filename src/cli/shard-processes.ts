@@ -11,7 +11,7 @@ import type { PeerAddress } from "../ports/peers.ts";
 import type { ClusterTask } from "./cluster-network.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
 
-/** The environment variable that tells a process which shard it serves. It is removed before any code of the project runs. */
+/** The environment variable that tells a process which shard it serves. Removed before graphs are loaded. */
 const TASK_VARIABLE = "HEDDLE_SHARD_PROCESS";
 
 /** Milliseconds before the restart of a process that ended early. The delay doubles with each further early end. */
@@ -35,8 +35,8 @@ export interface ShardTask extends Pick<ShardPlace, "number" | "count"> {
   readonly port: number;
   readonly tokenSecret: string;
   /**
-   * The directory of the Unix sockets by which the processes connect. Only the server's user may enter it. Absent in a
-   * cluster, whose processes connect by TCP.
+   * The directory of the Unix sockets by which the processes connect. Only the operating system user of the
+   * server may enter it. Absent in a cluster, whose processes connect by TCP.
    */
   readonly sockets?: string;
   /** The settings of the cluster; absent if the process serves without a cluster. */
@@ -69,7 +69,10 @@ export function reportToParent(report: Report, then?: () => void): void {
 /** Messages with which a parent asks a process to end: with all others, or because its shard is handed over to another node. */
 type StopMessage = "stop" | "hand over";
 
-/** Milliseconds that a handed-over shard waits for nodes in progress. Requests for the shard wait too, so it is less than in a stop. */
+/**
+ * The most milliseconds that a shard waits for running graph nodes before it moves to another cluster node.
+ * Shorter than at a shutdown, because requests for the shard wait too.
+ */
 const HAND_OVER_DRAIN_MS = 2_000;
 
 /**

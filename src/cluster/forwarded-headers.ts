@@ -4,8 +4,9 @@ import { type KnownClient, STREAM_START_HEADER } from "../ports/peers.ts";
 import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 
 /**
- * The header that names the client of a forwarded request. Only the server for other processes reads it: it listens on a Unix socket, which no
- * other user of the machine can reach, or over TLS with the key of the cluster. If a client sends a header of this name, it is dropped.
+ * The header that names the client of a forwarded request. It is read only on connections from other
+ * processes: these use a Unix socket, which no other user of the machine can reach, or TLS with the key of
+ * the cluster. If a client sends a header of this name, it is dropped.
  */
 const CLIENT_HEADER = "x-heddle-client";
 

@@ -8,8 +8,9 @@ import { ShardRouter } from "./shard-router.ts";
 export type ListingService = Pick<Service, "threads" | "runs" | "crons" | "webhooks" | "inspection">;
 
 /**
- * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all shards. Everything else concerns
- * only the shard of this process, because requests for other shards are forwarded before.
+ * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all
+ * shards. Everything else concerns only the shard of this process, because requests for other shards are
+ * forwarded before they reach this service.
  */
 export class ProcessService implements Service {
   readonly #own: Service;

@@ -47,7 +47,7 @@ export function isServed(shard: number, { nodes, owners }: ClusterView): boolean
   return node !== undefined && parseNodeAddress(node.address).ports[shard] !== undefined;
 }
 
-/** The addresses of the processes of all shards that have an owner. */
+/** The addresses of the processes of shards. A shard without an owner, or without a port yet, is left out. */
 export function routesOf({ nodes, owners }: ClusterView): readonly (readonly [shard: number, PeerAddress])[] {
   const addresses = new Map(nodes.map(({ id, address }) => [id, parseNodeAddress(address)]));
   return owners.flatMap(({ shard, node }) => {

@@ -24,9 +24,10 @@ export class Patience {
   }
 
   /**
-   * Waits before the next attempt. `repeatable`: whether the request may be carried out twice.
-   * @throws ServiceError `storage.unavailable` after {@link PATIENCE_MS}, or if the request may have been carried out and
-   *   is not repeatable; `cause` itself if it is no {@link PeerLost}
+   * Waits before the next attempt. `cause`: the error of the last one. `repeatable`: whether the request may
+   * be carried out twice.
+   * @throws ServiceError `storage.unavailable` after {@link PATIENCE_MS}, or if the request may have been
+   *   carried out and is not repeatable; `cause` itself if it is no {@link PeerLost}
    */
   async wait(cause: unknown, repeatable: boolean): Promise<void> {
     if (!(cause instanceof PeerLost)) throw cause;

@@ -23,8 +23,9 @@ export interface CalledParts extends ListingService {
 }
 
 /**
- * The functions that other processes may call. All other requests are forwarded as HTTP to the shard of their thread. The
- * requests for these functions concern all shards, or name their thread only in the body.
+ * The names of the functions that other processes may call. They serve requests that concern several shards
+ * or the home shard, or that name their thread only in the body. All other requests are forwarded as HTTP to
+ * the shard of their thread.
  */
 const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledParts[Part] & string)[] } = {
   threads: ["create", "search", "count", "prune", "removeOf"],
@@ -59,10 +60,13 @@ interface PlainServiceError {
 
 type Outcome = { readonly value: unknown } | { readonly error: PlainServiceError };
 
-/** Whether a request is a call of another process. {@link serveCall} serves such requests. */
+/** Whether a request is a call by another process. {@link serveCall} serves such requests. */
 export const isProcessCall = ({ path }: HttpRequest): boolean => path === CALL_PATH;
 
-/** Serves a call of another process. `partsOf` returns the parts of the service, restricted to what this client may do. */
+/**
+ * Serves a call by another process. `partsOf` returns the parts of the service, restricted to what a client
+ * may do.
+ */
 export function serveCall(
   request: HttpRequest,
   reply: Reply,
@@ -94,7 +98,7 @@ export function serveCall(
     );
 }
 
-/** 503 if the process refuses all work now, as it does while it stops. */
+/** The HTTP status of an outcome: 503 if the process stops, or its storage is unavailable; 200 otherwise. */
 const statusOf = (outcome: Outcome): number =>
   "error" in outcome && UNAVAILABLE.has(outcome.error.code) ? 503 : 200;
 
@@ -144,7 +148,7 @@ export function createRemoteParts(deps: CallDeps, shard: number, client: KnownCl
   };
 }
 
-/** Makes an asynchronous list of a call that resolves with an array. */
+/** Turns the result of a call, a promise of an array, into an asynchronous list. */
 async function* listOf<T>(called: unknown): AsyncGenerator<T> {
   yield* (await called) as readonly T[];
 }

@@ -9,9 +9,9 @@ const RENEWALS = 3;
 /** The number of renewals within the length of a lease while shards move or have no owner, so that nodes see changes soon. */
 const RENEWALS_IN_MOTION = 30;
 /**
- * The number of leases for which a node must have lived before it gets shards of other nodes. After one lease, the node may
- * have ended already. For another lease, a node that returns takes no shards that it has lost. With 2, shards moved to and
- * fro while a node was paused again and again.
+ * How long a node must have been a member before other nodes give shards up to it, in lengths of a lease. A
+ * node stays a member for one length after it has ended, and a node that returns takes no shard that it has
+ * lost for another length. With 2, shards moved to and fro while a node was paused again and again.
  */
 const ESTABLISHED_LEASES = 3;
 /** The part of a lease, at its end, during which a node no longer relies on it, because its clock may run slower than the database's. */
@@ -42,8 +42,8 @@ export interface ShardLeasesDeps {
 }
 
 /**
- * The leases of a node. It renews them, takes the shards without an owner that are its own by rendezvous hashing, and
- * gives up, one at a time, those that another node should have.
+ * The leases of a node. Renews them, takes free shards that rendezvous hashing assigns to this node or that
+ * no node takes, and gives up shards that another node should have, one at a time.
  */
 export class ShardLeases {
   readonly #deps: ShardLeasesDeps;
@@ -57,7 +57,7 @@ export class ShardLeases {
   #last: Promise<void> = Promise.resolve();
   #cancel: Cancel | undefined;
   #isStopping = false;
-  /** Whether this node has been told to give its shards up. */
+  /** Whether the database marks this node as draining: it then takes no shards, and gives its own up. */
   #isDraining = false;
   #isInMotion = false;
   /** The shard that is being given up. */
@@ -69,7 +69,10 @@ export class ShardLeases {
     this.#deps = deps;
   }
 
-  /** Registers the node, and takes the shards that are free. @throws ServiceError `storage.unavailable` */
+  /**
+   * Registers the node, and takes the free shards that it should own.
+   * @throws ServiceError `storage.unavailable`
+   */
   async start(): Promise<void> {
     await this.#pass();
     this.#schedule();
@@ -173,7 +176,7 @@ export class ShardLeases {
     this.#move(view);
   }
 
-  /** Gives a shard up if it is the next one that moves. */
+  /** Gives up the next shard that has to move, if this node owns it. */
   #move(view: ClusterView): void {
     const { shards, leaseMs, clock, canTakeShards, isServed, release, logger } = this.#deps;
     const established = clock.mono() - ESTABLISHED_LEASES * leaseMs;

@@ -15,15 +15,16 @@ export interface PlacementRules {
 }
 
 /**
- * The node of these that should own a shard, by rendezvous hashing of their names; undefined if there are none. When a node joins or leaves,
- * only shards move that it gets or has. A node that is started again gets its shards back, whose data it has.
+ * Returns which of `nodes` should own a shard, by rendezvous hashing of their names; undefined if `nodes` is
+ * empty. When a node joins or leaves, only the shards that it gets or had move. A restarted node gets the
+ * same shards again, because it still has their data.
  */
 export function preferredOwner(shard: number, nodes: readonly ClusterMember[]): ClusterMember | undefined {
   let best: ClusterMember | undefined;
   let highest = -1;
   for (const node of nodes) {
     const weight = weightOf(shard, node);
-    // Of nodes with the same name, the one with the higher id: all nodes have to find the same.
+    // Of nodes with the same name, the one with the highest id is taken: all nodes must find the same one.
     if (weight < highest || (weight === highest && best !== undefined && node.id < best.id)) continue;
     best = node;
     highest = weight;
@@ -31,7 +32,7 @@ export function preferredOwner(shard: number, nodes: readonly ClusterMember[]): 
   return best;
 }
 
-/** The text ends with a character that does not count: of a text as long as an id, `shardOf` leaves out the last one. */
+/** The last slash is needed: `shardOf` ignores the last character of a text that is as long as an id. */
 const weightOf = (shard: number, { id }: ClusterMember): number =>
   shardOf(`${nodeNameOf(id)}/${shard}/`, 2 ** 32);
 
@@ -48,7 +49,8 @@ export function nextMove(view: ClusterView, rules: PlacementRules): number | und
   const able = view.nodes.filter((one) => rules.canTakeShards(one));
   if (able.length === 0 || view.owners.length < rules.count) return undefined;
   const draining = new Set(view.nodes.filter((one) => one.isDraining).map(({ id }) => id));
-  // A shard that is not served may leave a draining node, but holds up all others: its new owner may be starting.
+  // Nothing moves while a node that does not drain owns a shard but does not serve it yet: it may be
+  // starting. A shard of a draining node may move even if it is not served.
   if (view.owners.some((one) => !draining.has(one.node) && !rules.isServed(one.shard, view)))
     return undefined;
   const leaving = view.owners.find((one) => draining.has(one.node));

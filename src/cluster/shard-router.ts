@@ -65,7 +65,10 @@ export class ShardRouter<Shard> {
     return this.all[this.#last] as Shard;
   }
 
-  /** Creates these functions of a part of the service. Each calls the shard of the thread in its first argument. */
+  /**
+   * Returns the functions `names` of a part of the service. Each calls the shard of the thread whose key is
+   * its first argument.
+   */
   byThread<Part, Name extends ByThread<Part>>(
     partOf: (shard: Shard) => Part,
     names: readonly Name[],

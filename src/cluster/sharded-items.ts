@@ -50,9 +50,9 @@ export function shardedItems(shards: readonly StoreItems[]): StoreItems {
         await Promise.all(Array.from(parts, ([items, part]) => items.change(tenant, part, write)));
         return;
       }
-      // The fence refuses writes of an older attempt of a run. Only the shard of the fence's thread can check it. If the changes are in other
-      // shards too, a call without changes checks the fence there first. Such a call waits for no write, so the changes follow in the same
-      // turn of the event loop.
+      // The fence refuses writes of an older attempt of a run. Only the shard of the fence's thread can check
+      // it. If the changes are in other shards too, a call without changes checks the fence in that shard
+      // first. Such a call waits for no write, so the changes follow in the same turn of the event loop.
       const guard = router.of(fence.thread.thread);
       const fenced = { ...write, fence };
       if (parts.size !== 1 || !parts.has(guard)) await guard.change(tenant, [], fenced);

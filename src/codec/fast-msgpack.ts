@@ -9,7 +9,9 @@ const BUFFER_SIZE = 64 * 1024;
 const MAX_HEADER = 9;
 /** From this number of characters on, a string is written by `Buffer.write`; for shorter ones a loop is faster. */
 const LONG_STRING = 64;
-/** An object with this many members or more is remembered: if the same object is encoded again, its bytes are copied. */
+/**
+ * The last object with at least this many members is remembered. If frozen, its bytes are copied next time.
+ */
 const LARGE_OBJECT = 4;
 /** For an array with this many items or more, the buffer grows once in advance. Doubling it repeatedly would copy it many times. */
 const LARGE_ARRAY = 4096;

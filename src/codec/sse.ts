@@ -41,7 +41,7 @@ export class SseBatch {
 }
 
 const NONE = new Uint8Array(0);
-/** From this number of bytes on, events are encoded only when they are sent. */
+/** From this approximate number of bytes on, events are encoded only when they are sent. */
 const LARGE = 256 * 1024;
 /**
  * The number of bytes that are passed to a connection at a time. It is small, because the transport copies what a slow
@@ -99,7 +99,10 @@ function* bytesOf(text: string): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
 }
 
-/** Makes an event name safe for SSE. It may contain the name of a user's node, and a line break in it would break the framing. */
+/**
+ * Makes an event name safe for SSE. Event names may contain names of graph nodes, and a line break in them
+ * would break the framing.
+ */
 export function sseEventName(name: string): string {
   return name.replaceAll(/[\r\n\0]/g, " ");
 }

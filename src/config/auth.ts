@@ -29,7 +29,10 @@ interface Read<File> {
   readonly data: (text: string) => string;
 }
 
-/** Reads the section `auth`; undefined when it names no users. `refuse` is called with the invalid key and what is wrong with it. */
+/**
+ * Reads the section `auth`; undefined if it is empty or has only `disable_studio_auth`. `refuse` is called
+ * with the invalid key and what is wrong with it.
+ */
 export function readAuth<File>(
   auth: JsonObject,
   read: Read<File>,

@@ -35,7 +35,7 @@ export interface Config {
   readonly schemaTimeout?: number;
   /** The path of the `.env` file, absolute. */
   readonly envFile?: string;
-  /** Warnings about keys that have no effect. */
+  /** Warnings about the file, such as keys that have no effect or a missing `.env` file. */
   readonly notes?: readonly string[];
   readonly maxBody?: number;
   /** The project's own HTTP application. */
@@ -100,8 +100,9 @@ export function findConfig(directory: string): string {
 }
 
 /**
- * Checks that a data directory is not the project's own directory. Otherwise Heddle would write its files among the project's, and one of
- * them has the name of the configuration file, `heddle.json`.
+ * Checks that a data directory is not the directory of the configuration file. Otherwise Heddle would write
+ * its files among the project's, and one of Heddle's files is also named `heddle.json`, as the configuration
+ * file may be.
  * @throws ServiceError `config.invalid`, naming the directory and the configuration file in it
  */
 export function checkDataDirectory(directory: string, configFile: string): void {
@@ -234,7 +235,7 @@ function readStreams(
   });
 }
 
-/** The variable that holds the key with which the official server encrypts checkpoints. */
+/** The variable that holds the key with which LangGraph's own server encrypts checkpoints. */
 const ENCRYPTION_VARIABLE = "LANGGRAPH_AES_KEY";
 const SCHEMA_TIMEOUT_VARIABLE = "LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS";
 

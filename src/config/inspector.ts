@@ -1,11 +1,11 @@
 import { parseUrl } from "../model/url.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/** The settings of the inspector: what it shows, and on which page. */
+/** The settings of the inspector: what it shows, and to which other page it can forward its feed. */
 export interface InspectConfig {
   /** Whether clients that ask for the states of graphs get them (`/inspect?values=1`). Default: false. */
   readonly values?: boolean;
-  /** The page that `/inspector` sends the feed to when the user asks for it. Default: Stately's. */
+  /** The page to which `/inspector` forwards its feed at the user's request. Default: Stately's inspector. */
   readonly viewer?: string;
 }
 

@@ -6,9 +6,10 @@ import { isObject, type JsonObject } from "../model/json.ts";
  * - `served`: it has its effect.
  * - `moot`: it is about something that Heddle does not need, such as an image to build. It is ignored.
  * - `ignored`: it is ignored, with a warning.
- * - `each`: an object whose member names the project chooses. Members that are objects have these keys.
- * - `refused`: the server does not start, because ignoring the key would make it behave differently from what its owner
- *   expects.
+ * - `each`: an object with any member names, such as names of graphs. Each member that is an object has these
+ *   keys.
+ * - `refused`: the server does not start, because ignoring the key would make it behave differently from what
+ *   its owner expects.
  * When a feature is added to Heddle, its key becomes `served`.
  */
 type Stance =

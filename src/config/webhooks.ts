@@ -19,8 +19,8 @@ export interface WebhookConfig {
   readonly url?: {
     readonly require_https?: boolean;
     /**
-     * The domains to which webhooks may be sent: `hooks.example.com`, or `*.example.com` for every name below it;
-     * default: any public host.
+     * The domains to which webhooks may be sent: `hooks.example.com`, or `*.example.com` for every name below
+     * `example.com`; default: any public host.
      */
     readonly allowed_domains?: readonly string[];
     readonly allowed_ports?: readonly number[];

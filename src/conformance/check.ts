@@ -1,12 +1,11 @@
 import type { Client } from "@langchain/langgraph-sdk";
 import type { PlainHttpClient } from "./http-client.ts";
 
-/** The server under test, reached both by the SDK and by plain HTTP. */
+/** The server under test, reached both by LangGraph's JavaScript SDK and by plain HTTP. */
 export interface TestedServer {
-  /** The client of the official SDK. */
   readonly client: Client;
   readonly http: PlainHttpClient;
-  /** Waits some milliseconds before the next poll. */
+  /** Waits `ms` milliseconds: the pause between two polls. */
   pause(ms: number): Promise<void>;
 }
 
@@ -20,13 +19,13 @@ export interface ConformanceCheck {
   readonly run: (server: TestedServer) => Promise<void>;
 }
 
-/** The checks of one part of the interface. */
+/** The checks of one part of the API. */
 export interface Chapter {
   readonly name: string;
   readonly checks: readonly ConformanceCheck[];
 }
 
-/** Makes a chapter of checks, which are given by their titles. */
+/** Makes a chapter. `checks`: by title, the functions that carry out its checks. */
 export const defineChapter = (
   name: string,
   checks: { readonly [title: string]: (server: TestedServer) => Promise<void> },

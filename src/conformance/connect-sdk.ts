@@ -5,7 +5,7 @@ import type { TestedServer } from "./check.ts";
 import { PlainHttpClient } from "./http-client.ts";
 import { RecordedFetch } from "./recorded-fetch.ts";
 
-/** The parts of the SDK that the checks use; both of its major versions have them. */
+/** The parts of LangGraph's JavaScript SDK that the checks use. Both major versions of the SDK have them. */
 export interface Sdk {
   readonly Client: typeof Client;
 }
@@ -17,7 +17,7 @@ export interface RecordedConnection extends TestedServer {
 const SDK_PACKAGE = "@langchain/langgraph-sdk";
 
 /**
- * Loads the installed SDK. Only this command loads it, since a server does not need it.
+ * Loads the installed SDK. Only `heddle conformance` loads it, because a server does not need it.
  * @throws ServiceError `config.invalid` with instructions for installing it, if it is missing
  */
 export async function loadSdk(

@@ -3,7 +3,7 @@ import { MismatchError } from "./mismatch-error.ts";
 
 /** Milliseconds between two polls. */
 const PERIOD = 20;
-/** The largest number of polls. A condition that does not hold by then counts as a difference. */
+/** The largest number of polls. A condition that does not hold at any of them makes the check fail. */
 const MAX_LOOKS = 500;
 
 /** Runs of the graph `held`, which wait in their second node until their gate is opened. Each run is named by its topic. */

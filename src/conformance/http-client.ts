@@ -14,7 +14,7 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** Plain HTTP to the server under test, for details that the SDK hides. */
+/** Plain HTTP to the server under test, for details that LangGraph's SDK hides. */
 export class PlainHttpClient {
   readonly #base: string;
   readonly #key: string | undefined;

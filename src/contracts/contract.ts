@@ -2,11 +2,11 @@
 export interface ContractCheck<Harness> {
   /** A sentence that says what an adapter must do. Unique in its contract. */
   readonly title: string;
-  /** Gets a new harness for each check. @throws AssertionError if the adapter behaves otherwise */
+  /** Carries out the check on a harness of its own. @throws AssertionError if the adapter breaks the rule */
   readonly run: (harness: Harness) => Promise<void>;
 }
 
-/** Makes a contract of checks, which are given by their titles. */
+/** Makes a contract. `checks`: by title, the functions that carry out its checks. */
 export const defineContract = <Harness>(checks: {
   readonly [title: string]: (harness: Harness) => Promise<void>;
 }): readonly ContractCheck<Harness>[] => Object.entries(checks).map(([title, run]) => ({ title, run }));

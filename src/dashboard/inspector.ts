@@ -34,7 +34,7 @@ const figures = new ChartPanel($("#charts"), $("#wide"), {
 let chosen: string | null = null;
 let handover: FeedForwarder | null = null;
 let due = false;
-/** The thread's history and the path through its graph. They are read anew when the thread changes. */
+/** The history of the thread. It is read again when the thread changes. */
 let past = EMPTY_THREAD_HISTORY;
 let refresher: Refresher<ThreadHistory> | undefined;
 
@@ -130,7 +130,7 @@ function rowOf(actor: Actor): HTMLElement {
   return row;
 }
 
-/** Shows the chosen actor, the latest graph, its run, and the thread. */
+/** Shows the charts of the chosen actor, the latest graph actor, the latest run actor, and the thread. */
 function showCharts(): void {
   const shown = [
     ["chosen", chosen === null ? undefined : model.actors.get(chosen)],

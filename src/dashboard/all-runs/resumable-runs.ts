@@ -13,7 +13,10 @@ export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle 
   return next.length === 0 ? "no-step" : null;
 }
 
-/** Returns for each run, by its id, why it is not resumed; null: it is. Each thread is resumed once. */
+/**
+ * Returns for each run, by its id, why it is not resumed; null: it is. Of several runs of a thread, at most
+ * one is resumed.
+ */
 export async function planResume(
   runs: readonly FoundRun[],
   obstacleOf: (run: FoundRun) => Promise<ResumeObstacle | null> = findResumeObstacle,
@@ -36,7 +39,7 @@ export const OBSTACLE_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "no-step": "Left out: no step was planned, so there is nothing to resume",
 };
 
-/** How runs that are not resumed are counted, after their number. */
+/** For each obstacle, the words that follow the number of runs that it keeps from being resumed. */
 const COUNT_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "not-failed": "that did not fail",
   "gone-on": "whose thread has gone on since",

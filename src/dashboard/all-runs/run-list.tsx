@@ -128,7 +128,7 @@ export function AllRunsList({ query, assistants, prices }: Props) {
     started.value = null;
     working.value = { action, done: 0, of: runs.length };
     await attempt(async () => {
-      // A thread may have gone on since the bar has counted.
+      // A thread may have got a newer run since the selection bar showed how many runs can be resumed.
       const plan = action === "resume" ? await planResume(runs) : undefined;
       for (const [i, run] of runs.entries()) {
         const obstacle = plan?.get(run.run_id) ?? null;
@@ -296,7 +296,7 @@ interface RowProps {
   readonly assistant: Assistant | undefined;
   readonly prices: Prices;
   readonly result: ActionResult | undefined;
-  /** How the run is doing that the action has started for this one. */
+  /** The status of the run that the action started from this one; undefined: none, or not known yet. */
   readonly outcome: ApiRunStatus | undefined;
   readonly isDeleted: boolean;
   readonly isChosen: boolean;

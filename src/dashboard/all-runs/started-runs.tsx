@@ -21,7 +21,7 @@ export function newBatchId(): string {
 /** Reads how the runs are doing. `most`: how many there are at most. */
 export async function readStartedRuns(started: StartedRuns, most: number): Promise<StartedRuns> {
   const { batch, first } = started;
-  // The time spares the server a search through all older runs.
+  // With `created_after`, the server need not search through all older runs.
   const created_after = new Date(Date.parse(first.created_at) - 1).toISOString();
   const { runs } = await findRuns({ metadata: { batch }, created_after }, most, null);
   return { ...started, statuses: new Map(runs.map(({ run_id, status }) => [run_id, status])) };
@@ -30,7 +30,7 @@ export async function readStartedRuns(started: StartedRuns, most: number): Promi
 export const areAllDone = ({ statuses }: StartedRuns): boolean =>
   [...statuses.values()].every((status) => isDone({ status }));
 
-/** What has become of a run that was started from one that had failed. */
+/** The words for the status of a run that a bulk action started. */
 export const OUTCOMES: { readonly [S in ApiRunStatus]: string } = {
   success: "succeeded",
   error: "failed again",
@@ -40,7 +40,7 @@ export const OUTCOMES: { readonly [S in ApiRunStatus]: string } = {
   pending: "queued",
 };
 
-/** How the runs that an action has started are doing: their number by outcome, each a link to the list of them. */
+/** The number of runs that an action has started, in total and by status. Each number links to these runs. */
 export function StartedRunsSummary({ started: { batch, statuses } }: { readonly started: StartedRuns }) {
   const all = [...statuses.values()];
   const of = `batch=${batch}`;

@@ -77,8 +77,8 @@ export interface WaitingThreads {
 const MAX_EXACT_ORDER = 1_000;
 
 /**
- * Lists the threads that wait for an answer, longest wait first. The order is that of the last changes of their states,
- * because the state of a waiting thread last changed when the thread asked.
+ * Lists the threads that wait for an answer, longest wait first. Sorts them by the last change of their
+ * state, which was when they asked; more than {@link MAX_EXACT_ORDER} threads by their last change.
  */
 export async function listWaitingThreads(
   offset: number,
@@ -280,7 +280,10 @@ export interface StoreSearch {
   readonly offset: number;
 }
 
-/** Reads items of the store, last changed first. Reading does not extend the time that they live. */
+/**
+ * Reads items of the store: last changed first or, with a `query` and an index on the server, most similar
+ * first. Reading does not extend the lifetime of the items.
+ */
 export async function findItems(search: StoreSearch): Promise<readonly StoreItem[]> {
   const body = { ...search, refresh_ttl: false };
   return (

@@ -111,7 +111,9 @@ function Content() {
   );
 }
 
-/** Functions that return the content of each page, by the rest of its path; null: there is no such page. */
+/**
+ * For each page, a function that returns its content. `rest`: the path below the page. Null: no such page.
+ */
 const CONTENTS: Readonly<
   Record<DashboardPageName, (rest: readonly string[], query: URLSearchParams) => JSX.Element | null>
 > = {

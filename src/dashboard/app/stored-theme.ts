@@ -18,7 +18,7 @@ export function applyTheme(theme: Theme): void {
   else dataset["theme"] = theme;
 }
 
-/** Stores and applies the theme that follows this one, for all pages. Returns it. */
+/** Applies the theme that follows `theme`, stores it for all pages, and returns it. */
 export function chooseNextTheme(theme: Theme): Theme {
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "system";
   localStorage.setItem(KEY, next);

@@ -5,7 +5,10 @@ import { useMemo } from "preact/hooks";
 const AROUND = 2;
 /** The most characters of two texts together that are compared. Comparing longer texts would block the page. */
 const MAX_DIFF_CHARACTERS = 400_000;
-/** The most added and removed lines. The time grows with their square: 2,000 take half a second, 4,000 several. */
+/**
+ * The most added and removed lines. The time grows with their square: 2,000 take half a second, 4,000 several
+ * seconds.
+ */
 const MAX_CHANGED_LINES = 2_000;
 
 interface Part {

@@ -2,8 +2,8 @@
 const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /**
- * Says which number of a valid JSON text JavaScript would change, such as an integer beyond 2^53; null: none. Digits after the
- * point may be rounded.
+ * Says which number of a valid JSON text JavaScript would change, such as an integer beyond 2^53; null: none.
+ * Rounding of a number with a decimal point or an exponent is not reported.
  */
 export function findInexactNumber(json: string): string | null {
   for (const [text] of json.matchAll(STRING_OR_NUMBER)) {
@@ -13,7 +13,7 @@ export function findInexactNumber(json: string): string | null {
   return null;
 }
 
-/** Says what JavaScript would make of a number, if it would change it; null if it would not. */
+/** Says how JavaScript would change a number; null if it would not, or would only round a fraction. */
 export function inexactNumberFault(text: string): string | null {
   const value = Number(text);
   if (!Number.isFinite(value)) return `${text} is too large for a number`;

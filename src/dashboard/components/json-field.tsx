@@ -11,7 +11,7 @@ interface JsonFieldProps {
   readonly placeholder?: string;
   readonly rows?: number;
   readonly label?: string;
-  /** Whether a text that is not JSON is rejected. Otherwise it is taken as a string. */
+  /** Whether all text that is not JSON is rejected; if false, only text that begins like JSON is. */
   readonly isStrict?: boolean;
   /** Called after each change with the reason why the text is invalid; null: it is valid. */
   readonly onWrong?: (why: string | null) => void;
@@ -22,7 +22,7 @@ interface JsonFieldProps {
   readonly "aria-describedby"?: string;
 }
 
-/** A field for JSON. A text that is not JSON is taken as a string. */
+/** A field for JSON. Without `isStrict`, a text that does not begin like JSON is taken as a string. */
 export function JsonField({
   id,
   value,

@@ -1,6 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
 
-/** Handles key presses on the page, except in fields. `pressed` returns true if it handled the key. */
+/**
+ * Handles key presses on the page, except in fields and with Ctrl, Meta or Alt. `pressed` returns true if it
+ * handled the key.
+ */
 export function useKeys(pressed: (key: string) => boolean): void {
   const latest = useRef(pressed);
   latest.current = pressed;

@@ -10,7 +10,10 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 type Given = "getScrollElement" | "observeElementRect" | "observeElementOffset" | "scrollToFn" | "onChange";
 type RowOptions = Omit<VirtualizerOptions<HTMLElement, Element>, Given>;
 
-/** The visible rows of a long list. The component is rendered again when they change. `scroll`: the element that scrolls. */
+/**
+ * Returns the virtualizer of a long list, of which only the visible rows are drawn. The component is rendered
+ * again when these change. `scroll`: the element that scrolls.
+ */
 export function useVirtualizer(
   scroll: { readonly current: HTMLElement | null },
   rows: RowOptions,

@@ -23,7 +23,9 @@ const OPTIONS = {
   "elk.padding": "[top=12,left=12,bottom=12,right=12]",
 };
 
-/** Draws charts. Each layout is computed once, in a worker, which is large and starts when it is needed. */
+/**
+ * Draws charts. Each layout is computed once, in a worker. Its script is large, so it is loaded when needed.
+ */
 export class ChartRenderer {
   readonly #worker: string;
   readonly #laid = new Map<string, Promise<ElkNode>>();

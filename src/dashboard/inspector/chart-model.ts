@@ -168,7 +168,7 @@ export function activeStates(chart: ChartModel, value: ActiveStateValue | undefi
   return lit;
 }
 
-/** Returns the path of a node: the paths of its ancestors and its own name, joined by slashes. */
+/** Returns the path of a node. `path`: the path of the node that contains it; empty: none does. */
 export const joinPath = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
 
 /** Returns the index of each node in the chart, by the node's path. */

@@ -1,17 +1,20 @@
-/** The smallest scale when a chart is shrunk to fit the width of its box. */
+/** The smallest scale to which a chart is shrunk to fit its box. The user can choose half of this scale. */
 const SMALLEST = 0.5;
 /** The factor by which one click on a zoom button changes the scale. */
 const FACTOR = 1.3;
 /** The largest scale that the user can choose. */
 const LARGEST = 3;
 
-/** Fits a chart into its box, or enlarges it. If the chart does not fit, its highlighted states stay in view. */
+/**
+ * Scales a chart to the width of its box, or as the user chooses. When other states are highlighted, scrolls
+ * to the last of them if it is out of view.
+ */
 export class Zoom {
   /** The toolbar with the zoom buttons. */
   readonly bar: HTMLElement;
   readonly #box: HTMLElement;
   readonly #watch: ResizeObserver;
-  /** The scale that the user has chosen; null: the whole chart is fitted into the box. */
+  /** The scale that the user has chosen; null: a chart that is wider than its box is shrunk to fit. */
   #scale: number | null = null;
   #lit = "";
 

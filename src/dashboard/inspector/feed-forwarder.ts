@@ -4,8 +4,9 @@ import type { FeedMessage, FeedModel } from "./feed-model.ts";
 const PATIENCE = 5_000;
 
 /**
- * Forwards the feed to another page, by the protocol of Stately's inspector. The page announces that it is connected,
- * again after each reload. It then receives every live actor, the last events, and all further events.
+ * Forwards the feed to another page, by the protocol of Stately's inspector. After each load, that page
+ * announces that it is connected. It then receives the actors and the events that the feed model keeps, and
+ * all further messages.
  */
 export class FeedForwarder {
   readonly #viewer: URL;

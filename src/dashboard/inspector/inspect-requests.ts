@@ -17,5 +17,5 @@ export async function listLiveThreads(): Promise<readonly LiveThreadRow[]> {
   return (await fetchJson<{ readonly actors: readonly LiveThreadRow[] }>("inspect/actors?limit=100")).actors;
 }
 
-/** Opens the WebSocket of the feed. */
+/** Opens the WebSocket of the inspector's feed, which reports the events and snapshots of actors. */
 export const openFeed = (query: URLSearchParams): Promise<WebSocket> => openSocket("inspect", query);

@@ -6,7 +6,7 @@ import { type Arrow, type ChartModel, indexesByPath } from "./chart-model.ts";
  */
 export type NodePath = readonly (readonly string[])[];
 
-/** A chart, and which of its arrows runs have taken, by index. */
+/** A chart, and the indexes of those of its arrows that runs have taken. */
 export interface ChartWithTakenTransitions {
   readonly chart: ChartModel;
   readonly taken: ReadonlySet<number>;

@@ -8,11 +8,11 @@ const MAX_STATES = 60;
 
 type State = Pick<ThreadState, "next" | "metadata" | "created_at" | "checkpoint" | "parent_checkpoint">;
 
-/** The history of a thread before the page was opened. */
+/** The history of a thread, read from its stored states. */
 export interface ThreadHistory {
   /** The steps of the graph, oldest first. */
   readonly steps: readonly RecordedTransition[];
-  /** The path through the graph since its last input. */
+  /** The path through the graph since the thread's last input. */
   readonly path: NodePath;
   /** The error of the last run; null if it did not fail. */
   readonly error: { readonly error: string; readonly message: string } | null;

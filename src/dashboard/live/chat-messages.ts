@@ -57,7 +57,7 @@ export function messageTypeOf({ type, role }: JsonRecord): string {
   return { user: "human", assistant: "ai" }[plain] ?? plain;
 }
 
-/** Converts a complete message of the state or of the stream. */
+/** Converts a message, or a streamed chunk of one. Its `tool_call_chunks` are left out. */
 export function toChatMessage(raw: JsonRecord): ChatMessage {
   return {
     id: str(raw["id"]),

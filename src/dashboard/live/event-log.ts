@@ -9,8 +9,8 @@ export interface LoggedEvent extends Omit<StreamEvent, "data"> {
 /** The largest number of events kept. */
 const MAX_EVENTS = 2_000;
 /**
- * The most characters of all kept events together. A limit is needed because each event about a state contains the
- * whole state.
+ * The most characters of all kept events together, unless only the latest one is kept. A limit is needed
+ * because each event about a state contains the whole state.
  */
 const MAX_CHARACTERS = 4_000_000;
 

@@ -7,7 +7,10 @@ export interface PausedRun {
   readonly questions: readonly ApiInterrupt[];
 }
 
-/** Returns the run whose question or breakpoint makes a thread wait; null if the thread does not wait. `runs`: newest first. */
+/**
+ * Returns the run whose question or breakpoint makes a thread wait; null if the thread does not wait, or its
+ * newest run has not ended. `runs`: newest first.
+ */
 export function pausedRunOf({ status, interrupts }: Thread, runs: readonly Run[]): PausedRun | null {
   const [newest] = runs;
   if (status !== "interrupted" || newest === undefined || !isDone(newest)) return null;

@@ -3,9 +3,11 @@ import { retryDelay } from "./retry-delay.ts";
 
 /** Milliseconds between the first reported change and the read, so that changes in quick succession cause one read. */
 const GATHER_MS = 120;
-/** The shortest pause after a read, as a multiple of its duration, so that a slow server gets fewer requests. */
+/**
+ * The pause after a read, as a multiple of the read's duration, so that a slow server gets fewer requests.
+ */
 const SHARE = 2;
-/** The longest pause, in milliseconds, before a reported change is read. */
+/** The longest pause after a read, in milliseconds. */
 const MAX_PAUSE_MS = 2_500;
 
 interface RefresherOptions<T> {

@@ -12,7 +12,7 @@ import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 
-/** Milliseconds between two reads of the records while the run has not ended, or no feed reports changes. */
+/** Milliseconds between two reads of the records until the run has ended, or while its feed is not open. */
 const POLL_MS = 1_500;
 
 interface Records {
@@ -101,8 +101,8 @@ export class RunSubscription {
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // Whether the thread waits is shown only for a run that is watched live, with a feed. For other runs, the thread
-    // need not be read.
+    // A run that has not ended does not wait. Without a feed, the page shows neither value. In both cases,
+    // the thread need not be read.
     if (!isDone(run) || this.feed === null) return { run, waiting: null, isLastFailure: false };
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
     const waiting = pausedRunOf(record, runs);

@@ -7,7 +7,10 @@ import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 export class SharedMessages {
   #last: JsonRecord = {};
 
-  /** Returns an equal state that shares the messages of the state before it; that state itself, if they are equal. */
+  /**
+   * Returns a state that equals `values` and shares messages with the result of the previous call; that
+   * result itself, if the two are equal.
+   */
   share(values: JsonRecord): JsonRecord {
     const last = this.#last;
     const entries = Object.entries(values).map(

@@ -13,8 +13,8 @@ const POLL_INTERVAL_MS = 1_000;
 const SHARE = 10;
 const MAX_POLL_INTERVAL_MS = 10_000;
 /**
- * Milliseconds between two counts of all matches. The matches are counted separately, because a search counts only
- * somewhat beyond its own page.
+ * Milliseconds between two counts of all matches. The matches are counted separately, because a search stops
+ * counting soon after its own page.
  */
 const COUNT_EVERY = 5_000;
 

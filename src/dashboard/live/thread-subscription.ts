@@ -11,9 +11,9 @@ import { Refresher } from "./refresher.ts";
 import { SharedMessages } from "./structural-sharing.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
-/** Milliseconds between two reads while a run has not ended, or no feed reports changes. */
+/** Milliseconds between two reads while a run has not ended, or the inspector feed is not connected. */
 const POLL_MS = 2_500;
-/** Milliseconds between two reads in any case, because no feed reports that a run was deleted or that metadata changed. */
+/** Milliseconds between two reads in any case: the feed does not report deleted runs and changed metadata. */
 const QUIET_POLL_MS = 15_000;
 /** The largest number of runs that are listed. */
 const RUNS = 100;
@@ -33,7 +33,7 @@ export class ThreadSubscription {
   readonly model = new FeedModel();
   /** The latest events of the thread's runs, from the start of the run that was active when the page was opened. */
   readonly log = new EventLog();
-  /** The runs that are active, and the newest one. */
+  /** By run id: the traces of the active runs, and of the newest run that is not queued. */
   readonly traces = new Map<string, Trace>();
   /** Counts the changes of the traces and the actors. */
   readonly changes = new RenderVersion();

@@ -116,7 +116,10 @@ export class Trace {
     return this.stepsOf("").at(-1)?.values ?? null;
   }
 
-  /** Ends the trace: tasks that are still running are marked as stopped. `at`: epoch milliseconds. */
+  /**
+   * Ends the trace: running tasks are marked as stopped, and tasks that have not begun are removed. `at`:
+   * epoch milliseconds.
+   */
   end(at: number): void {
     const isKnown = Number.isFinite(at);
     if (isKnown) this.endedAt = at;

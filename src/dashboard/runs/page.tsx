@@ -148,7 +148,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
       showNotice(said);
       navigate(["threads", thread, "runs", run_id]);
     });
-  // A run whose first step was never planned has nothing to go on with.
+  // A run without tasks failed before its first step was planned, so there is nothing to resume.
   const isResumable = watch.isLastFailure.value && watch.trace.tasks.size > 0;
   return (
     <header class="head">

@@ -133,7 +133,7 @@ export interface ModelTotals {
   readonly calls: number;
   readonly tokensIn: number;
   readonly tokensOut: number;
-  /** The cost in dollars; null if the price of the model is not configured. */
+  /** The cost in dollars of the calls whose cost is known; null if none is known. */
   readonly cost: number | null;
 }
 

@@ -40,7 +40,7 @@ function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
   else list.push(value);
 }
 
-/** Returns the groups with their first `most` rows. */
+/** Returns the first `most` rows of all groups together, in their groups. */
 export function firstRows(groups: readonly TimelineGroup[], most: number): readonly TimelineGroup[] {
   let left = most;
   return groups.flatMap(({ step, lines }) => {
@@ -83,7 +83,7 @@ export function slowestTaskOf(groups: readonly TimelineGroup[]): Task | null {
   );
 }
 
-/** Returns how long a task ran, in milliseconds; null while the task is running. */
+/** Returns how long a task ran, in milliseconds; null if the task has not begun or not ended. */
 export const taskDurationMs = ({ begunAt, endedAt }: Task): number | null =>
   begunAt === null || endedAt === null ? null : endedAt - begunAt;
 

@@ -17,8 +17,9 @@ export interface FoundItems {
 }
 
 /**
- * Finds items below a namespace. `name=value` compares a member of an item's value. Other words are searched by meaning
- * if the server has an index, otherwise as text in the keys and values of the items that changed last.
+ * Finds items in a namespace and below it. `name=value` compares a member of an item's value. Other words are
+ * searched by meaning if the server has an index, otherwise as text in the keys and values of the items that
+ * changed last.
  */
 export async function searchStore(
   namespace_prefix: readonly string[],

@@ -120,7 +120,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
 
 function ttlOf(text: string, item: StoreItem | null): { readonly ttl?: number | null } {
   if (text !== "") return { ttl: Number(text) };
-  // A new item takes the server's default.
+  // Without a number, a new item gets the server's default lifetime, and an existing item never expires.
   return item === null ? {} : { ttl: null };
 }
 

@@ -45,8 +45,8 @@ const percent = (value: number): string => `${whole(value * 100)} %`;
 type Read = (figures: MetricsSample) => number | undefined;
 
 /**
- * Returns the rate per second between consecutive samples. Null for the first sample, and if a counter has fallen: a
- * restart of the server has reset it.
+ * Returns the rate per second between consecutive samples. Null for the first sample, if a value is missing,
+ * and if a counter has fallen: a restart of the server has reset it.
  */
 export function rates(looks: readonly MetricsSample[], read: Read): readonly (number | null)[] {
   return looks.map((now, i) => {
@@ -216,7 +216,10 @@ const FIGURES: {
   "Dead letters": { figure: "webhooks_dead" },
 };
 
-/** Returns the same charts over the last hour: the server's history, followed by the page's newer samples. */
+/**
+ * Returns the charts over the last hour: the server's history, followed by the page's newer samples. Adds a
+ * chart of the waiting times of runs, which only the history has.
+ */
 export function hourSeriesOf(
   live: readonly Series[],
   { history, clockSkewMs }: LastHourMetrics,
@@ -256,7 +259,7 @@ export function hourSeriesOf(
   return [...series.slice(0, place), waits, ...series.slice(place)];
 }
 
-/** Returns the upper bound of the histogram bucket with the longest delay between the last two samples. */
+/** Returns, as text, a bound of the longest delay of the event loop between the last two samples. */
 function worst(looks: readonly MetricsSample[]): string {
   const name = "heddle_event_loop_lag_seconds_bucket";
   const [before, now] = looks.slice(-2);

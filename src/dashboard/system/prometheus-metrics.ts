@@ -1,6 +1,6 @@
 /** The metrics of a server at one moment, from `/metrics`. */
 export class MetricsSample {
-  /** The time when the metrics were read, in milliseconds of the page's clock. */
+  /** The time when the metrics were read, as `performance.now()` gives it. */
   readonly at: number;
   readonly #layout: MetricsLayout;
   readonly #values: Float64Array;
@@ -28,7 +28,10 @@ export class MetricsSample {
   }
 }
 
-/** The list of metrics that a server reports, in their order. All samples with the same metrics share one layout. */
+/**
+ * The list of metrics that a server reports, in their order. All {@link MetricsSample}s with the same list
+ * share one layout.
+ */
 interface MetricsLayout {
   /** The name and the labels of each sample, as the server wrote them. */
   readonly series: readonly string[];

@@ -48,7 +48,8 @@ export function ConversationView({
 }: ConversationViewProps) {
   const count = messages.length;
   const focused = useRef<number | null>(null);
-  // The positions of all messages are computed again whenever this function is another one.
+  // Each new function makes the virtualizer compute all positions again, so the function changes only with
+  // the messages.
   const keyOf = useCallback((index: number) => idOf(messages[index]) || index, [messages]);
   const virtual = useVirtualizer(scroll, {
     count,

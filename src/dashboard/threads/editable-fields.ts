@@ -2,8 +2,8 @@ import type { JsonRecord, JsonSchema } from "../api/records.ts";
 import { simplifySchema } from "../components/form-schema.ts";
 
 /**
- * Returns the parts of a state that are edited in fields: the values that its schema describes, and other simple
- * values. Lists are left out: most of them append the values of an update.
+ * Returns the parts of a state that are edited in fields: the values that its schema describes, and other
+ * simple values. Objects without described members are left out, and lists: most append an update's values.
  */
 export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSchema {
   const described = Object.entries(schema?.properties ?? {});

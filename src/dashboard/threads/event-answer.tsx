@@ -32,7 +32,10 @@ export function questionLine(value: unknown, most?: number): string {
   return toLine(asked?.text ?? `Waits in ${stateText(value["state"])} for ${awaited}`, most);
 }
 
-/** Returns the first text in an object that has no text of a question, with its key; any other value as it is. */
+/**
+ * Shortens an object without a question's text (see `findQuestionTextKey`) to its first text, as `key: text`.
+ * Returns any other value unchanged.
+ */
 function readablePart(value: unknown): unknown {
   if (!isJsonRecord(value) || findQuestionTextKey(value) !== undefined) return value;
   const text = Object.entries(value).find(([, one]) => typeof one === "string" && one.trim() !== "");
@@ -51,7 +54,7 @@ export function stateText(state: unknown): string {
   return paths(state).join(", ");
 }
 
-/** The state in which a machine waits, below its questions. */
+/** Shows the questions of a machine and, below them, the state in which it waits. */
 export function AwaitingState({ value }: { readonly value: unknown }) {
   const { events: _, ...state } = value as JsonRecord;
   return (
