@@ -137,7 +137,10 @@ function* stepFaults({ head, pendingWrites, definition, waiting }: SuperstepStat
   }
 }
 
-/** The first faults of a state: values that the graph's schema refuses, and required keys without a value. */
+/**
+ * The first faults of a state, at most {@link MAX_FAULTS}: values that the graph's schema refuses, and
+ * required keys without a value.
+ */
 export function someStateFaults(of: Pick<SuperstepState, "definition" | "values">): readonly string[] {
   return [...stateFaults(of)].slice(0, MAX_FAULTS);
 }

@@ -191,7 +191,9 @@ export class NativeExecution implements Execution {
     return isRetryable(retry, toError(outcome.error)) ? outcome : { ...outcome, final: true };
   }
 
-  /** The input of a node: the input of its `send`, or the state. */
+  /**
+   * The input of a node: that of its `send`; without one, the state, as the node's `input` schema returns it.
+   */
   #inputOf({ name, input }: PlannedTask): unknown {
     if (input !== undefined) return input.value;
     const { definition, state } = this.#superstep;

@@ -265,7 +265,10 @@ function writesOf(read: readonly NormalizedWrite[]): JsonObject {
   return Object.fromEntries([...byNode].map(([name, list]) => [name, list.length === 1 ? list[0] : list]));
 }
 
-/** The writes of the step's finished tasks, in the order in which they are applied. */
+/**
+ * The writes of the step's finished tasks, in the order in which they are applied. Before them come those of
+ * a command that belong to no task.
+ */
 function finishedTasks({ head, writes }: Position): readonly FinishedTask[] {
   const writesByTask = new Map(writes.map((one) => [one.task, one]));
   const tasks = (head?.next ?? []).filter(({ id }) => writesByTask.get(id)?.result !== undefined);

@@ -62,7 +62,10 @@ export class SuperstepState {
   readonly ns: string;
   lastAllowedStep: number;
   head: CheckpointHead | null;
-  /** The stored values of the latest checkpoint. */
+  /**
+   * The stored values of the checkpoint from which the execution starts. Later checkpoints do not change
+   * them.
+   */
   readonly stored: JsonObject;
   values: JsonObject;
   /** The values of keys that are never stored. They last as long as the attempt. */
@@ -81,7 +84,10 @@ export class SuperstepState {
   precomputed: { readonly task: string; readonly applied: StateChange } | undefined;
   /** The ids of tasks whose subgraph is paused at one of its own breakpoints. */
   readonly pausedTasks = new SmallMap<string, true>();
-  /** True if this run continues a step of an earlier run, and runs all its unfinished tasks, including the paused ones. */
+  /**
+   * True if this run continues a step of an earlier run, and runs all unfinished tasks of the step, including
+   * the paused ones.
+   */
   rerunAll = false;
   /** The keys that the nodes of a subgraph have written. The subgraph returns them to its parent. Null in the root graph. */
   readonly writtenKeys: Set<string> | null;
@@ -137,7 +143,9 @@ export class SuperstepState {
     if (this.isContinued && position.head?.metadata[GRAPH_CHANGED] === true) this.markGraphChanged();
   }
 
-  /** Replaces the values. The next checkpoint stores how they differ from the stored ones. */
+  /**
+   * Replaces the values, and adds the initial values of missing keys. The next checkpoint stores the changes.
+   */
   replaceValues({ values, changes }: StateChange): void {
     const initial = initialValues(this.definition, values);
     this.values = initial?.values ?? values;

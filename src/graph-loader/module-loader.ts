@@ -30,9 +30,9 @@ export interface ModuleOptions {
 const TYPESCRIPT_EXTENSIONS: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
 
 /**
- * Makes the loader of these files: Node's own `import`, or tsx if one of the files is in TypeScript. Loads with the same
- * reload number share the instances of their modules. `directory`: the folder in which, and above which, the `tsconfig.json`
- * is searched.
+ * Makes the loader of these files: Node's own `import`; or tsx if one of the files is in TypeScript, or if
+ * there is a reload number. Loads with the same reload number share the instances of their modules.
+ * `directory`: the folder in which, and above which, the `tsconfig.json` is searched.
  * @param files absolute paths
  */
 export async function createModuleLoader(
@@ -161,7 +161,10 @@ function findAbove(directory: string, name: string): string | undefined {
   return above === directory ? undefined : findAbove(above, name);
 }
 
-/** Sets an environment variable during `work`. The CommonJS part of tsx reads the path of the tsconfig only from the environment. */
+/**
+ * Sets an environment variable during `work`, unless it has a value already. The CommonJS part of tsx reads
+ * the path of the tsconfig only from the environment.
+ */
 function withVariable<T>(name: string, value: string | undefined, work: () => T): T {
   const before = process.env[name];
   if (value === undefined || before !== undefined) return work();

@@ -19,7 +19,7 @@ export interface ToolMessage extends MessageLiteral {
 
 type Call = ToolCall | InvalidToolCall;
 
-/** The calls of the last AI message without a tool message after it. */
+/** The tool calls of the last AI message that no later tool message answers. */
 function unansweredCalls(from: Message | readonly Message[]): readonly Call[] {
   const list = "type" in from ? [from] : from;
   const last = list.findLastIndex((message) => message.type === "ai");

@@ -79,7 +79,10 @@ function inside<T>(all: Map<string, Map<string, T>>, home: string): Map<string, 
   return found;
 }
 
-/** The id of a state: the node's name if it is plain, else a number, because dots and hashes have a meaning in XState ids. */
+/**
+ * The id of a state: the node's name if it contains only letters, digits, `_` and `-`, else `node` and a
+ * number, because dots and hashes have a meaning in XState ids.
+ */
 function idOf(prefix: string, node: string, i: number): string {
   return `${prefix}${/^[\w-]+$/.test(node) ? node : `node ${i}`}`;
 }

@@ -283,7 +283,8 @@ function updateJoins(
     for (const { task } of finished) if (node.after.includes(task.name)) arrivals.add(task.name);
     if (arrivals.size === before.length) continue;
     const trigger = `join:${node.after.join("+")}:${node.name}`;
-    // A complete join waits for its own node alone, so the arrival of a node that it has waited for does not begin it anew.
+    // The join is complete and only waits until deferred nodes may run. That one of its nodes runs again does
+    // not begin it anew.
     if (entryOfNode(deferred, node.name).includes(trigger)) continue;
     if (unrun.some(({ name, triggers: by }) => name === node.name && by.includes(trigger))) {
       triggers.addPull(node.name, trigger);

@@ -180,8 +180,8 @@ export class CheckpointBranch {
   }
 
   /**
-   * Makes the fork of the root graph. If the named checkpoint is already the latest one, returns it unchanged: continuing
-   * from it needs no branch.
+   * Makes the fork of the root graph. If the named checkpoint is already the latest one, and the run starts
+   * at no checkpoint of a subgraph, returns it unchanged: continuing from it needs no branch.
    */
   async #forkOfRoot(position: Position): Promise<Position | null> {
     const { stage } = this.#parts;

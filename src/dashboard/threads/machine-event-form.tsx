@@ -6,7 +6,10 @@ import { useSubmit } from "../components/use-submit.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { EventAnswer } from "./event-answer.tsx";
 
-/** The words for what became of an event, by the status of its run. */
+/**
+ * The words for what became of a sent event, by the status of the run that delivers it. Another status: "was
+ * not taken".
+ */
 const FATES: Readonly<Record<string, string>> = {
   pending: "waits",
   running: "is being taken",

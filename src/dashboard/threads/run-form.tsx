@@ -26,7 +26,10 @@ interface RunFormProps {
   readonly onRun: (request: JsonRecord) => Promise<boolean>;
 }
 
-/** The form for a new run: a message if the graph has a conversation, a form made from its input schema, or JSON. */
+/**
+ * The form for a new run. If the graph's input has messages, the user types a message; all other input has
+ * form fields made from the input schema. Without such a schema, the user enters the input as JSON.
+ */
 export function RunForm({
   assistants,
   initial,

@@ -15,7 +15,10 @@ import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
 import { findMessageChanges, isListOf, type MessageLists, messageListsOf } from "./message-edits.ts";
 import { MessageListForm } from "./message-list-form.tsx";
 
-/** Milliseconds after the last key press before the change is compared: a large state takes long. */
+/**
+ * Milliseconds from the last change in the form until it is compared with the stored state, which takes long
+ * if the state is large.
+ */
 const COMPARE_AFTER_MS = 250;
 
 /** A change of a thread's state that the user has made in a form. */
