@@ -5,7 +5,7 @@ import type { Emission, ExecutionServices } from "../ports/engine.ts";
 import type { ChangedChildMachine, ChildNode, GraphDefinition, MachineParts } from "../graph/definition.ts";
 import { pullTask, PUSH_KIND, type TaskOrigin, taskId } from "../graph/superstep.ts";
 
-/** The name of the node that events of child machines give as the source of their updates. */
+/** The node name under which the events of the run report the updates of child machines. */
 const NODE = "xstate.transition";
 
 export interface ChildMachineStep {

@@ -83,9 +83,9 @@ function stateChanges(
 }
 
 /**
- * Checks whether a thread can continue in a graph that has changed since the thread's checkpoint. Returns an error; null if
- * the thread can continue. With `"state"`, only the values are checked and not the planned tasks, because a command names
- * the nodes to run.
+ * Checks whether a thread can continue in a graph that has changed since the thread's checkpoint. Returns an
+ * error; null if the thread can continue. If `going` is `"state"`, only the values are checked and not the
+ * planned tasks, because a command names the nodes to run.
  */
 export function graphChangeError(superstep: SuperstepState, going: "step" | "state"): PlainError | null {
   const faults = [...(going === "step" ? stepFaults(superstep) : []), ...stateFaults(superstep)];

@@ -45,7 +45,7 @@ import {
 } from "./resolve-as-node.ts";
 import { normalizeWrite, toServiceError, isEmptyWrite, type NormalizedWrite } from "./state-update-writes.ts";
 
-/** The result of one kind of update; the other fields of the checkpoint are the same for all kinds. */
+/** The parts of the new checkpoint that depend on the kind of update. */
 interface UpdateResult {
   readonly source: CheckpointSource;
   readonly writes: JsonObject | null;
@@ -266,8 +266,8 @@ function writesOf(read: readonly NormalizedWrite[]): JsonObject {
 }
 
 /**
- * The writes of the step's finished tasks, in the order in which they are applied. Before them come those of
- * a command that belong to no task.
+ * The writes of the step's finished tasks, in the order in which they are applied. The writes of a command,
+ * which belong to no task, come first.
  */
 function finishedTasks({ head, writes }: Position): readonly FinishedTask[] {
   const writesByTask = new Map(writes.map((one) => [one.task, one]));

@@ -93,7 +93,7 @@ export class SuperstepState {
   readonly writtenKeys: Set<string> | null;
   /** The changes since the latest checkpoint. The next checkpoint stores them. */
   #pending: StateChange["changes"] = NO_CHANGES;
-  /** Nodes that were triggered but cannot run yet: joins whose other nodes have not all run, and deferred nodes. */
+  /** Nodes that were triggered but cannot run yet: joins that wait for at least one node, and deferred nodes. */
   waiting: WaitingNodes;
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;

@@ -18,8 +18,9 @@ export interface ModuleLoader {
 
 export interface ModuleOptions {
   /**
-   * The reload number: how often the project was loaded before, if it is loaded again after changes. Each load has its own
-   * instances of the modules.
+   * The reload number, for a project that is loaded again after each change: how often it was loaded before,
+   * 0 at the first time. Absent for a project that is loaded only once. Each load has its own instances of
+   * the modules.
    */
   readonly reload?: number;
   readonly onFile?: (path: string) => void;

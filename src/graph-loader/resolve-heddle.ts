@@ -123,7 +123,7 @@ function hookFunctions({
     /**
      * The reload number for an import: the number in the imported URL, which only the loader of the graph
      * files adds; else that in the URL of the importing file. CommonJS files have no number in their URLs, so
-     * their imports get the newest number. Undefined for imports by packages.
+     * their imports get the newest number. Undefined for imports in packages.
      */
     reloadOf(name: string, { parentURL = "", conditions, isResolved }: Context): string | undefined {
       // A `require` needs no reload number: the loader removes the project's CommonJS files from the cache of `require` instead.

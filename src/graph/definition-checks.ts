@@ -57,8 +57,8 @@ export function describeType(value: unknown): string {
 }
 
 /**
- * Reads a duration and returns it in milliseconds. @throws ServiceError `graph.invalid` if it is not a
- * duration above 0
+ * Reads a duration and returns it in milliseconds.
+ * @throws ServiceError `graph.invalid` if it is not a duration above 0
  */
 export function readDuration(time: unknown, what: string): number {
   return (

@@ -132,9 +132,9 @@ export interface Ctx<C = unknown> {
   /** Internal, for machines: the events of the runs that are queued behind this run. */
   readonly "~mailbox"?: MachineMailbox | undefined;
   /**
-   * Internal: runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If
-   * one of them pauses, the results of the finished ones are stored, so that a replay does not run them again. Results MUST
-   * be storable.
+   * Internal: runs functions in parallel and waits for all of them. Each has its own interrupts and its own
+   * `step` keys. If at least one of them pauses, the results of the finished ones are stored, so that a
+   * replay does not run them again. Results MUST be storable.
    */
   readonly "~parallel"?: (
     bodies: readonly ParallelFunction[],

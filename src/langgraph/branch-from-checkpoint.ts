@@ -57,7 +57,9 @@ export function withBranchSubgraphStarts(
   );
 }
 
-/** Adds `from` (where a task's subgraphs begin) to planned tasks, if the stored checkpoint has it. */
+/**
+ * Adds `from` (where a task's subgraphs begin) to the planned tasks for which the stored checkpoint has it.
+ */
 export function withStoredSubgraphStarts(
   tasks: readonly PlannedTask[],
   known: CheckpointHead | null,

@@ -24,7 +24,10 @@ interface EventsAtWorkProps {
   readonly run: Run | undefined;
 }
 
-/** The events that a machine takes while its actors work, each as a button, and what became of those that were sent. */
+/**
+ * Shows a button for each event that a machine accepts while its actors work, and what became of the events
+ * that were sent.
+ */
 export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   const isMachine = isJsonRecord(values["__snapshot__"]);
   const isAtWork = isMachine && run !== undefined && !isDone(run);

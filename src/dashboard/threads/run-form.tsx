@@ -19,7 +19,7 @@ interface RunFormProps {
   /** The id of the thread; null if the thread is created together with the run. */
   readonly thread: string | null;
   readonly isBusy: boolean;
-  /** True: optional settings are hidden until the user asks for them. */
+  /** True: only the message and the choice of the assistant are shown until the user asks for more. */
   readonly isCompact?: boolean;
   readonly submit: string;
   /** Starts the run. Resolves with false if the server refused the run; the form then keeps its input. */

@@ -11,8 +11,8 @@ import { exampleInput } from "./run-input.ts";
 const MAX_GRAPHS = 12;
 
 /**
- * The page that is shown while no thread is chosen. If there are no threads yet, it has a button for each
- * graph that runs the graph at once.
+ * The page that is shown while no thread is chosen. If there are no threads yet, graphs have buttons that run
+ * them with an example input.
  */
 export function StartPage() {
   const { value: first } = useResource(() => listThreads({}, "latest", 0, 1), []);
