@@ -81,8 +81,8 @@ export function childMachineCheckpoints(
 }
 
 /**
- * Makes the planned task in a child machine's checkpoint for one of its nodes. The id of an actor's task contains the
- * actor's number, because several actors may have the same name.
+ * Makes the planned task of one node of a child machine, for the child machine's checkpoint. The id of an
+ * actor's task contains the actor's number, because several actors may have the same name.
  */
 function childTask(site: TaskOrigin, { name, start }: ChildNode): PlannedTask {
   if (start === null) return pullTask(site, name, []);

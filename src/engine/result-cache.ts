@@ -20,7 +20,7 @@ interface Entry {
 export class ResultCache {
   readonly #nodes = new WeakMap<NodeRule, Results>();
 
-  /** The cache key of a call; null if its input (or what `key` returns for it) cannot be converted to JSON. */
+  /** The cache key of a call; null if its input (or the result of `key`) cannot be converted to JSON. */
   keyOf(rule: CacheRule, { tenant, input, context }: NodeCall): string | null {
     const given = rule.key === undefined ? [input, context] : [rule.key(input as never, context as never)];
     try {

@@ -46,7 +46,10 @@ export const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 /** The default of `recursion_limit`, in steps. */
 const DEFAULT_RECURSION_LIMIT = 25;
 
-/** The end of a task. `at`: when it ended, if that is known; else it is the time at which the fact is made. */
+/**
+ * The end of a task. `at`: when it ended; if this is absent, the event that reports the end gets the current
+ * time.
+ */
 type TaskEnd = Pick<ResultFact, "update" | "error" | "interrupts" | "cached"> &
   Partial<Pick<ResultFact, "at">>;
 type ResultFact = Extract<Fact, { t: "result" }>;
@@ -93,7 +96,7 @@ export class SuperstepState {
   readonly writtenKeys: Set<string> | null;
   /** The changes since the latest checkpoint. The next checkpoint stores them. */
   #pending: StateChange["changes"] = NO_CHANGES;
-  /** Nodes that were triggered but cannot run yet: joins that wait for at least one node, and deferred nodes. */
+  /** Nodes that were triggered but cannot run yet: joins that still wait for a node, and deferred nodes. */
   waiting: WaitingNodes;
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;

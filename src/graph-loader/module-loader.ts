@@ -6,7 +6,7 @@ import { ServiceError } from "../model/errors.ts";
 import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
 import { resolveHeddle, withReload } from "./resolve-heddle.ts";
 
-/** A way to load files. A module that several files import is loaded only once. */
+/** Loads files. A module that several files import is loaded only once. */
 export interface ModuleLoader {
   load(url: string): Promise<unknown>;
   /**

@@ -14,7 +14,7 @@ const MAX_SUBGRAPH_DEPTH = 6;
 export interface GraphOutline {
   /** The edges of each node: `__start__` first, `__end__` last. */
   readonly edges: ReadonlyMap<string, readonly OutlineEdge[]>;
-  /** For each node with fixed edges, the targets of these edges. They run in parallel. */
+  /** For each node with fixed edges, the targets of these edges. These targets run in parallel. */
   readonly forks: ReadonlyMap<string, readonly string[]>;
   /** The subgraph of a node; null if the node is a function. */
   inner(node: string): GraphOutline | null;

@@ -20,7 +20,7 @@ export interface FinishedTask {
 /** Incomplete joins: for each node that waits, the nodes that have already run. */
 export type IncompleteJoins = { readonly [node: string]: readonly string[] };
 
-/** Nodes that were triggered but cannot run yet: joins that wait for at least one node, and deferred nodes. */
+/** Nodes that were triggered but cannot run yet: joins that still wait for a node, and deferred nodes. */
 export interface WaitingNodes {
   readonly joins: IncompleteJoins;
   /** The deferred nodes that have been triggered, with their triggers. */

@@ -12,7 +12,7 @@ import { withConfigurable } from "../service/run-draft.ts";
 export interface StartedRun {
   readonly key: ThreadKey;
   readonly run: RunRecord;
-  /** The path of the run. It is relative, because some clients refuse another origin. */
+  /** The path of the run, without scheme and host, because some clients refuse a URL of another origin. */
   readonly path: string;
   /** Whether the run is cancelled when the client disconnects. */
   readonly cancelOnDisconnect: boolean;
