@@ -283,8 +283,8 @@ function updateJoins(
     for (const { task } of finished) if (node.after.includes(task.name)) arrivals.add(task.name);
     if (arrivals.size === before.length) continue;
     const trigger = `join:${node.after.join("+")}:${node.name}`;
-    // The join is complete, and its node is deferred. If a node for which the join has waited runs again in the
-    // meantime, the join does not begin anew.
+    // The join is complete, and its node is deferred. If a node for which the join has waited runs again in
+    // the meantime, the join does not begin anew.
     if (entryOfNode(deferred, node.name).includes(trigger)) continue;
     if (unrun.some(({ name, triggers: by }) => name === node.name && by.includes(trigger))) {
       triggers.addPull(node.name, trigger);
