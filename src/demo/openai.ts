@@ -8,7 +8,10 @@ export interface ModelAccess {
   readonly model: string;
 }
 
-/** The model's API key, address and name, from the environment; undefined without `OPENAI_API_KEY`. */
+/**
+ * The API key and the address of the model from the environment, and the model's name: `model`, or else the
+ * one from the environment. Undefined without `OPENAI_API_KEY`.
+ */
 export function readModelAccess(model: string | undefined): ModelAccess | undefined {
   const { OPENAI_API_KEY: key, OPENAI_BASE_URL, OPENAI_MODEL } = process.env;
   if (key === undefined || key === "") return undefined;

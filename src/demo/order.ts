@@ -5,8 +5,8 @@ interface Order {
 }
 
 /**
- * An order as a statechart: a human approves it within three days, an actor charges for it. It is an ordinary XState machine
- * and imports nothing from Heddle.
+ * An order as a statechart: a human approves or rejects it within three days; an actor charges for an
+ * approved order. It is an ordinary XState machine and imports nothing from Heddle.
  */
 export default setup({
   types: {

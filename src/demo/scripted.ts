@@ -27,7 +27,10 @@ export async function streamWords(message: MessageWriter, text: string, ctx: Ctx
   return message.end();
 }
 
-/** A scripted model: it repeats the user's text; if asked to count, it calls its tool. `configurable.name` is its name. */
+/**
+ * A scripted model: it repeats the user's text; if asked to count, it calls its tool. With
+ * `configurable.name`, it begins an answer with this name.
+ */
 export async function scriptedAnswer(messages: readonly Message[], ctx: Ctx): Promise<Message> {
   const message = ctx.message({ model: "scripted" });
   const last = messages.at(-1);

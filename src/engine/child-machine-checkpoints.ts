@@ -5,7 +5,7 @@ import type { Emission, ExecutionServices } from "../ports/engine.ts";
 import type { ChangedChildMachine, ChildNode, GraphDefinition, MachineParts } from "../graph/definition.ts";
 import { pullTask, PUSH_KIND, type TaskOrigin, taskId } from "../graph/superstep.ts";
 
-/** The name of the node that events of child machines give as the source of their updates. */
+/** The node name under which the events of the run report the updates of child machines. */
 const NODE = "xstate.transition";
 
 export interface ChildMachineStep {
@@ -81,8 +81,8 @@ export function childMachineCheckpoints(
 }
 
 /**
- * Makes the planned task in a child machine's checkpoint for one of its nodes. The id of an actor's task contains the
- * actor's number, because several actors may have the same name.
+ * Makes the planned task of one node of a child machine, for the child machine's checkpoint. The id of an
+ * actor's task contains the actor's number, because several actors may have the same name.
  */
 function childTask(site: TaskOrigin, { name, start }: ChildNode): PlannedTask {
   if (start === null) return pullTask(site, name, []);

@@ -8,8 +8,8 @@ import { finishedTaskOf, type SuperstepState } from "./superstep-state.ts";
 import { planStep } from "./plan-step.ts";
 
 /**
- * Ends a step whose tasks have all finished or wait for answers. If all have finished, commits their writes and plans the
- * next step. If one waits, pauses the run.
+ * Ends a step in which each task has finished or waits for answers. If all have finished, commits their
+ * writes and plans the next step. If at least one waits, pauses the run.
  */
 export function commitStep(superstep: SuperstepState): EngineStep {
   const done: { readonly task: PlannedTask; readonly writes: TaskWrites }[] = [];

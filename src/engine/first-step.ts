@@ -76,8 +76,9 @@ export function firstStep(superstep: SuperstepState): EngineStep {
 }
 
 /**
- * The first step of a subgraph. If the subgraph has no checkpoint, it applies `input`. If it has one, it continues from that
- * checkpoint, and does not run finished tasks again.
+ * The first step of a subgraph. If the subgraph has no checkpoint, it applies `input`. If it has one, it
+ * continues from that checkpoint, and does not run finished tasks again. A checkpoint with another namespace
+ * belongs to another branch of the thread: its step runs again, on a new branch.
  * @throws ServiceError `state.invalid`
  */
 export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObject): EngineStep {
@@ -235,7 +236,7 @@ function commandWrites(
 // --- continuing a step ---
 
 interface ContinueOptions {
-  /** Ids of tasks that are paused at an interrupt and still have to run. */
+  /** Ids of tasks that run even if they are paused at an interrupt. Other paused tasks stay paused. */
   readonly rerun: ReadonlySet<string>;
   /** True: the event of the latest checkpoint is emitted again. */
   readonly announce: boolean;

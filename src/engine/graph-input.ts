@@ -56,7 +56,7 @@ function validateKey(
 }
 
 /**
- * Checks that the state or the input has every required key.
+ * Checks that every required key is in the state or in the input.
  * @throws ServiceError `state.invalid`, with the name of the missing key
  */
 export function checkRequiredKeys(

@@ -83,9 +83,9 @@ function stateChanges(
 }
 
 /**
- * Checks whether a thread can continue in a graph that has changed since the thread's checkpoint. Returns an error; null if
- * the thread can continue. With `"state"`, only the values are checked and not the planned tasks, because a command names
- * the nodes to run.
+ * Checks whether a thread can continue in a graph that has changed since the thread's checkpoint. Returns an
+ * error; null if the thread can continue. If `going` is `"state"`, only the values are checked and not the
+ * planned tasks, because a command names the nodes to run.
  */
 export function graphChangeError(superstep: SuperstepState, going: "step" | "state"): PlainError | null {
   const faults = [...(going === "step" ? stepFaults(superstep) : []), ...stateFaults(superstep)];
@@ -137,7 +137,10 @@ function* stepFaults({ head, pendingWrites, definition, waiting }: SuperstepStat
   }
 }
 
-/** The first faults of a state: values that the graph's schema refuses, and required keys without a value. */
+/**
+ * The first faults of a state, at most {@link MAX_FAULTS}: values that the graph's schema refuses, and
+ * required keys without a value.
+ */
 export function someStateFaults(of: Pick<SuperstepState, "definition" | "values">): readonly string[] {
   return [...stateFaults(of)].slice(0, MAX_FAULTS);
 }

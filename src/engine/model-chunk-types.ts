@@ -4,7 +4,10 @@ import type { ToolCall } from "../graph/tool-call.ts";
 import type { Usage } from "../graph/token-usage.ts";
 import type { ToolCallPart } from "./streamed-tool-calls.ts";
 
-/** The message writer for the readers of model streams. It has further methods, such as for the metadata of the model's response. */
+/**
+ * What the readers of model streams write to: a {@link MessageWriter} with further methods, for example for
+ * the metadata of the model's response.
+ */
 export interface MessageDraft extends MessageWriter {
   toolCall(call: WholeCall): ToolCall;
   toolCall(chunk: CallChunk): void;

@@ -191,7 +191,9 @@ export class NativeExecution implements Execution {
     return isRetryable(retry, toError(outcome.error)) ? outcome : { ...outcome, final: true };
   }
 
-  /** The input of a node: the input of its `send`, or the state. */
+  /**
+   * The input of a node: that of its `send`; without one, the state, as the node's `input` schema returns it.
+   */
   #inputOf({ name, input }: PlannedTask): unknown {
     if (input !== undefined) return input.value;
     const { definition, state } = this.#superstep;
@@ -206,7 +208,10 @@ export class NativeExecution implements Execution {
     return this.#settled(task, "interrupted", { interrupts, resumes, ...(schemas && { schemas }) }, []);
   }
 
-  /** Settles a task that returned commands for the parent graph. They are stored instead of its `goto`. */
+  /**
+   * Settles a task that returned commands for the parent graph. These commands are stored instead of the
+   * task's `goto`.
+   */
   #toParent(task: PlannedTask, leaves: readonly unknown[]): SettledTask {
     if (this.#entry === null) {
       const message = `Node "${task.name}": to.parent(...) leaves a subgraph; this graph has none above it`;

@@ -20,8 +20,8 @@ export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx[
 }
 
 /**
- * Runs functions in parallel within one attempt. Interrupts and steps of a function are identified by its key and its position in
- * `functions`, never by the order in which functions finish.
+ * Runs functions in parallel within one attempt. The interrupts of a function are identified by its position
+ * in `functions`, its steps by this position and its key, never by the order in which functions finish.
  */
 export async function runParallel(
   ctx: Ctx,

@@ -13,11 +13,14 @@ interface Entry {
   readonly until: number;
 }
 
-/** An in-memory cache of node results, for tasks with the same input. The results of a graph definition that was replaced are dropped. */
+/**
+ * An in-memory cache of node results, for tasks with the same cache key. The results of a graph definition
+ * that was replaced are dropped.
+ */
 export class ResultCache {
   readonly #nodes = new WeakMap<NodeRule, Results>();
 
-  /** The cache key of a call; null if its input cannot be compared. */
+  /** The cache key of a call; null if its input (or the result of `key`) cannot be converted to JSON. */
   keyOf(rule: CacheRule, { tenant, input, context }: NodeCall): string | null {
     const given = rule.key === undefined ? [input, context] : [rule.key(input as never, context as never)];
     try {

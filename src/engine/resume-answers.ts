@@ -58,7 +58,7 @@ function interruptIndex(superstep: SuperstepState, task: PlannedTask, id: string
   throw new ServiceError("resume.invalid", `Interrupt ${id} is not one of node "${task.name}"`);
 }
 
-/** True if this run gave one of these answers. */
+/** True if this run gave at least one of these answers. */
 export function hasAnswerOf(run: string, resumes: readonly unknown[]): boolean {
   return (
     resumes.some((one) => readAnswer(one)?.run === run) ||

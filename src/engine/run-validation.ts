@@ -12,8 +12,10 @@ import { checkRequiredKeys, readInput } from "./graph-input.ts";
 const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Validates the request of a run before the run is admitted: finds unknown node names, and values that the graph's schemas
- * refuse. What depends on the state of the thread is checked when the run starts. Returns null if nothing is wrong.
+ * Validates the request of a run before the run is admitted: finds unknown node names, and values that the
+ * graph's schemas refuse. What depends on the state of the thread is checked when the run starts, except for
+ * the open interrupts, which are checked now unless `interrupts` is null. `blank`: the thread has no state
+ * yet. Returns null if nothing is wrong.
  */
 export function validateRun(
   definition: GraphDefinition,

@@ -45,7 +45,7 @@ import {
 } from "./resolve-as-node.ts";
 import { normalizeWrite, toServiceError, isEmptyWrite, type NormalizedWrite } from "./state-update-writes.ts";
 
-/** The result of one kind of update; the other fields of the checkpoint are the same for all kinds. */
+/** The parts of the new checkpoint that depend on the kind of update. */
 interface UpdateResult {
   readonly source: CheckpointSource;
   readonly writes: JsonObject | null;
@@ -265,7 +265,10 @@ function writesOf(read: readonly NormalizedWrite[]): JsonObject {
   return Object.fromEntries([...byNode].map(([name, list]) => [name, list.length === 1 ? list[0] : list]));
 }
 
-/** The writes of the step's finished tasks, in the order in which they are applied. */
+/**
+ * The writes of the step's finished tasks, in the order in which they are applied. The writes of a command,
+ * which belong to no task, come first.
+ */
 function finishedTasks({ head, writes }: Position): readonly FinishedTask[] {
   const writesByTask = new Map(writes.map((one) => [one.task, one]));
   const tasks = (head?.next ?? []).filter(({ id }) => writesByTask.get(id)?.result !== undefined);

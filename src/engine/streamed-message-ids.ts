@@ -11,7 +11,10 @@ export function streamedIdBase(task: string, attempt: number, attemptTry: number
   return uuid5(`message:${attempt}:${attemptTry}`, task);
 }
 
-/** The id of the n-th message of an attempt. It is known before the first token, and is the same on a replay. */
+/**
+ * The id of the n-th message of an attempt. It is known before the first token. It is the same if the task
+ * runs again with the same attempt numbers, as after an interrupt.
+ */
 export function streamedId(ids: string, index: number): string {
   return ids.slice(0, PREFIX_LENGTH) + index.toString(16).padStart(8, "0");
 }

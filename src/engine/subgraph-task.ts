@@ -46,7 +46,9 @@ export function subgraphInput(
   );
 }
 
-/** The outcome of a task whose subgraph has ended or failed. */
+/**
+ * The outcome of a task whose subgraph has ended, has failed, is paused, or was left for the parent graph.
+ */
 export function subgraphOutcome(
   superstep: SuperstepState,
   plan: Plan | null,

@@ -46,7 +46,10 @@ export const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 /** The default of `recursion_limit`, in steps. */
 const DEFAULT_RECURSION_LIMIT = 25;
 
-/** The end of a task. `at`: when it ended, if that is known; else it is the time at which the fact is made. */
+/**
+ * The end of a task. `at`: when it ended; if this is absent, the event that reports the end gets the current
+ * time.
+ */
 type TaskEnd = Pick<ResultFact, "update" | "error" | "interrupts" | "cached"> &
   Partial<Pick<ResultFact, "at">>;
 type ResultFact = Extract<Fact, { t: "result" }>;
@@ -62,7 +65,10 @@ export class SuperstepState {
   readonly ns: string;
   lastAllowedStep: number;
   head: CheckpointHead | null;
-  /** The stored values of the latest checkpoint. */
+  /**
+   * The stored values of the checkpoint from which the execution starts. Later checkpoints do not change
+   * them.
+   */
   readonly stored: JsonObject;
   values: JsonObject;
   /** The values of keys that are never stored. They last as long as the attempt. */
@@ -81,13 +87,16 @@ export class SuperstepState {
   precomputed: { readonly task: string; readonly applied: StateChange } | undefined;
   /** The ids of tasks whose subgraph is paused at one of its own breakpoints. */
   readonly pausedTasks = new SmallMap<string, true>();
-  /** True if this run continues a step of an earlier run, and runs all its unfinished tasks, including the paused ones. */
+  /**
+   * True if this run continues a step of an earlier run, and runs all unfinished tasks of the step, including
+   * the paused ones.
+   */
   rerunAll = false;
   /** The keys that the nodes of a subgraph have written. The subgraph returns them to its parent. Null in the root graph. */
   readonly writtenKeys: Set<string> | null;
   /** The changes since the latest checkpoint. The next checkpoint stores them. */
   #pending: StateChange["changes"] = NO_CHANGES;
-  /** Nodes that were triggered but cannot run yet: joins whose other nodes have not all run, and deferred nodes. */
+  /** Nodes that were triggered but cannot run yet: joins that still wait for a node, and deferred nodes. */
   waiting: WaitingNodes;
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;
@@ -137,7 +146,9 @@ export class SuperstepState {
     if (this.isContinued && position.head?.metadata[GRAPH_CHANGED] === true) this.markGraphChanged();
   }
 
-  /** Replaces the values. The next checkpoint stores how they differ from the stored ones. */
+  /**
+   * Replaces the values, and adds the initial values of missing keys. The next checkpoint stores the changes.
+   */
   replaceValues({ values, changes }: StateChange): void {
     const initial = initialValues(this.definition, values);
     this.values = initial?.values ?? values;

@@ -19,7 +19,10 @@ interface StateMachine {
   readonly implementations: object;
 }
 
-/** The name of a machine's active state, or the active states of each of its regions. */
+/**
+ * The active states of a machine, as in XState: the name of a state; or an object with the active states in
+ * each region, or in each active state that has child states.
+ */
 type StateValue = string | { readonly [state: string]: StateValue | undefined };
 
 /** XState's snapshot of a machine, as it is stored. */

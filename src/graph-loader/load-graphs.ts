@@ -209,7 +209,10 @@ export function exportNames(module: unknown): readonly string[] {
   return [...names];
 }
 
-/** Whether the default export of a layer is only Node's view of a CommonJS file: an object with the same exports as the named ones. */
+/**
+ * Whether the default export of a layer is only Node's view of a CommonJS file: an object that has at least
+ * one of the named exports too, with the same value.
+ */
 function isCommonJs(members: { readonly [name: string]: unknown }): boolean {
   const { default: inner, ...named } = members;
   return (

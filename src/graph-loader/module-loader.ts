@@ -6,7 +6,7 @@ import { ServiceError } from "../model/errors.ts";
 import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
 import { resolveHeddle, withReload } from "./resolve-heddle.ts";
 
-/** A way to load files. A module that several files import is loaded only once. */
+/** Loads files. A module that several files import is loaded only once. */
 export interface ModuleLoader {
   load(url: string): Promise<unknown>;
   /**
@@ -18,8 +18,9 @@ export interface ModuleLoader {
 
 export interface ModuleOptions {
   /**
-   * The reload number: how often the project was loaded before, if it is loaded again after changes. Each load has its own
-   * instances of the modules.
+   * The reload number, for a project that is loaded again after each change: how often it was loaded before,
+   * 0 at the first time. Absent for a project that is loaded only once. Each load has its own instances of
+   * the modules.
    */
   readonly reload?: number;
   readonly onFile?: (path: string) => void;
@@ -30,9 +31,9 @@ export interface ModuleOptions {
 const TYPESCRIPT_EXTENSIONS: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
 
 /**
- * Makes the loader of these files: Node's own `import`, or tsx if one of the files is in TypeScript. Loads with the same
- * reload number share the instances of their modules. `directory`: the folder in which, and above which, the `tsconfig.json`
- * is searched.
+ * Makes the loader of these files: Node's own `import`; or tsx if one of the files is in TypeScript, or if
+ * there is a reload number. Loads with the same reload number share the instances of their modules.
+ * `directory`: the folder in which, and above which, the `tsconfig.json` is searched.
  * @param files absolute paths
  */
 export async function createModuleLoader(
@@ -161,7 +162,10 @@ function findAbove(directory: string, name: string): string | undefined {
   return above === directory ? undefined : findAbove(above, name);
 }
 
-/** Sets an environment variable during `work`. The CommonJS part of tsx reads the path of the tsconfig only from the environment. */
+/**
+ * Sets an environment variable during `work`, unless it has a value already. The CommonJS part of tsx reads
+ * the path of the tsconfig only from the environment.
+ */
 function withVariable<T>(name: string, value: string | undefined, work: () => T): T {
   const before = process.env[name];
   if (value === undefined || before !== undefined) return work();

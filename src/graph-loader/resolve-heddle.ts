@@ -121,8 +121,9 @@ function hookFunctions({
     withoutReload,
 
     /**
-     * The reload number for an import. It is the number in the URL of the importing file. CommonJS files have no number in
-     * their URLs, so their imports get the newest number.
+     * The reload number for an import: the number in the imported URL, which only the loader of the graph
+     * files adds; else that in the URL of the importing file. CommonJS files have no number in their URLs, so
+     * their imports get the newest number. Undefined for imports in packages.
      */
     reloadOf(name: string, { parentURL = "", conditions, isResolved }: Context): string | undefined {
       // A `require` needs no reload number: the loader removes the project's CommonJS files from the cache of `require` instead.

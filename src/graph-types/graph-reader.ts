@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { TypeSchemas } from "../ports/graph-type-schemas.ts";
 import { SchemaWriter, type Compiler } from "./schema-writer.ts";
 
-/** The largest number of nested subgraphs. */
+/** The largest depth to which subgraphs are nested in each other. */
 const MAX_LEVELS = 32;
 /**
  * The largest number of steps from an exported value to its compiled graph. One step leads, for example, from a function to
@@ -33,7 +33,8 @@ export class GraphReader {
   }
 
   /**
-   * The schemas of an exported graph (at the empty path) and of its subgraphs. Null when the export's type is not that of a graph.
+   * The schemas of an exported graph (at the empty path) and of its subgraphs. Null if there is no such
+   * export, or if its type is not that of a graph.
    * @throws RangeError when the schemas are too large
    */
   read(file: string, name: string): { readonly [path: string]: TypeSchemas } | null {
@@ -120,7 +121,10 @@ export class GraphReader {
     return keys.length === 0 ? null : new SchemaWriter(this.#ts, this.#program).documentOf(keys);
   }
 
-  /** True for a type without information: `any`, `never`, or an object with any keys. */
+  /**
+   * True for a type without information: `any`, `unknown`, `never`, `undefined`, or an object type without
+   * named properties.
+   */
   #saysNothing(type: ts.Type): boolean {
     const { TypeFlags } = this.#ts;
     if (type.flags & (TypeFlags.Any | TypeFlags.Unknown | TypeFlags.Never | TypeFlags.Undefined)) return true;
@@ -165,7 +169,10 @@ export class GraphReader {
     }
   }
 
-  /** The `addNode` calls in statements that begin with a variable, such as `builder.addNode(...)`. */
+  /**
+   * The `addNode` and `addSequence` calls in statements that begin with this variable, such as
+   * `builder.addNode(...)`.
+   */
   *#callsInStatements(variable: ts.VariableDeclaration, seen: Set<ts.Node>): Generator<ts.CallExpression> {
     const ts = this.#ts;
     const symbol = this.#checker.getSymbolAtLocation(variable.name);
@@ -248,7 +255,10 @@ export class GraphReader {
     return type?.isStringLiteral() ? type.value : undefined;
   }
 
-  /** The subgraph of a node: the node itself, a graph in its options, or a graph that its function calls. */
+  /**
+   * The subgraph of a node: the node itself, else the first graph in its options, else the first graph that
+   * its function mentions.
+   */
   #subgraphOf(
     action: ts.Expression,
     options: ts.Expression | undefined,

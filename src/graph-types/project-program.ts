@@ -39,7 +39,10 @@ export function compilerFor(file: string): Compiler {
   throw new NoCompilerError(installed);
 }
 
-/** Creates programs. Declarations of packages are parsed once and shared by later programs. */
+/**
+ * Creates TypeScript programs. Declarations of packages are parsed once, and shared by later programs with
+ * the same compiler and options.
+ */
 export class ProgramReader {
   readonly #parsed = new Map<string, ts.SourceFile>();
   #last: { readonly compiler: Compiler; readonly options: string } | undefined;

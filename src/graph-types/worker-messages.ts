@@ -11,6 +11,9 @@ export type GraphTypesMessage =
    */
   | { readonly t: "files"; readonly hashes: { readonly [path: string]: string } }
   | { readonly t: "schemas"; readonly schemas: { readonly [path: string]: TypeSchemas } | null }
-  /** The project has no TypeScript whose compiler can be called; `installed`: the version that it has. */
+  /**
+   * The project has no TypeScript whose compiler can be called. `installed`: the version of TypeScript
+   * that it has; null if it has none.
+   */
   | { readonly t: "no-compiler"; readonly installed: string | null }
   | { readonly t: "failed"; readonly why: string };

@@ -16,7 +16,7 @@ export function breakpointsWithin(
   return inner.length === 0 ? null : inner;
 }
 
-/** True if a breakpoint names one of these nodes. */
+/** True if a breakpoint names at least one of these nodes. `*` names all nodes except `__start__`. */
 export function hasBreakpoint(points: readonly string[] | "*" | null, names: Iterable<string>): boolean {
   if (points === null) return false;
   for (const name of names) if (name !== START && (points === "*" || points.includes(name))) return true;

@@ -33,7 +33,7 @@ export interface ChannelRule {
   /** Validates a stored value that another version of the graph made. @param at the path of the value, for errors */
   check?(stored: unknown, at: string): readonly FieldError[];
   /**
-   * Converts one task's write to its normal form: validated, and a storable copy.
+   * Converts one task's write to its normal form: validated and, unless `life` is `never`, a storable copy.
    * @param at the path of the write in errors, such as `update.notes`
    * @param mint makes a deterministic id for the n-th part of the write
    * @throws ServiceError `state.invalid`, `value.unstorable`

@@ -72,8 +72,9 @@ interface ToNode {
 export const to: ToNode = Object.assign(toNode, { parent: toParent });
 
 /**
- * Makes a conditional edge. `choose` gets the state with the node's own update applied. The drawing shows `targets`. If `choose`
- * returns another node, the run fails. Its parameter needs an explicit type: `(s: State<typeof state>) => ...`.
+ * Makes a conditional edge. `choose` gets the state with the node's own update applied; its parameter needs
+ * an explicit type: `(s: State<typeof state>) => ...`. The drawing shows `targets`. If `choose` returns
+ * another node, the run fails.
  */
 export function branch<St, const N extends string>(
   choose: (state: St) => Target<NoInfer<N>> | readonly Target<NoInfer<N>>[],

@@ -56,7 +56,10 @@ export function describeType(value: unknown): string {
   return isObject(value) ? "an object" : describeInstance(value);
 }
 
-/** Reads a duration and returns it in milliseconds. @throws ServiceError `graph.invalid` unless it is above 0 */
+/**
+ * Reads a duration and returns it in milliseconds.
+ * @throws ServiceError `graph.invalid` if it is not a duration above 0
+ */
 export function readDuration(time: unknown, what: string): number {
   return (
     parseDuration(time) ??

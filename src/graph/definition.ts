@@ -128,8 +128,8 @@ export interface GraphDefinition {
   readonly joins: readonly NodeRule[];
   readonly context: Schema | undefined;
   /**
-   * The state keys that an input may have; null if it may have all keys. The value of a key is an additional schema for it,
-   * or null if it has none.
+   * The state keys that an input may have; null if it may have all keys. The map gives an additional schema
+   * for each key, or null if the key has none.
    */
   readonly input: ReadonlyMap<string, Schema | null> | null;
   /** The state keys that a run returns as its values; null: all. */

@@ -48,9 +48,10 @@ export interface Retry {
 }
 
 /**
- * The result cache of a node, in the memory of the server's process. On a hit the node's function does not run and emits
- * nothing. The cache is empty after a restart and keeps the latest 1,000 results of a node. Tenants do not share results.
- * Results that cannot be stored, such as values of untracked keys, are not cached.
+ * The result cache of a node, in the memory of the server's process. On a hit the node's function does not
+ * run and emits nothing. The cache is empty after a restart. It keeps the latest results of a node: at most
+ * 1,000, with at most 16 Mi characters of JSON in all. Tenants do not share results. Results that cannot be
+ * stored, such as values of untracked keys, are not cached.
  */
 export interface Cache<In, C> {
   /** How long a result is kept. Default: as long as the process lives. */

@@ -56,9 +56,9 @@ const schemaNode = (id: string): DrawnNode => ({
 const dataOf = (name: string, isGraph: boolean) => ({ id: ["heddle", isGraph ? "Graph" : "Node"], name });
 
 /**
- * Prepares the drawing of a subgraph for use in the drawing of its parent: removes its start and its end, if a single node
- * can take their place. Returns undefined if the subgraph has only one node, or no single first node. Then it is drawn as
- * one node.
+ * Prepares the drawing of a subgraph for use in the drawing of its parent: removes its start and its end,
+ * each of them only if exactly one other node can take its place. Returns undefined if the subgraph has only
+ * one node, or no single first node. Then it is drawn as one node.
  */
 function expand(drawn: GraphDrawing, name: string): { drawing: GraphDrawing; ends: Ends } | undefined {
   const inner = withoutEnd(withoutEnd(drawn, "target"), "source");

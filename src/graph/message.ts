@@ -32,8 +32,9 @@ export interface RemoveMessage {
 export const REMOVE_ALL = "__remove_all__";
 
 /**
- * A message as a client or a node may write it, with `type` or `role` (`"user"` means `"human"`, `"assistant"` means `"ai"`).
- * Tool calls may have the form of the OpenAI API. The message may also be a serialized LangChain class.
+ * A message as a client or a node may write it, with `type` or `role` (`"user"` means `"human"`,
+ * `"assistant"` means `"ai"`). Tool calls may have the form of the OpenAI API. The message may also be a
+ * serialized instance of a LangChain message class.
  */
 export interface MessageLiteral {
   readonly role?: string;
@@ -89,7 +90,7 @@ export function isRolePair(value: unknown): value is readonly [role: string, con
   return typeof content === "string" || (Array.isArray(content) && content.every(isObject));
 }
 
-/** The fields of a serialized LangChain class; undefined if it is not one. */
+/** The fields of a serialized instance of a LangChain class; undefined for any other object. */
 function fromConstructor({ type, id, kwargs }: JsonObject): JsonObject | undefined {
   if (type !== "constructor" || !Array.isArray(id) || !isObject(kwargs)) return undefined;
   const path: readonly unknown[] = id;
@@ -124,7 +125,10 @@ function contentAt(content: unknown, at: string): Message["content"] {
   return content.map((block: unknown, i) => contentBlockAt(block, `${at}[${i}]`));
 }
 
-/** A copy of a content block of any type (text, image_url, file, reasoning, ...), unchanged. */
+/**
+ * An unchanged copy of a content block of any type (text, image_url, file, reasoning, ...). A string becomes
+ * a text block.
+ */
 export function contentBlockAt(block: unknown, at: string): JsonObject {
   if (typeof block === "string") return { type: "text", text: block };
   const copy = toStorable(block, at);

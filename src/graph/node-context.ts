@@ -57,7 +57,10 @@ export interface MessageWriter {
   write(part: string | JsonObject): void;
   /** Adds a whole tool call. */
   toolCall(call: WholeCall): ToolCall;
-  /** Adds a piece of a tool call. If the complete arguments are no valid JSON, it becomes an invalid tool call. */
+  /**
+   * Adds a piece of a tool call. If the complete arguments are not the JSON text of an object, the call
+   * becomes an invalid tool call.
+   */
   toolCall(chunk: CallChunk): void;
   /** Sets the token counts of the model call; a later call replaces an earlier one. */
   usage(usage: UsageLike): void;
@@ -83,7 +86,10 @@ export interface ParallelFunction {
   run(ctx: Ctx): Promise<unknown>;
 }
 
-/** The context of a node function. It stops working when the attempt has ended. */
+/**
+ * The context of a node function. Once the attempt has ended, `interrupt`, `step`, `emit`, `message` and
+ * `store` throw or reject.
+ */
 export interface Ctx<C = unknown> {
   /**
    * Pauses the run until a human answers. The node then runs again from its start; this time the call resolves with the answer
@@ -126,9 +132,9 @@ export interface Ctx<C = unknown> {
   /** Internal, for machines: the events of the runs that are queued behind this run. */
   readonly "~mailbox"?: MachineMailbox | undefined;
   /**
-   * Internal: runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If
-   * one of them pauses, the results of the finished ones are stored, so that a replay does not run them again. Results MUST
-   * be storable.
+   * Internal: runs functions in parallel and waits for all of them. Each has its own interrupts and its own
+   * `step` keys. If at least one of them pauses, the results of the finished ones are stored, so that a
+   * replay does not run them again. Results MUST be storable.
    */
   readonly "~parallel"?: (
     bodies: readonly ParallelFunction[],

@@ -20,9 +20,10 @@ export interface NodeResult {
 }
 
 /**
- * Converts an update to its normal form: the value of each key is validated and is a storable copy; messages are complete, and
- * have ids that are derived from `namespace`.
- * @throws ServiceError `state.invalid` for an unknown key or a value that a schema refuses, `value.unstorable`; with the path
+ * Converts an update to its normal form: the value of each key is validated, and is a storable copy unless
+ * the key is never stored; messages are complete, and have ids that are derived from `namespace`.
+ * @throws ServiceError `state.invalid` for an unknown key or a value that a schema refuses,
+ *   `value.unstorable`; with the path
  */
 export function readUpdate(
   { rules }: GraphDefinition,

@@ -13,7 +13,10 @@ export interface OutlineEdge {
 /** The name that drawings show as the guard of a conditional edge. */
 export const CONDITIONAL = "chosen";
 
-/** A possible edge of a node whose function declares no targets. Such edges are drawn to all nodes to which no other edge leads. */
+/**
+ * The guard of the edges that are drawn for a node whose function declares no targets: to the end, and to all
+ * nodes to which no other edge leads (to all nodes, if there are none such).
+ */
 const UNDECLARED = {
   guard: CONDITIONAL,
   description: "chosen at run time; the graph does not declare where",

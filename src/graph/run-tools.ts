@@ -19,7 +19,7 @@ export interface ToolMessage extends MessageLiteral {
 
 type Call = ToolCall | InvalidToolCall;
 
-/** The calls of the last AI message without a tool message after it. */
+/** The tool calls of the last AI message that no later tool message answers. */
 function unansweredCalls(from: Message | readonly Message[]): readonly Call[] {
   const list = "type" in from ? [from] : from;
   const last = list.findLastIndex((message) => message.type === "ai");
@@ -72,7 +72,8 @@ async function callTool(tools: ReadonlyMap<string, Tool>, call: Call, ctx: Ctx):
     const args = await argsOf(tool.schema, call);
     return resultMessage(call, await tool.run(args as never, ctx, call));
   } catch (thrown) {
-    // Throws the error on. A pause is no error of the tool, and a run that is being stopped needs no tool message.
+    // Throws the error again: a pause is no error of the tool, and a run that is being stopped needs no tool
+    // message.
     if (isPause(thrown) || ctx.signal.aborted) throw thrown;
     const { error, message } = toPlainError(thrown);
     return toolMessage(call, "error", `${error}: ${message}`);

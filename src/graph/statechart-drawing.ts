@@ -14,7 +14,7 @@ const MAX_SUBGRAPH_DEPTH = 6;
 export interface GraphOutline {
   /** The edges of each node: `__start__` first, `__end__` last. */
   readonly edges: ReadonlyMap<string, readonly OutlineEdge[]>;
-  /** For each node with fixed edges, the targets of these edges. They run in parallel. */
+  /** For each node with fixed edges, the targets of these edges. These targets run in parallel. */
   readonly forks: ReadonlyMap<string, readonly string[]>;
   /** The subgraph of a node; null if the node is a function. */
   inner(node: string): GraphOutline | null;
@@ -79,7 +79,10 @@ function inside<T>(all: Map<string, Map<string, T>>, home: string): Map<string, 
   return found;
 }
 
-/** The id of a state: the node's name if it is plain, else a number, because dots and hashes have a meaning in XState ids. */
+/**
+ * The id of a state: the node's name if it contains only letters, digits, `_` and `-`, else `node` and a
+ * number, because dots and hashes have a meaning in XState ids.
+ */
 function idOf(prefix: string, node: string, i: number): string {
   return `${prefix}${/^[\w-]+$/.test(node) ? node : `node ${i}`}`;
 }

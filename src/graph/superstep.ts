@@ -20,7 +20,7 @@ export interface FinishedTask {
 /** Incomplete joins: for each node that waits, the nodes that have already run. */
 export type IncompleteJoins = { readonly [node: string]: readonly string[] };
 
-/** Nodes that were triggered but cannot run yet: joins whose other nodes have not all run, and deferred nodes. */
+/** Nodes that were triggered but cannot run yet: joins that still wait for a node, and deferred nodes. */
 export interface WaitingNodes {
   readonly joins: IncompleteJoins;
   /** The deferred nodes that have been triggered, with their triggers. */
@@ -283,7 +283,8 @@ function updateJoins(
     for (const { task } of finished) if (node.after.includes(task.name)) arrivals.add(task.name);
     if (arrivals.size === before.length) continue;
     const trigger = `join:${node.after.join("+")}:${node.name}`;
-    // A complete join waits for its own node alone, so the arrival of a node that it has waited for does not begin it anew.
+    // The join is complete, and its node is deferred. If a node for which the join has waited runs again in
+    // the meantime, the join does not begin anew.
     if (entryOfNode(deferred, node.name).includes(trigger)) continue;
     if (unrun.some(({ name, triggers: by }) => name === node.name && by.includes(trigger))) {
       triggers.addPull(node.name, trigger);

@@ -52,7 +52,7 @@ function add(left: JsonObject, right: JsonObject): JsonObject {
   return total;
 }
 
-/** An object with the counts that are present as its member `name`; an empty object if there are none. */
+/** An object whose member `name` contains the counts that are present; an empty object if there are none. */
 export function usageDetails(name: string, counts: JsonObject): JsonObject {
   const known = Object.entries(counts).filter(([, count]) => typeof count === "number");
   return known.length === 0 ? {} : { [name]: Object.fromEntries(known) };

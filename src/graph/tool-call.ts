@@ -9,7 +9,10 @@ export interface ToolCall {
   readonly type: "tool_call";
 }
 
-/** A tool call whose arguments are no JSON object. They are stored as the model wrote them. */
+/**
+ * A tool call that names no tool, or whose arguments are not the JSON text of an object. It is stored as the
+ * model wrote it.
+ */
 export interface InvalidToolCall {
   readonly name: string | null;
   readonly args: string | null;

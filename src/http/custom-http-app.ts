@@ -129,7 +129,8 @@ function honoFetch(app: HonoApp): Fetch {
   outer.route("/", app);
   outer.notFound(async ({ req, env }) => {
     const { raw } = req;
-    // If middleware has read the body, Hono has cached it. It has not, if the middleware read the body from the web request itself.
+    // If middleware has read the body with Hono's methods, Hono has cached it. If it has read the web request
+    // itself, the body cannot be read again.
     const body = raw.bodyUsed ? await req.arrayBuffer().catch(() => undefined) : undefined;
     return env[NEXT](body === undefined ? raw : new Request(raw.url, { ...initOf(raw), body }));
   });

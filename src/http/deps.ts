@@ -98,6 +98,9 @@ export interface ServerInfo {
   /** Heddle's own version. */
   readonly version: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
-  /** The version of the LangGraph.js that the served graphs use; undefined when none is one of LangGraph.js. */
+  /**
+   * The version of the LangGraph.js that the served graphs use; undefined if none of them is a LangGraph.js
+   * graph.
+   */
   readonly langGraphVersion?: () => string | undefined;
 }

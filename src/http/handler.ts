@@ -104,8 +104,8 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   }
 
   /**
-   * Lets another process answer, if that process owns the shard to which the request belongs. Returns false if this process
-   * owns the shard.
+   * Lets another process answer, if that process owns the shard to which the request belongs. Returns false
+   * if this process has to answer: it owns the shard, or every process can answer the request.
    */
   function isForwarded(
     forwarding: RequestForwarder,
@@ -212,7 +212,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const came = isLogged ? clock.mono() : 0;
     // Access control comes before the body is read, and before the queue, in which tenants take turns.
     const decision = access.check(request);
-    // Health checks do not queue behind other requests.
+    // Public routes, such as health checks, do not queue behind other requests.
     if (found?.route.access === "public") serve(request, reply, found, came, decision);
     else pace.take(decision.tenant ?? "", () => serve(request, reply, found, came, decision));
   };

@@ -9,7 +9,10 @@ import type { ByteStream, Headers } from "../ports/transport.ts";
 import { JSON_HEADERS } from "../schemas/error-to-response.ts";
 import type { RouteCall } from "./request-context.ts";
 
-/** The number of bytes of JSON that are collected before they are written. A shorter list is sent at once, with its length. */
+/**
+ * The number of characters of JSON that are collected before they are written. A shorter list is sent at
+ * once, with its length.
+ */
 const PAGE = 64 * 1024;
 /** A size in bytes. After an item larger than this, a list reads each further item only when there is memory for it. */
 const LARGE_ITEM = 256 * 1024;
@@ -136,7 +139,7 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
 const pathOf = ({ budgetOwner, request }: RouteCall): string =>
   `${budgetOwner} ${request.path}?${request.query}`;
 
-/** The number of paths that are remembered because their value was large when it was last read. */
+/** The most paths that are remembered because their value was large when it was last read. */
 const LARGE_PATHS = 256;
 
 /**

@@ -1,4 +1,4 @@
-/** Responses, counted by the first digit of their status. */
+/** The numbers of responses. The index is the first digit of their status. */
 export type StatusCounts = number[];
 
 /** The method and path pattern of a route. */
@@ -24,7 +24,7 @@ export class Traffic {
     return answers;
   }
 
-  /** Counts of the routes that were requested so far. */
+  /** The response counts of each route that was requested so far. */
   get routes(): ReadonlyMap<Served, Readonly<StatusCounts>> {
     return this.#routes;
   }

@@ -1,6 +1,9 @@
 import { JSON_HEADERS } from "../schemas/error-to-response.ts";
 
-/** The pagination headers of a response. `next`: the offset of the next page, if there is one. */
+/**
+ * The pagination headers of a response. `next`: the offset of the next page; it is sent only if it is less
+ * than `total`.
+ */
 export function paginationHeaders(next: number, total: number) {
   const headers = { "x-pagination-total": String(total), ...JSON_HEADERS };
   return next < total ? { "x-pagination-next": String(next), ...headers } : headers;

@@ -12,7 +12,7 @@ import { withConfigurable } from "../service/run-draft.ts";
 export interface StartedRun {
   readonly key: ThreadKey;
   readonly run: RunRecord;
-  /** The path of the run. It is relative, because some clients refuse another origin. */
+  /** The path of the run, without scheme and host, because some clients refuse a URL of another origin. */
   readonly path: string;
   /** Whether the run is cancelled when the client disconnects. */
   readonly cancelOnDisconnect: boolean;
@@ -49,7 +49,8 @@ export async function startThreadlessRun(
   const body = await call.body();
   const again = requestKey(call, "", body);
   const request = withConfigurable(parseRunRequest(body), deps.configurableHeaders(call.request));
-  // A run that its client waits for is cancelled unless the client wants otherwise: no other client could read the result.
+  // A run that its client waits for is cancelled when the client disconnects, unless the client has asked to
+  // continue it: no other client could read the result.
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
   const run = await call.service.runs.startAlone(tenant, request, temporary, { again });

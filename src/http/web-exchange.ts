@@ -331,7 +331,8 @@ export async function sendWebResponse(
     if (options.isHead && length !== null) headers["content-length"] = length;
     return reply.send(status, headers);
   }
-  // A body of a known length is collected and sent in one piece. If it is longer than announced, it is streamed after all.
+  // A body of a known length up to {@link MAX_WHOLE_BYTES} is collected and sent in one piece. If it is
+  // longer than announced, it is streamed after all.
   const most = length !== null && Number(length) <= MAX_WHOLE_BYTES ? Number(length) : 0;
   let gathered: Uint8Array[] = [];
   let size = 0;
@@ -401,7 +402,10 @@ export function assertSendable(response: unknown): asserts response is Response 
     throw new TypeError(`the HTTP application's answer has the status ${status}, which cannot be sent`);
 }
 
-/** Headers that the transport writes itself. */
+/**
+ * Headers that are not copied to the reply: the transport writes its own, and `set-cookie` is added
+ * separately as a list.
+ */
 const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   "content-length",
   "transfer-encoding",

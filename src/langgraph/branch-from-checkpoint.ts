@@ -57,7 +57,9 @@ export function withBranchSubgraphStarts(
   );
 }
 
-/** Adds `from` (where a task's subgraphs begin) to planned tasks, if the stored checkpoint has it. */
+/**
+ * Adds `from` (where a task's subgraphs begin) to the planned tasks for which the stored checkpoint has it.
+ */
 export function withStoredSubgraphStarts(
   tasks: readonly PlannedTask[],
   known: CheckpointHead | null,
@@ -180,8 +182,8 @@ export class CheckpointBranch {
   }
 
   /**
-   * Makes the fork of the root graph. If the named checkpoint is already the latest one, returns it unchanged: continuing
-   * from it needs no branch.
+   * Makes the fork of the root graph. If the named checkpoint is already the latest one, and the run starts
+   * at no checkpoint of a subgraph, returns it unchanged: continuing from it needs no branch.
    */
   async #forkOfRoot(position: Position): Promise<Position | null> {
     const { stage } = this.#parts;

@@ -5,10 +5,11 @@ import type { CheckpointPayload } from "./graph-progress.ts";
 import { storedLangGraphData } from "./checkpoint-records.ts";
 
 /**
- * Maps the checkpoint ids that LangGraph makes to those under which the checkpoints are stored. Checkpoints are ordered by id, and
- * LangGraph makes ids from the wall clock, which may be set back. If a new id is not greater than all earlier ones of its thread, the
- * checkpoint is stored under another id that is greater. LangGraph keeps using its own id and derives task ids from it, so LangGraph's id is
- * stored with the checkpoint.
+ * Maps the checkpoint ids that LangGraph makes to those under which the checkpoints are stored. Checkpoints
+ * are ordered by id, and LangGraph makes ids from the wall clock, which may be set back. If a new id is not
+ * greater than the greatest earlier id of its thread, the checkpoint is stored under another id that is
+ * greater. LangGraph keeps using its own id and derives task ids from it, so LangGraph's id is stored with
+ * the checkpoint.
  */
 export class CheckpointIdMap {
   readonly #source: Pick<ExecutionServices, "checkpointId">;

@@ -41,9 +41,11 @@ export interface PreviousCheckpointState {
 }
 
 /**
- * Converts a checkpoint to the form in which it is stored. Of the state, only the changes against the parent are stored: for a list, the
- * appended items. LangGraph's own channels are stored whole, in the record.
- * @param shown the state at the checkpoint without the keys that clients never see, each value as `serialise` returns it
+ * Converts a checkpoint to the form in which it is stored. Of the state, only the changes against the parent
+ * are stored: for a list, the items from the first one that differs. LangGraph's own channels are stored
+ * whole, in the record.
+ * @param shown the state at the checkpoint without the keys that clients never see, each value as `serialise`
+ *   returns it
  */
 export function toCheckpointRecord(
   raw: SaverCheckpoint,

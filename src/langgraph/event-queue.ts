@@ -51,7 +51,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     this.#takeIn = takeIn;
   }
 
-  /** True when the attempt is over: no further events are accepted. */
+  /** True when the attempt is over: no further events are delivered. */
   get over(): boolean {
     return this.#over;
   }

@@ -26,7 +26,7 @@ interface AnswersProps {
   readonly graph: string | undefined;
   /** Whether no answer can be sent any more. */
   readonly isClosed?: boolean;
-  /** The reason why the last answer was refused; null if it was not refused. */
+  /** The reason why the last answer was refused; null if it was accepted, or if none was sent. */
   readonly refusal: string | null;
   /** Called with the answers by the ids of their questions. Resolves with the reason if they are refused, else with null. */
   readonly onAnswer: (answers: JsonRecord) => Promise<string | null>;
@@ -56,7 +56,7 @@ export function InterruptAnswers({
       {refusal}
     </p>
   );
-  // A machine asks one question at a time.
+  // A state machine asks one question at a time, so several questions do not come from one.
   const [first] = questions;
   const events = first === undefined || isMany ? null : awaitedEvents(first);
   if (first !== undefined && events !== null)
@@ -97,7 +97,7 @@ export function InterruptAnswers({
   );
 }
 
-/** Returns the answers to begin with: an empty form is a valid answer if it has no required fields. */
+/** Returns the initial answers: an empty object for each question whose form has no required fields. */
 function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, unknown> {
   const whole = questions.filter(({ response_schema: schema }) => {
     const form = formOf(schema);
@@ -176,7 +176,7 @@ function Asking({
   );
 }
 
-/** The text of a question, then all of its data. */
+/** The text of a question, then the rest of its data. */
 function Asked({ value }: { readonly value: unknown }) {
   if (typeof value === "string") return <Markdown text={value} class="asked" />;
   const words = findQuestionTextKey(value);

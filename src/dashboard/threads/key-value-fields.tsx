@@ -5,12 +5,15 @@ interface Pair {
   readonly key: number;
   readonly name: string;
   readonly value: unknown;
-  /** Whether the field has a text that is no value. */
+  /** Whether the value's field contains text that is not a valid value. */
   readonly isWrong: boolean;
 }
 
 interface KeyValueProps {
-  /** Called with the object; undefined if it has no field yet, or one of them is wrong. */
+  /**
+   * Called with the object; undefined if no field has both a name and a value, or if the text of a value is
+   * not valid.
+   */
   readonly onChange: (value: unknown, isWrong: boolean) => void;
 }
 

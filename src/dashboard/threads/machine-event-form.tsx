@@ -6,7 +6,10 @@ import { useSubmit } from "../components/use-submit.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { EventAnswer } from "./event-answer.tsx";
 
-/** The words for what became of an event, by the status of its run. */
+/**
+ * The words for what became of a sent event, by the status of the run that delivers it. Another status: "was
+ * not taken".
+ */
 const FATES: Readonly<Record<string, string>> = {
   pending: "waits",
   running: "is being taken",
@@ -21,7 +24,10 @@ interface EventsAtWorkProps {
   readonly run: Run | undefined;
 }
 
-/** The events that a machine takes while its actors work, each as a button, and what became of those that were sent. */
+/**
+ * Shows a button for each event that a machine accepts while its actors work, and what became of the events
+ * that were sent.
+ */
 export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   const isMachine = isJsonRecord(values["__snapshot__"]);
   const isAtWork = isMachine && run !== undefined && !isDone(run);

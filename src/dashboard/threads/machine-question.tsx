@@ -14,7 +14,10 @@ interface MachineQuestionProps {
   readonly onSend: (answer: unknown) => void;
 }
 
-/** The question of a machine, which waits for an event. The button of an event sends it. */
+/**
+ * The question of a machine that waits for an event or a timer. Each event has a button, which sends it to
+ * the machine.
+ */
 export function MachineQuestion({ question, events, graph, isDisabled, onSend }: MachineQuestionProps) {
   const [way, setWay] = useState<"event" | "json">("event");
   const [entered, setEntered] = useState<unknown>(undefined);

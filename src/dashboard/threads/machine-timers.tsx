@@ -23,7 +23,10 @@ function timersOf({ __snapshot__: snapshot }: JsonRecord): readonly Timer[] {
   return read.toSorted((a, b) => a.due - b.due);
 }
 
-/** Says what a timer does. The event of an `after` is `xstate.after.`, its delay, and the state's id: the machine's and the state's names. */
+/**
+ * Says what a timer does. The event of an `after` transition is `xstate.after.`, its delay, `.` and the
+ * state's id. The id begins with the machine's name, then names the state, with dots between the names.
+ */
 function timerLabel(event: string) {
   const [, delay, state] = /^xstate\.after\.([^.]+)\.(.+)$/.exec(event) ?? [];
   if (delay === undefined || state === undefined)

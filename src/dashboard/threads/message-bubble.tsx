@@ -32,7 +32,7 @@ const WHO: { readonly [type: string]: string } = {
   developer: "Developer",
 };
 
-/** The number of characters of a tool's answer shown at once. */
+/** A tool's answer with more characters than this is collapsed until the user opens it. */
 const LONG = 400;
 /** The number of tool calls shown before the user asks for more. */
 const CALLS = 50;

@@ -13,9 +13,9 @@ export const ROLES = ["human", "ai", "system", "tool"] as const;
 const REMOVE_ALL = { type: "remove", id: "__remove_all__" } as const;
 
 /**
- * Returns the lists of messages in a state: those that the schema marks, and a list named `messages` if the schema does
- * not describe it and all of its messages have ids, as reducers of messages assign them. A list that contains anything
- * else is edited as JSON.
+ * Returns the lists of messages in a state: those that the schema marks with `langgraph_type`, and a list
+ * named `messages` if the schema does not give its type and all of its messages have ids, as reducers of
+ * messages assign them. A list that contains anything but messages is not returned; it is edited as JSON.
  */
 export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): MessageLists {
   const described = schema?.properties ?? {};
@@ -118,8 +118,9 @@ const byId = (list: MessageList): ReadonlyMap<unknown, JsonRecord> =>
   new Map(list.flatMap((message) => (isText(message["id"]) ? [[message["id"], message]] : [])));
 
 /**
- * True if the graph has made the expected list: the same messages, with ids for the new ones. False means that the
- * list's reducer is not one for messages.
+ * True if the graph has made a list of the expected length, with the ids of the expected messages at their
+ * positions; a new message, which has no id yet, may get any. False means that the list's reducer is not one
+ * for messages.
  */
 export const isListOf = (expected: MessageList, made: unknown): boolean =>
   Array.isArray(made) &&
@@ -127,9 +128,9 @@ export const isListOf = (expected: MessageList, made: unknown): boolean =>
   expected.every(({ id }, i) => id === undefined || (isJsonRecord(made[i]) && made[i]["id"] === id));
 
 /**
- * Returns the message with another role, without the fields that belong to the old role. If the role is again the
- * stored one, the stored fields are restored.
- * @param stored the message as it was; null: it is new
+ * Returns the message with another role, without the fields that belong to the old role. If the new role is
+ * that of the stored message, all stored fields except the content are restored.
+ * @param stored the message as it is stored in the thread; null if the user has added it
  */
 export function withRole(message: JsonRecord, role: string, stored: JsonRecord | null): JsonRecord {
   const { id, content, name } = message;

@@ -19,14 +19,17 @@ interface RunFormProps {
   /** The id of the thread; null if the thread is created together with the run. */
   readonly thread: string | null;
   readonly isBusy: boolean;
-  /** True: optional settings are hidden until the user asks for them. */
+  /** True: only the message and the choice of the assistant are shown until the user asks for more. */
   readonly isCompact?: boolean;
   readonly submit: string;
   /** Starts the run. Resolves with false if the server refused the run; the form then keeps its input. */
   readonly onRun: (request: JsonRecord) => Promise<boolean>;
 }
 
-/** The form for a new run: a message if the graph has a conversation, a form made from its input schema, or JSON. */
+/**
+ * The form for a new run. If the graph's input has messages, the user types a message; all other input has
+ * form fields made from the input schema. Without such a schema, the user enters the input as JSON.
+ */
 export function RunForm({
   assistants,
   initial,

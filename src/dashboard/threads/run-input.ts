@@ -24,7 +24,7 @@ function exampleOf({ type, enum: choices, default: initial }: JsonSchema): unkno
   return type === "boolean" ? false : undefined;
 }
 
-/** Returns the input's property that takes messages. */
+/** Returns the name of the first input property that takes messages; null if there is none. */
 export function messagesProperty(schema: JsonSchema | null): string | null {
   const entries = Object.entries(schema?.properties ?? {});
   return entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages")?.[0] ?? null;

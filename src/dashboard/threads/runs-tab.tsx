@@ -144,7 +144,7 @@ export function inputSummary(run: Run): string {
   return text.length > 120 ? `${text.slice(0, 119)}…` : text;
 }
 
-/** Returns a request that starts the same run again. */
+/** Returns a request that starts a new run with the input and the settings of this run. */
 export function repeatRequestOf({ assistant_id, kwargs }: Run) {
   const { input, command, config, context, interrupt_before, interrupt_after } = kwargs;
   const { configurable = {}, metadata: _, ...rest } = config ?? {};
@@ -174,8 +174,8 @@ export function repeatRequestOf({ assistant_id, kwargs }: Run) {
 }
 
 /**
- * Returns a request that continues a thread from its last checkpoint, with the settings of the run that failed there. It is
- * refused if the thread is at work again.
+ * Returns a request that continues a thread from its last checkpoint, with the settings of the run that
+ * failed there. The server refuses the request if another run of the thread is in progress.
  */
 export function resumeRequestOf(run: Run) {
   const { command: _, ...request } = repeatRequestOf(run);

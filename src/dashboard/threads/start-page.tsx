@@ -7,10 +7,13 @@ import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { exampleInput } from "./run-input.ts";
 
-/** The most graphs for which the page shows a run button. */
+/** The most graphs that have a run button on the page; further graphs have none. */
 const MAX_GRAPHS = 12;
 
-/** The page that is shown while no thread is chosen. On the first visit, it offers a run of each graph with one click. */
+/**
+ * The page that is shown while no thread is chosen. If there are no threads yet, graphs have buttons that run
+ * them with an example input.
+ */
 export function StartPage() {
   const { value: first } = useResource(() => listThreads({}, "latest", 0, 1), []);
   const graphs = useAssistants().filter(({ metadata }) => metadata["created_by"] === "system");

@@ -15,7 +15,10 @@ import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
 import { findMessageChanges, isListOf, type MessageLists, messageListsOf } from "./message-edits.ts";
 import { MessageListForm } from "./message-list-form.tsx";
 
-/** Milliseconds after the last key press before the change is compared: a large state takes long. */
+/**
+ * Milliseconds from the last change in the form until the form is compared with the stored state. Comparing a
+ * large state takes long.
+ */
 const COMPARE_AFTER_MS = 250;
 
 /** A change of a thread's state that the user has made in a form. */
@@ -67,8 +70,8 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
 
 /**
  * Stores a changed state. Resolves with the id of the new checkpoint.
- * @throws Error if the stored lists of messages differ from those that the form has shown: the graph's reducer may combine
- *   lists in another way than the form assumes
+ * @throws Error if the stored lists of messages differ from those that the form has shown, since the graph's
+ *   reducer may combine lists in another way than the form assumes; the state is stored all the same
  */
 export async function storeEdit(
   thread: string,
@@ -258,7 +261,10 @@ function ChangeForm({
   );
 }
 
-/** True if the server refuses a change because of `as_node`: several nodes ran last, in parallel, or there is no such node. */
+/**
+ * True if the server refuses a change because of `as_node`: none is given although several nodes ran last, in
+ * parallel; or the graph has no node of the given name.
+ */
 const isFaultOfNode = (cause: unknown): cause is RequestError =>
   cause instanceof RequestError && cause.status === 422 && cause.message.includes("as_node");
 

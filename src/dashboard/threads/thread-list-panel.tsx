@@ -209,7 +209,7 @@ function Row({ thread, about, isChosen }: RowProps) {
     ...(about === "" ? [] : others),
   ];
   const { path, query } = currentLocation.value;
-  // The tab of a run's page is none of a thread's.
+  // On the page of a run, `tab` names a tab of that page, and not one of a thread's page.
   const tab = (path[2] === undefined && query.get("tab")) || "";
   return (
     <a

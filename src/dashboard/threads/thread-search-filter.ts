@@ -10,11 +10,13 @@ export interface ThreadSearchTerms {
 
 const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== "");
 
-/** Returns the words of a search text that are neither a complete id nor `name=value`. */
+/**
+ * Returns the words of a search text that are neither a complete id nor a pair `name=value` or `name:value`.
+ */
 export const freeWords = (text: string): readonly string[] =>
   searchTermsOf(text).words.filter((word) => !UUID.test(word));
 
-/** Splits a search text into its `name=value` pairs and all other words. */
+/** Splits a search text into its pairs (`name=value` or `name:value`) and all other words. */
 export function searchTermsOf(text: string): {
   readonly words: readonly string[];
   readonly pairs: JsonRecord;
@@ -26,7 +28,10 @@ export function searchTermsOf(text: string): {
   };
 }
 
-/** Converts a search to a filter. Complete ids and `name=value` pairs of the metadata become filters; other words are ignored. */
+/**
+ * Converts a search to a filter. Complete ids, and pairs of metadata (`name=value` or `name:value`), become
+ * filters; other words are ignored.
+ */
 export function threadFilterOf({ text, status, graph }: ThreadSearchTerms): ThreadListFilter {
   const { words, pairs } = searchTermsOf(text);
   const ids = words.filter((word) => UUID.test(word)).map((id) => id.toLowerCase());

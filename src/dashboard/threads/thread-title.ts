@@ -1,6 +1,8 @@
 import type { JsonRecord } from "../api/records.ts";
 
-/** Returns the title in a thread's metadata; without a title, the name of the thread's graph. */
+/**
+ * Returns the title of a thread: `title` or else `name` of its metadata; without both, the name of its graph.
+ */
 export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): string {
   const { title, name, graph_id } = metadata;
   const isName = (one: unknown) => typeof one === "string" && one.trim() !== "";

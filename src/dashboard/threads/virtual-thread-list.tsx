@@ -12,7 +12,7 @@ interface RowsProps {
   readonly row: (thread: ThreadRow) => ComponentChildren;
 }
 
-/** A virtual list of any length: only visible rows are rendered. */
+/** A virtual list of any length: only the visible rows, and a few before and after them, are rendered. */
 export function VirtualThreadList({ list, row }: RowsProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const count = list.total.value ?? 0;

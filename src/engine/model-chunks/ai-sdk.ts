@@ -76,7 +76,8 @@ function toolCall(part: ModelChunk, message: MessageDraft): void {
   const { input } = part;
   const call = { name: textOf(part["toolName"]), id: textOf(part["toolCallId"]) };
   if (isObject(input)) message.toolCall({ ...call, args: input });
-  // Skips JSON text of a known call, because the text was already streamed piece by piece. Only a new call is written here.
+  // Skips JSON text of a call that the message already has, because this text was already streamed piece by
+  // piece.
   else if (!message.hasCall(call.id)) message.toolCall({ ...call, args: textOf(input) });
 }
 
