@@ -18,7 +18,10 @@ interface Scope {
   readonly owner: NodeCallContext;
   readonly callee: CallReceiver;
   readonly within: string | null;
-  /** The enclosing scope of another owner: a node of one engine may start a run of another engine in its process. */
+  /**
+   * The enclosing scope of another owner. There is one if a node of one engine starts a run of another engine
+   * in the same process.
+   */
   readonly outer: Scope | undefined;
 }
 

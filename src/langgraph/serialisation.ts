@@ -4,8 +4,8 @@ import { ClassInstance, NonJsonValue } from "../model/non-json-data.ts";
 import { toObjectData } from "./class-instances.ts";
 
 /**
- * The last data copy of each live object. All servers of a process share this map. An entry is removed when its object is
- * garbage-collected.
+ * The last copy that was made of each object. All servers of a process share this map. An entry is removed
+ * when its object is garbage-collected.
  */
 const shown = new WeakMap<object, unknown>();
 
@@ -37,10 +37,13 @@ export function rememberCopy(live: object, as: unknown, depth: number): void {
 }
 
 /**
- * Serialises a value of a graph's state to data. JSON values are copied; other values become a {@link ClassInstance} or
- * {@link NonJsonValue}, which has a JSON form. The copy shares nothing with the original. If an object has not changed since the last call,
- * the identical copy is returned. If it has changed, its unchanged parts have their identical copies: lists can be compared by item.
- * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep, or has a member `__proto__`
+ * Serialises a value of a graph's state to data. JSON values are copied; each other value becomes a
+ * {@link ClassInstance} or a {@link NonJsonValue}, and both have a JSON form. The copy shares nothing with
+ * the original. If an object has not changed since the last call, that call's copy itself is returned. If it
+ * has changed, the new copy contains the earlier copies of its unchanged parts, so that the items of two
+ * lists can be compared by identity.
+ * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep,
+ *   or has a member `__proto__`
  */
 export function serialise(value: unknown): unknown {
   return at(value, 0);

@@ -90,8 +90,9 @@ interface AllowedStep extends PossibleStep {
 }
 
 /**
- * Decides a claim over all places of a machine. The claim is proved or refuted if the result is the same whatever the
- * guards return. It is undecided if the result depends on guards, or on when the machine sends events to itself.
+ * Decides a claim over all places of a machine: its possible combinations of active states. The claim is
+ * proved or refuted if the result is the same whatever the guards return. It is undecided if the result
+ * depends on guards, or on when the machine sends events to itself.
  */
 export function decide({ places, initial, selfSent }: StateSpace, claim: ProvableClaim): ProofResult {
   const { kind, states, without } = claim;

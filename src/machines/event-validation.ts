@@ -35,7 +35,10 @@ export function acceptedEventSchema(waiting: Waiting): Schema<unknown, MachineEv
   return { "~standard": standard };
 }
 
-/** The reason why a machine that handles these events does not take this one. */
+/**
+ * The reason why a machine that handles `events` cannot take this event, whatever its guards return;
+ * undefined if there is none.
+ */
 export function whyNotEvent(
   event: unknown,
   { events, forbidden = [] }: { readonly events: readonly string[]; readonly forbidden?: readonly string[] },

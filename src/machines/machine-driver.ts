@@ -91,7 +91,10 @@ export interface Waiting {
   readonly meta: JsonObject;
   /** The descriptors of the events that the machine's active states handle and do not forbid, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];
-  /** Descriptors that the active states name and forbid. An event of such a type is not taken, also if a wildcard matches it. */
+  /**
+   * Descriptors that the active states name and forbid. An event of such a type is not taken, even if a
+   * wildcard matches it.
+   */
   readonly forbidden: readonly string[];
   /** True if the event enables a transition, guards included. */
   can(event: MachineEvent): boolean;

@@ -31,7 +31,7 @@ export class BodyMemory {
   readonly #most: number;
   readonly #scheduler: Scheduler;
   readonly #waiting: { readonly tenant: string | undefined; readonly handOver: () => void }[] = [];
-  /** Whether a body has been handed over and is being parsed. */
+  /** True while a body is being handed over or parsed. */
   #isBusy = false;
   /** The tenant of the body that was handed over last. */
   #latest: string | undefined;
