@@ -113,7 +113,10 @@ export class InterceptedCall {
   }
 }
 
-/** Gives a thrown object that is no error a message, since LangGraph keeps only the name and the message of what a node throws. */
+/**
+ * Adds a message to a thrown object that has none, since LangGraph keeps only the name and the message of
+ * what a node throws.
+ */
 function describeThrown(thrown: object): void {
   if ("message" in thrown || !Object.isExtensible(thrown)) return;
   Object.defineProperty(thrown, "message", { value: toPlainError(thrown).message, configurable: true });

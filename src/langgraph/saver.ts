@@ -57,8 +57,8 @@ const MAX_RECENT = { root: 8, subgraph: 64 };
 const MAX_AGE = 3;
 
 /**
- * The checkpoint saver of one attempt of a run. It knows only the run's thread, and passes what LangGraph puts to its
- * `SaverIo`.
+ * The checkpoint saver of one attempt of a run. It knows only the run's thread, and passes to its `SaverIo`
+ * what LangGraph puts.
  */
 class AttemptSaver {
   readonly #library: Library;

@@ -27,8 +27,9 @@ export function inOneTurn(work: () => void): void {
 }
 
 /**
- * Remembers the data copy of an object, which `serialise` returns as long as the object does not change. Values, items of lists,
- * and instances of known classes at any depth are remembered; other deeper objects are covered by the copy of their parent.
+ * Remembers the data copy of an object, which `serialise` returns as long as the object does not change.
+ * Remembered are the copies of a serialised value, of its direct items or members, and, at any depth, those
+ * that are a {@link ClassInstance}. Every other object is covered by the copy that contains its own.
  */
 export function rememberCopy(live: object, as: unknown, depth: number): void {
   if (depth > 1 && !(as instanceof ClassInstance)) return;
@@ -37,11 +38,12 @@ export function rememberCopy(live: object, as: unknown, depth: number): void {
 }
 
 /**
- * Serialises a value of a graph's state to data. JSON values are copied; each other value becomes a
- * {@link ClassInstance} or a {@link NonJsonValue}, and both have a JSON form. The copy shares nothing with
- * the original. If an object has not changed since the last call, that call's copy itself is returned. If it
- * has changed, the new copy contains the earlier copies of its unchanged parts, so that the items of two
- * lists can be compared by identity.
+ * Serialises a value of a graph's state to data. JSON values are copied, and so is the JSON form of most
+ * class instances. Instances of the classes that can be restored (messages, errors, `Send` and a few more)
+ * become a {@link ClassInstance}. Values that JSON cannot express (a Date, a Map, NaN) become a
+ * {@link NonJsonValue}. The copy shares nothing with the original. If an object has not changed since the
+ * last call, that call's copy itself is returned. If it has changed, the new copy contains the earlier copies
+ * of its unchanged parts, so that the items of two lists can be compared by identity.
  * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep,
  *   or has a member `__proto__`
  */

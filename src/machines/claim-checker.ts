@@ -13,7 +13,6 @@ export interface ProvableClaim {
   readonly without: readonly string[];
 }
 
-/** The result of checking a claim. */
 export interface ProofResult {
   readonly result: "proved" | "refuted" | "undecided";
   /** The explanation of the result. It says why a claim is undecided, or why the path refutes an `eventually` claim. Absent for other results. */

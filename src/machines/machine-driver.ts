@@ -106,7 +106,7 @@ export type ActorResult = { readonly output: unknown } | { readonly error: unkno
 /** A promise actor that is running. */
 export interface RunningActor {
   readonly result: Promise<ActorResult>;
-  /** Aborts the actor's signal. Its result is ignored from then on. */
+  /** Aborts the actor's signal. The actor's result is ignored from then on. */
   stop(): void;
 }
 

@@ -12,7 +12,7 @@ export type ThreadOrder = (typeof threadOrders)[number];
 export interface ThreadFilter {
   readonly ids?: readonly string[];
   readonly status?: ThreadStatus;
-  /** The thread's metadata must contain every member. */
+  /** The thread's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
 }
 

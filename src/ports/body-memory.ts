@@ -24,8 +24,8 @@ export const createBodyLimits = ({
 });
 
 /**
- * Limits the memory of all bodies that were received but not yet read. One tenant may use half of it, so that another can send something
- * large too.
+ * Limits the memory of all bodies that were received but not yet read. One tenant may use at most half of it,
+ * so that another can send something large too.
  */
 export class BodyMemory {
   readonly #most: number;

@@ -94,7 +94,7 @@ export interface RunsQuery {
   readonly bytes?: number;
   /** The stored status. It is never `running`: the caller knows which runs are in progress. */
   readonly status?: RunStatus;
-  /** The run's metadata must contain every member. */
+  /** The run's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
 }
 
