@@ -25,7 +25,10 @@ export interface ThreadSearch extends ThreadSelection {
 
 export interface ThreadsFound {
   readonly threads: readonly ThreadRecord[];
-  /** The number of threads on all pages. It may be too low if more than some hundred threads follow this page. */
+  /**
+   * The number of threads on all pages. It may be too low if more than a few threads follow this page,
+   * because not all of them need be counted.
+   */
   readonly total: number;
   /** True when there may be more threads after this page. */
   readonly more: boolean;
