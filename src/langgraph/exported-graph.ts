@@ -8,7 +8,7 @@ import type { ModuleExport } from "../model/export-location.ts";
 import type { LibraryGraph } from "../ports/library-graph.ts";
 import { resolveLibrary, type Library } from "./user-library.ts";
 
-// The types of its nodes and channels are the user's own.
+// The types of a graph's nodes and channels are the user's own.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type CompiledGraph = Pregel<any, any>;
 
@@ -36,7 +36,7 @@ export interface LoadedExport {
   readonly file: string;
   /** The name of the export; absent for a value that a program passed. */
   readonly name?: string;
-  /** Further files that may have imported the LangGraph.js of the value. */
+  /** Further files: the LangGraph.js that made the graph may be the one that they import. */
   readonly alsoIn?: readonly string[];
   readonly found: unknown;
   readonly given: unknown;

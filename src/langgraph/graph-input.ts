@@ -82,8 +82,8 @@ export function answerRefusal(
 }
 
 /**
- * An answer in LangGraph's form. The answers null, false, 0 and "" are sent with the id of their interrupt: LangGraph would ignore them
- * otherwise.
+ * An answer in LangGraph's form. If only one interrupt is pending, the answers null, false, 0 and "" are
+ * passed with its id: LangGraph would ignore them otherwise.
  */
 function answersOf(resume: unknown, pending: readonly string[]): unknown {
   if (answersById(resume) !== undefined) return resume;

@@ -164,7 +164,10 @@ export class GraphProgress {
     return [quiet ? undefined : { fact, values, head: made }, made];
   }
 
-  /** Emits a state that has no checkpoint: some tasks of the step have ended, and the step goes on. */
+  /**
+   * Takes the last streamed state as one without a checkpoint: some tasks of the step have ended, and the
+   * step goes on. Returns the fact that shows it; undefined if no state was streamed.
+   */
   stateWithoutCheckpoint(): Emission | undefined {
     const { streamedState: values, id, ns, head } = this;
     this.streamedState = undefined;

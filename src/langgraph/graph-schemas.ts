@@ -17,9 +17,10 @@ interface Builder {
 export type ReadTypes = () => Promise<ReadonlyMap<string, TypeSchemas> | null>;
 
 /**
- * JSON Schemas of a graph's input, output, state and configuration. For a graph defined by schemas (zod, StateSchema), the library makes
- * them. An `Annotation` has only the names of channels: their schemas come from their TypeScript types or, where these are not known, from
- * the reducer and default of common channels. No member of the state schema is required.
+ * JSON Schemas of a graph's input, output, state and configuration. If the graph is defined by schemas (zod,
+ * StateSchema), LangGraph makes them. An `Annotation` has only the names of channels: the schemas of channels
+ * come from their TypeScript types or, where these are not known, from the reducer and default of common
+ * channels. No member of the state schema is required.
  */
 export function langGraphSchemas(
   library: Library,
@@ -114,7 +115,7 @@ function withoutRequired(schema: JsonObject | null): JsonObject | null {
   return rest;
 }
 
-/** Channels by name: the form of an annotation. */
+/** The channels of an `Annotation`, by name. */
 type Spec = { readonly [key: string]: unknown };
 
 function isSpec(value: unknown): value is Spec {

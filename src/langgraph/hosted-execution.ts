@@ -146,8 +146,8 @@ export class HostedExecution implements Execution {
     this.#called.delete(task);
     const from = this.#recorder.loop(called.ns).next.find(({ id }) => id === task)?.from;
     const places = from === undefined ? undefined : await this.#leading.checkpointMapFor(called, from);
-    // The signal of the task, because LangGraph's own signal also ends the graph, which then does not wait for what a
-    // node returns after its signal was aborted.
+    // The task's own signal stops the node function. Aborting LangGraph's signal would end the graph too,
+    // without waiting for what its nodes still return.
     const outcome = await called.start({ signal: io.signal, places });
     if (outcome.kind !== "failed") return outcome;
     const at = this.#source.now();

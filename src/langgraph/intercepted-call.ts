@@ -18,7 +18,10 @@ interface Scope {
   readonly owner: NodeCallContext;
   readonly callee: CallReceiver;
   readonly within: string | null;
-  /** The enclosing scope of another owner: a node of one engine may start a run of another engine in its process. */
+  /**
+   * The enclosing scope of another owner. There is one if a node of one engine starts a run of another engine
+   * in the same process.
+   */
   readonly outer: Scope | undefined;
 }
 
@@ -110,7 +113,10 @@ export class InterceptedCall {
   }
 }
 
-/** Gives a thrown object that is no error a message, since LangGraph keeps only the name and the message of what a node throws. */
+/**
+ * Adds a message to a thrown object that has none, since LangGraph keeps only the name and the message of
+ * what a node throws.
+ */
 function describeThrown(thrown: object): void {
   if ("message" in thrown || !Object.isExtensible(thrown)) return;
   Object.defineProperty(thrown, "message", { value: toPlainError(thrown).message, configurable: true });

@@ -24,7 +24,7 @@ import { computeStateUpdate } from "./state-update.ts";
 /** Returns the graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 
-/** Called when the node function has thrown, with the time of that. */
+/** Called when a node function has thrown. `at`: the time at which it did, in epoch milliseconds. */
 export type OnFailure = (
   call: NodeCall,
   io: NodeIo,
@@ -221,7 +221,7 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
       checkpoint_ns: loop.ns,
       checkpoint_id: loop.id,
     };
-    // oxlint-disable-next-line no-await-in-loop -- there is one position, or one for each level of a failed graph
+    // oxlint-disable-next-line no-await-in-loop -- there is one such graph, or after a failure one at each level
     const { tasks } = await graph.getState({ configurable: checkpointConfig });
     loop.addNextTasks(tasks as Parameters<typeof loop.addNextTasks>[0]);
   }

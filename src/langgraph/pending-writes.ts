@@ -18,7 +18,10 @@ export class PendingWrites {
   readonly #byTask = new Map<string, TaskWrites>();
   /** Keys of tasks whose writes have changed, in order of writing. */
   readonly #changed = new Set<string>();
-  /** The origin of each interrupt: the namespace of the innermost task, by interrupt id. */
+  /**
+   * The origin of each interrupt, by interrupt id: the innermost task that wrote it, with the path of tasks
+   * to it.
+   */
   readonly #asked = new Map<string, readonly string[]>();
 
   addStored(writes: readonly TaskWrites[]): void {
@@ -46,7 +49,10 @@ export class PendingWrites {
     this.#changed.add(key);
   }
 
-  /** Forgets writes that were passed to the run's actor, where `isPast`. */
+  /**
+   * Forgets the writes for which `isPast` returns true, except those that were not yet passed to the run's
+   * actor.
+   */
   forget(isPast: (left: TaskWrites) => boolean): void {
     for (const [key, left] of this.#byTask) {
       if (!this.#changed.has(key) && isPast(left)) this.#byTask.delete(key);
@@ -61,7 +67,9 @@ export class PendingWrites {
     return this.#changed.size === 0;
   }
 
-  /** Returns the changed writes that match, and marks them as passed to the run's actor. */
+  /**
+   * Returns the changed writes for which `isIt` returns true, and marks them as passed to the run's actor.
+   */
   takeChanged(isIt: (left: TaskWrites) => boolean): readonly TaskWrites[] {
     const taken: TaskWrites[] = [];
     for (const key of this.#changed) {

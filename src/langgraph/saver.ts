@@ -33,8 +33,9 @@ export interface SaverIo {
   /** The namespaces that have checkpoints. Without this method, the saver lists the root and the namespaces put to it. */
   namespaces?(): Promise<readonly string[]>;
   /**
-   * Called in order, never awaited. What is put after the attempt is over MUST be ignored without an error: the graph has been aborted, and
-   * LangGraph.js may never handle a rejected promise.
+   * Called in order, like `putWrites`, and never awaited. What is put after the attempt is over MUST be
+   * ignored without an error: the graph has been aborted, and LangGraph.js may never handle a rejected
+   * promise.
    */
   put(made: SaverCheckpoint): void;
   putWrites(writes: RawWrites): void;
@@ -44,8 +45,9 @@ export interface SaverIo {
 const CHECKPOINTS_PER_READ = 100;
 
 /**
- * The largest number of checkpoints that the saver keeps for a namespace. Older ones have long been stored: the root graph computes at most
- * one step ahead of storage, and a subgraph a few.
+ * The largest number of checkpoints that the saver keeps for a namespace. Older ones have long been stored:
+ * the root graph computes at most one step ahead of storage, and a subgraph a few. With durability `exit`,
+ * nothing is stored before the end, and `subgraph` is the limit of every namespace.
  */
 const MAX_RECENT = { root: 8, subgraph: 64 };
 /**
@@ -55,8 +57,8 @@ const MAX_RECENT = { root: 8, subgraph: 64 };
 const MAX_AGE = 3;
 
 /**
- * The checkpoint saver of one attempt of a run. It knows only the run's thread, and passes what LangGraph puts to its
- * `SaverIo`.
+ * The checkpoint saver of one attempt of a run. It knows only the run's thread, and passes to its `SaverIo`
+ * what LangGraph puts.
  */
 class AttemptSaver {
   readonly #library: Library;
@@ -167,7 +169,8 @@ class AttemptSaver {
     const { ns } = made;
     const recent = of(this.#recent, ns);
     recent.set(made.id, made);
-    // Until the end of the run, nothing is stored that could be read instead.
+    // With `storesAtEnd`, nothing is stored before the run ends. So the saver must keep what it could not
+    // read again.
     if (!this.#storesAtEnd) this.#ageSubgraphs(ns);
     const most = ns === "" && !this.#storesAtEnd ? MAX_RECENT.root : MAX_RECENT.subgraph;
     for (const id of recent.keys()) {

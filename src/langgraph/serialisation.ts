@@ -4,8 +4,8 @@ import { ClassInstance, NonJsonValue } from "../model/non-json-data.ts";
 import { toObjectData } from "./class-instances.ts";
 
 /**
- * The last data copy of each live object. All servers of a process share this map. An entry is removed when its object is
- * garbage-collected.
+ * The last copy that was made of each object. All servers of a process share this map. An entry is removed
+ * when its object is garbage-collected.
  */
 const shown = new WeakMap<object, unknown>();
 
@@ -27,8 +27,9 @@ export function inOneTurn(work: () => void): void {
 }
 
 /**
- * Remembers the data copy of an object, which `serialise` returns as long as the object does not change. Values, items of lists,
- * and instances of known classes at any depth are remembered; other deeper objects are covered by the copy of their parent.
+ * Remembers the data copy of an object, which `serialise` returns as long as the object does not change.
+ * Remembered are the copies of a serialised value, of its direct items or members, and, at any depth, those
+ * that are a {@link ClassInstance}. Every other object is covered by the copy that contains its own.
  */
 export function rememberCopy(live: object, as: unknown, depth: number): void {
   if (depth > 1 && !(as instanceof ClassInstance)) return;
@@ -37,10 +38,14 @@ export function rememberCopy(live: object, as: unknown, depth: number): void {
 }
 
 /**
- * Serialises a value of a graph's state to data. JSON values are copied; other values become a {@link ClassInstance} or
- * {@link NonJsonValue}, which has a JSON form. The copy shares nothing with the original. If an object has not changed since the last call,
- * the identical copy is returned. If it has changed, its unchanged parts have their identical copies: lists can be compared by item.
- * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep, or has a member `__proto__`
+ * Serialises a value of a graph's state to data. JSON values are copied, and so is the JSON form of most
+ * class instances. Instances of the classes that can be restored (messages, errors, `Send` and a few more)
+ * become a {@link ClassInstance}. Values that JSON cannot express (a Date, a Map, NaN) become a
+ * {@link NonJsonValue}. The copy shares nothing with the original. If an object has not changed since the
+ * last call, that call's copy itself is returned. If it has changed, the new copy contains the earlier copies
+ * of its unchanged parts, so that the items of two lists can be compared by identity.
+ * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep,
+ *   or has a member `__proto__`
  */
 export function serialise(value: unknown): unknown {
   return at(value, 0);

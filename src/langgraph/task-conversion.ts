@@ -7,9 +7,9 @@ import type { InterceptedCall } from "./intercepted-call.ts";
 import type { ExecutionRecorder } from "./execution-recorder.ts";
 
 /**
- * Describes an intercepted call of a node in the form that the executor takes.
- * @param tries how often the task was called in this attempt of the run. It is used as the number of the task's attempt if
- *   LangGraph does not report one
+ * Makes the {@link NodeCall} for an intercepted call of a node.
+ * @param tries how often the task was called in this attempt of the run. It is used as the number of the
+ *   task's attempt if LangGraph does not report one
  */
 export function nodeCallOf(
   called: InterceptedCall,
@@ -77,8 +77,9 @@ export function settledTaskOfWrites(
 }
 
 /**
- * The outcome of a task with the error that its node function threw. LangGraph stops an entrypoint when one of its
- * tasks fails, and stores an AbortError for it; the run must fail with the node function's own error instead.
+ * The outcome of a task with the error that its node function threw. LangGraph stops an entrypoint when one
+ * of the entrypoint's tasks fails, and stores an AbortError for the entrypoint; the run must fail with the
+ * error of the node function instead.
  */
 export function withBodyError(settled: SettledTask, outcome: TaskOutcome): SettledTask {
   const isStopped = settled.kind === "failed" && settled.error?.error === "AbortError";

@@ -12,7 +12,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import { type MakeRunnable, runnableMaker } from "./untraced-runnable.ts";
 
-/** LangGraph.js as it is installed in a user's project: never a copy of our own. There is one for each installation. */
+/** LangGraph.js as it is installed in a user's project, in one module format: never a copy of our own. */
 export interface Library {
   readonly langgraph: typeof LangGraph;
   readonly pregel: typeof PregelModule;

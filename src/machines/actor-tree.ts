@@ -15,8 +15,9 @@ import {
 } from "./xstate-types.ts";
 
 /**
- * The largest number of events in one step, and of the transitions that they cause. Without a limit, actors that keep sending events to each
- * other, or a circle of `always` or `raise`, would never end the step.
+ * The largest number of events that actors process in one step. Also the largest number of transitions in one
+ * step. Without these limits, actors that keep sending events to each other, or a circle of `always` or
+ * `raise`, would never end the step.
  */
 const MAX_EVENTS = 10_000;
 

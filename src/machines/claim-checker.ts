@@ -13,7 +13,6 @@ export interface ProvableClaim {
   readonly without: readonly string[];
 }
 
-/** The result of checking a claim. */
 export interface ProofResult {
   readonly result: "proved" | "refuted" | "undecided";
   /** The explanation of the result. It says why a claim is undecided, or why the path refutes an `eventually` claim. Absent for other results. */
@@ -90,8 +89,9 @@ interface AllowedStep extends PossibleStep {
 }
 
 /**
- * Decides a claim over all places of a machine. The claim is proved or refuted if the result is the same whatever the
- * guards return. It is undecided if the result depends on guards, or on when the machine sends events to itself.
+ * Decides a claim over all places of a machine: its possible combinations of active states. The claim is
+ * proved or refuted if the result is the same whatever the guards return. It is undecided if the result
+ * depends on guards, or on when the machine sends events to itself.
  */
 export function decide({ places, initial, selfSent }: StateSpace, claim: ProvableClaim): ProofResult {
   const { kind, states, without } = claim;

@@ -5,8 +5,8 @@ import { isHandled, type MachineEvent, type Waiting } from "./machine-driver.ts"
 import { STATE_KEY } from "./machine-state.ts";
 
 /**
- * The length of the longest event type, in characters. It is limited because XState keeps each type that a machine was ever sent in memory
- * until the process ends, and a machine with wildcards takes any type.
+ * The length of the longest event type, in characters. It is limited because a machine with wildcards takes
+ * any type, and XState keeps each type that a machine was ever sent, in memory, until the process ends.
  */
 const LONGEST_TYPE = 256;
 
@@ -35,7 +35,10 @@ export function acceptedEventSchema(waiting: Waiting): Schema<unknown, MachineEv
   return { "~standard": standard };
 }
 
-/** The reason why a machine that handles these events does not take this one. */
+/**
+ * The reason why a machine that handles `events` cannot take this event, whatever its guards return;
+ * undefined if there is none.
+ */
 export function whyNotEvent(
   event: unknown,
   { events, forbidden = [] }: { readonly events: readonly string[]; readonly forbidden?: readonly string[] },

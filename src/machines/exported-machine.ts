@@ -9,7 +9,7 @@ import { describeVersion, MachineVersions, type Migrate } from "./machine-versio
 import { allStates, isMachine, type Machine, type StateNode, type XStateLibrary } from "./xstate-types.ts";
 import { xstate5Driver } from "./xstate5-driver.ts";
 
-/** The export of a project that has several versions of a machine. */
+/** An export with several versions of one machine. */
 interface Exported {
   /** Versions of one machine, the current one last. */
   readonly versions: readonly unknown[];

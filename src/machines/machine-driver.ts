@@ -91,7 +91,10 @@ export interface Waiting {
   readonly meta: JsonObject;
   /** The descriptors of the events that the machine's active states handle and do not forbid, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];
-  /** Descriptors that the active states name and forbid. An event of such a type is not taken, also if a wildcard matches it. */
+  /**
+   * Descriptors that the active states name and forbid. An event of such a type is not taken, even if a
+   * wildcard matches it.
+   */
   readonly forbidden: readonly string[];
   /** True if the event enables a transition, guards included. */
   can(event: MachineEvent): boolean;
@@ -103,7 +106,7 @@ export type ActorResult = { readonly output: unknown } | { readonly error: unkno
 /** A promise actor that is running. */
 export interface RunningActor {
   readonly result: Promise<ActorResult>;
-  /** Aborts the actor's signal. Its result is ignored from then on. */
+  /** Aborts the actor's signal. The actor's result is ignored from then on. */
   stop(): void;
 }
 

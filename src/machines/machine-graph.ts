@@ -67,7 +67,10 @@ import {
 } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
 
-/** The steps that an event costs while promise actors work: one that processes the event, and one that waits for the actors again. */
+/**
+ * The number of steps that an event takes while promise actors run: one that processes the event, and one
+ * that waits for the actors again.
+ */
 const STEPS_OF_EVENT = 2;
 
 /** The default of `recursion_limit`, in steps. Each actor takes two steps, and a machine may well run a hundred actors. */
@@ -263,7 +266,10 @@ function isEventDue(driver: MachineDriver, mailbox: MachineMailbox): boolean {
   return eventToTake(driver, snapshotOf(values), timersOf(values), waiting) !== undefined;
 }
 
-/** Processes all pending events, each in a macrostep of its own. If there are none and actors work, processes one event of a waiting run. */
+/**
+ * Processes all pending events, each in a macrostep of its own. If there are none and promise actors are
+ * running, processes one event of a queued run.
+ */
 function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx) {
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
@@ -378,7 +384,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   const update: Record<string, unknown> = {};
   for (const key of unset) update[key] = null;
   Object.assign(update, context);
-  // The version is also written if the machine no longer declares one but the stored state has one, because it would stay there.
+  // The version is also written if the machine declares none but the stored state has one: the old version
+  // would stay in the state otherwise.
   if (versions.areDeclared || state[VERSION_KEY] !== undefined) update[VERSION_KEY] = driver.version;
   update[STATE_KEY] = stateValue;
   update[OUTPUT_KEY] = output;

@@ -22,7 +22,9 @@ export type Pending =
  */
 export interface Work extends PromiseStart {
   readonly start: number;
-  /** The namespace of the child machine that has started it. Absent for actors of the machine itself. */
+  /**
+   * The namespace of the child machine that has started the actor. Absent if the root machine has started it.
+   */
   readonly ns?: string;
 }
 
@@ -99,7 +101,10 @@ export const MACHINE_KEYS: ReadonlySet<string> = new Set([
 export const stateMismatch = (message: string, cause?: unknown) =>
   Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
 
-/** The stored machine of a state. @throws GraphChangedError if the state has none, or one in a form that this version cannot read */
+/**
+ * The stored machine of a state. @throws GraphChangedError if the state has none, or one that this version of
+ * Heddle cannot read
+ */
 export function storedMachineOf(state: JsonObject): StoredMachine {
   const kept = state[SNAPSHOT_KEY];
   if (isStoredMachine(kept)) return kept;
@@ -125,7 +130,7 @@ function isStoredMachine(kept: unknown): kept is StoredMachine {
   );
 }
 
-/** True if a value is the input of an actor's node, in the form that this version can read. */
+/** True if a value is the input of an actor's node, in a form that this version of Heddle can read. */
 export const isWork = (value: unknown): value is Work =>
   isObject(value) && Array.isArray(value["at"]) && Array.isArray(value["owner"]);
 

@@ -36,8 +36,9 @@ export class PromiseActors {
   readonly #runs = new Map<string, RunActors>();
 
   /**
-   * Waits for an actor, and starts it if it is not running. Resolves with its result; with undefined if another actor ends first, or if the
-   * machine can take an event. `emit` gets what the actor emits meanwhile.
+   * Waits for an actor, and starts it if it is not running. Resolves with its result. Resolves with undefined
+   * if another actor ends first, if the machine can take an event, or if `signal` is aborted, which also
+   * stops the actor. `emit` gets what the actor emits meanwhile.
    */
   next(
     run: string,

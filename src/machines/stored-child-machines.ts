@@ -48,7 +48,9 @@ export function changedChildren(update: JsonObject | null): readonly ChangedChil
   });
 }
 
-/** The state of a child machine in the snapshot of the machine above all; undefined if it has ended. */
+/**
+ * The state of a child machine in `rest` of the root machine's snapshot; undefined if the child has ended.
+ */
 export function livingChild(rest: JsonObject | undefined, at: Address): ChildState | undefined {
   let snapshot: unknown = rest;
   for (const id of at) {

@@ -6,7 +6,10 @@ const SAMPLE_INTERVAL_MS = 100;
 /** Milliseconds for which measuring continues after the last request for metrics. */
 const UNASKED = 5 * 60_000;
 
-/** Lag of the event loop: how late a timer fires. It is measured only while metrics are requested. */
+/**
+ * Lag of the event loop: how late a timer fires. Measuring starts at a request for metrics, and ends when
+ * there was no further request for the time {@link UNASKED}.
+ */
 export class EventLoopLag {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;

@@ -7,7 +7,7 @@ export interface MetricsResponse {
   readonly body: string;
 }
 
-/** The metrics of a process among several. */
+/** What a process needs to render the metrics of all processes, if the server has several. */
 export interface SharedMetrics {
   /** The number of the process's shard, which becomes a label; `none` if it has no shard. */
   readonly shard: number | "none";

@@ -23,7 +23,7 @@ export interface AssistantFilter {
   readonly graph_id?: string;
   /** A part of the assistant's name. Upper and lower case are not distinguished. */
   readonly name?: string;
-  /** The assistant's metadata must contain every member. */
+  /** The assistant's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
   /** Decides by an assistant's metadata whether it may be found; absent: all may be found. */
   readonly permits?: Permits | undefined;

@@ -11,9 +11,9 @@ export interface AuthUser {
 }
 
 /**
- * The name whose part of the time and memory budgets a request uses: that of its user, or that of its tenant if there are
- * no users. All users belong to the default tenant: if they shared its part of the budgets, a user who requests large
- * responses and does not read them would block the others.
+ * The name whose part of the time and memory budgets a request uses: that of its user, or that of its tenant
+ * if the request has no user. All users belong to the default tenant: if they shared its part of the budgets,
+ * a user who requests large responses and does not read them would block the others.
  */
 export const budgetOwnerOf = (tenant: string, user: AuthUser | undefined): string =>
   user === undefined ? tenant : `${tenant} ${user.identity}`;

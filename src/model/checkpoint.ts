@@ -109,7 +109,6 @@ export interface TaskWrites {
 /** Results of `ctx.step` calls, by name, that are added to the pending writes of a task. */
 export type AddedStepResults = Pick<TaskWrites, "ns" | "checkpoint" | "task" | "steps">;
 
-/** Empty pending writes of a task. */
 export function emptyWrites({
   ns,
   checkpoint,

@@ -51,7 +51,7 @@ export interface CronFilter {
   readonly assistant_id?: string;
   readonly thread_id?: string;
   readonly enabled?: boolean;
-  /** The cron's metadata must contain every member. */
+  /** The cron's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
   /** Decides by a cron's metadata whether it may be found; absent: all may be found. */
   readonly permits?: Permits | undefined;

@@ -3,7 +3,7 @@
  * by at most this factor.
  */
 const GROWTH = 1.3;
-/** The number of buckets. The last one counts all durations of some four hours and more. */
+/** The number of buckets. The last one counts all durations of more than about three hours. */
 const BUCKETS = 64;
 
 /** A histogram: counts durations in buckets by their length. Adding one only increments a number, so it costs next to nothing. */

@@ -75,7 +75,10 @@ export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: ErrorCode;
   readonly fields: readonly FieldError[];
-  /** Replaces the HTTP status that belongs to the code; undefined: the status of the code is used. */
+  /**
+   * The HTTP status that replaces the status of the code, and headers of the response; undefined: the status
+   * of the code is used.
+   */
   readonly response: RefusalResponse | undefined;
 
   constructor(code: ErrorCode, message: string, options?: ServiceErrorOptions) {

@@ -11,7 +11,7 @@ export interface DrawnNode {
   readonly id: string;
   /** The start and the end of the graph have the type `schema`; every other node has `runnable`. */
   readonly type: "schema" | "runnable";
-  /** A JSON Schema for a `schema`, else `{ id, name }`. */
+  /** For a node of the type `schema` a JSON Schema, else `{ id, name }`. */
   readonly data: JsonObject;
   readonly metadata?: JsonObject;
 }

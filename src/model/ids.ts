@@ -17,7 +17,7 @@ export function pairedId(id: string): string {
   return id.slice(0, -1) + (Number.parseInt(id.slice(-1), 16) ^ 1).toString(16);
 }
 
-/** Character codes of the two hex digits of each byte. */
+/** For each byte, the character code of its first hex digit (`UPPER`) and of its second one (`LOWER`). */
 const UPPER = new Uint8Array(256);
 const LOWER = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte++) {

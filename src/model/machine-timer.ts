@@ -55,7 +55,8 @@ export function timersWith(
 }
 
 /**
- * The timer of a thread that is due first; null if no timer can fire. After a failed or cancelled run, timers do not fire: the machine takes no
+ * The timer that is due first among a thread's timers for which no run has been admitted; null if there is
+ * none, or if timers cannot fire. After a failed or cancelled run, timers do not fire: the machine takes no
  * events until another run continues it.
  */
 export function nextTimer({ timers, active, queue, rest }: ThreadRecord): Timer | null {

@@ -2,7 +2,7 @@ import type { JsonObject } from "./json.ts";
 import type { Timer } from "./machine-timer.ts";
 
 /**
- * An event for a machine that waits in the queue of its thread. `run`: the id of the run that was admitted for the event and
+ * An event in the queue of a machine's thread. `run`: the id of the run that was admitted for the event and
  * has not started.
  */
 export type WaitingEvent = { readonly run: string } & (

@@ -1,6 +1,6 @@
 import { ClassInstance } from "./non-json-data.ts";
 
-/** The default limit of values that are counted. Counting this many takes some milliseconds. */
+/** The largest number of values that are counted by default. Counting this many takes some milliseconds. */
 const MOST = 100_000;
 
 /**

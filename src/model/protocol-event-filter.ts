@@ -13,7 +13,10 @@ export const protocolChannels = [
 
 export interface EventFilter {
   readonly channels: ReadonlySet<string>;
-  /** Prefixes of namespaces; empty for all namespaces. */
+  /**
+   * Prefixes: only events of namespaces that begin with one of them are shown. An empty list: events of all
+   * namespaces.
+   */
   readonly namespaces: readonly (readonly string[])[];
   /** How many labels longer than the prefix a namespace may be; undefined: any number. */
   readonly depth: number | undefined;

@@ -43,7 +43,10 @@ export type Fact =
        * `checkpoints` have them.
        */
       readonly tasks?: EarlierTaskResults;
-      /** Only if the checkpoint is that of a child machine. */
+      /**
+       * How the child machine goes on or has ended. Present only if the checkpoint is that of a child
+       * machine.
+       */
       readonly machine?: ChildMachineStatus;
     }
   /** A task starts, at epoch milliseconds `at`. A pushed task has its `input` here; a pulled one reads the state of `checkpoint`. */
@@ -90,7 +93,10 @@ export type Fact =
     }
   /** The data of `ctx.emit(data)`, as JSON text on one line. The text is made once, for the storage and all readers. */
   | { readonly t: "custom"; readonly ns: string; readonly json: string }
-  /** An event of LangChain's `streamEvents`, as JSON text on one line. Only runs that ask for the mode `events` have them. */
+  /**
+   * An event of LangChain's `streamEvents`, as JSON text on one line. Only runs that request the mode
+   * `events` have such facts.
+   */
   | { readonly t: "event"; readonly json: string }
   /**
    * A log line of `task`, at epoch milliseconds `at`. `stack`: the stack of a logged error. `try`: the number of the

@@ -12,7 +12,7 @@ export interface RunFilter {
   readonly assistant_id?: string;
   readonly graph_id?: string;
   readonly origin?: RunOrigin;
-  /** The run's metadata must contain every member. */
+  /** The run's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
   /** Epoch milliseconds: created at this time or later. */
   readonly created_after?: number;

@@ -1,6 +1,6 @@
 /**
- * The known name that was probably meant: one that begins with `name`, or with which `name` begins; else the most
- * similar one, if at most half of its characters differ.
+ * The known name that was probably meant: one that begins with `name`, or with which `name` begins; else the
+ * most similar one, if its edit distance from `name` is at most half the length of `name`.
  */
 export function similarName(name: string, known: readonly string[]): string | undefined {
   const candidates = known.map((other) => {

@@ -71,7 +71,10 @@ export interface NamespacesOp {
   readonly prefix?: Namespace | undefined;
   /** The last labels of the namespaces; `*` matches any label. */
   readonly suffix?: Namespace | undefined;
-  /** The most labels of a result: longer namespaces are cut to this length. Each result comes once. */
+  /**
+   * The most labels of a result: longer namespaces are cut to this length. Namespaces that are equal after
+   * that are returned once.
+   */
   readonly max_depth?: number | undefined;
   /** The most namespaces to return, from 1 to 1000. Default: 100. */
   readonly limit?: number | undefined;

@@ -11,7 +11,7 @@ export interface StoredSizes {
   readonly channels: ReadonlyMap<string, StoredRows>;
   /** Pending writes of tasks. */
   readonly writes: StoredRows;
-  /** Records of runs, with their inputs and their order. */
+  /** Records of runs with their inputs, and the indexes of their order. */
   readonly runs: StoredRows;
   readonly events: StoredRows;
   /** The thread's record, and the journal of its changes. */

@@ -12,7 +12,7 @@ export type ThreadOrder = (typeof threadOrders)[number];
 export interface ThreadFilter {
   readonly ids?: readonly string[];
   readonly status?: ThreadStatus;
-  /** The thread's metadata must contain every member. */
+  /** The thread's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
 }
 
@@ -24,7 +24,10 @@ export function matchesThread(thread: ThreadRecord, { ids, status, metadata }: T
   return metadata === undefined || contains(thread.metadata, metadata);
 }
 
-/** The sort key of a thread. Threads with equal keys are sorted by id; threads with the same status by creation. */
+/**
+ * The sort key of a thread. Threads with equal keys are sorted by id. In the order `status`, the key also has
+ * the time of creation, which sorts threads with the same status.
+ */
 export function threadSortKey(order: ThreadOrder, thread: ThreadRecord): string | number {
   switch (order) {
     case "thread_id":

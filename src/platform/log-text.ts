@@ -11,7 +11,7 @@ const STYLES = {
 } as const satisfies Readonly<Record<LogLevel, string>>;
 
 const INDENT = "  ";
-/** The number of causes of an error that are logged. */
+/** The most causes of an error that are logged. */
 export const MAX_CAUSES = 4;
 /** Fields whose ids are shortened to their last characters, as in the dashboard: the first characters are a time, which many ids share. */
 const SHORTENED: ReadonlySet<string> = new Set(["thread", "thread_id", "run", "run_id"]);

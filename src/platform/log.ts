@@ -86,7 +86,8 @@ function json(time: string, level: LogLevel, message: string, fields: LogFields 
 }
 
 function encode(value: unknown): string {
-  // The members that contain the current one, as they are written, and as they were: an error is written as another object.
+  // The objects that contain the current member, outermost first. `written` differs from `original` for an
+  // error: its members are written as a plain object.
   const above: { readonly written: unknown; readonly original: unknown }[] = [];
   return (
     JSON.stringify(value, function (this: unknown, _key, member: unknown) {

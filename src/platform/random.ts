@@ -1,7 +1,10 @@
 import { randomFillSync } from "node:crypto";
 import type { Random } from "../ports/random.ts";
 
-/** Bytes that are read from the kernel at once: ten times cheaper than a read for each id. */
+/**
+ * The number of bytes that are read from the kernel at once, which is ten times cheaper than a read for each
+ * id.
+ */
 const POOL = 4096;
 const LARGEST = 64;
 

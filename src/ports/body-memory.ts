@@ -24,14 +24,14 @@ export const createBodyLimits = ({
 });
 
 /**
- * Limits the memory of all bodies that were received but not yet read. One tenant may use half of it, so that another can send something
- * large too.
+ * Limits the memory of all bodies that were received but not yet read. One tenant may use at most half of it,
+ * so that another can send something large too.
  */
 export class BodyMemory {
   readonly #most: number;
   readonly #scheduler: Scheduler;
   readonly #waiting: { readonly tenant: string | undefined; readonly handOver: () => void }[] = [];
-  /** Whether a body has been handed over and is being parsed. */
+  /** True while a body is being handed over or parsed. */
   #isBusy = false;
   /** The tenant of the body that was handed over last. */
   #latest: string | undefined;

@@ -25,7 +25,10 @@ export interface ThreadSearch extends ThreadSelection {
 
 export interface ThreadsFound {
   readonly threads: readonly ThreadRecord[];
-  /** The number of threads on all pages. It may be too low if more than some hundred threads follow this page. */
+  /**
+   * The number of threads on all pages. It may be too low if more than a few threads follow this page,
+   * because not all of them need be counted.
+   */
   readonly total: number;
   /** True when there may be more threads after this page. */
   readonly more: boolean;
@@ -45,8 +48,9 @@ export interface RunsFound {
   /** The runs of the page. Fewer than the limit if there are no more, or if their records are large. */
   readonly runs: readonly RunWithoutKwargs[];
   /**
-   * The cursor after each of the runs. A cursor is a position in the sort order, as a text that sorts in the same
-   * order. So a cursor of one catalog can be given to another one.
+   * For each of the runs, the cursor with which a search continues after it. A cursor is a position in the
+   * sort order, as a text that sorts in the same order. So a cursor of one catalog can be given to another
+   * one.
    */
   readonly cursors: readonly string[];
   /** The cursor of the next page, if there may be one. */

@@ -59,9 +59,10 @@ async function finishInOrder<T, C>(
 }
 
 /**
- * A computation with several reads: a generator that yields the promises that it has to wait for (see {@link awaitValue}). The same code works
- * with storages that answer synchronously and with those that do not. A generator costs some hundred bytes, so code that every run executes
- * and that seldom waits uses {@link andThen} instead.
+ * A computation with several reads: a generator that yields the promises that it has to wait for (see
+ * {@link awaitValue}). The same code works with storages that answer synchronously and with those that do
+ * not. A generator costs a few hundred bytes, so code that every run executes and that seldom waits uses
+ * {@link andThen} instead.
  */
 export type Steps<T> = Generator<Promise<unknown>, T, unknown>;
 

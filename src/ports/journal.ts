@@ -39,9 +39,15 @@ export interface Append {
   readonly runs?: readonly RunRecord[] | undefined;
   /** New checkpoints, oldest first: the parent of each is stored already, or comes before it here. */
   readonly checkpoints?: readonly NewCheckpoint[] | undefined;
-  /** The whole pending writes of tasks. They replace earlier ones, with the step results that were added to those. */
+  /**
+   * The whole pending writes of tasks. They replace the earlier pending writes of these tasks, and the step
+   * results that were added to those.
+   */
   readonly writes?: readonly TaskWrites[] | undefined;
-  /** Step results to add to pending writes that an earlier append has stored: not all results of a task are written again with each. */
+  /**
+   * Step results to add to pending writes that an earlier append has stored. So a new result is stored
+   * without writing the task's earlier results again.
+   */
   readonly steps?: readonly AddedStepResults[] | undefined;
   readonly events?: EventChunk | undefined;
   /** Runs to delete, with their events and the checkpoints that they made. */
@@ -88,7 +94,7 @@ export interface RunsQuery {
   readonly bytes?: number;
   /** The stored status. It is never `running`: the caller knows which runs are in progress. */
   readonly status?: RunStatus;
-  /** The run's metadata must contain every member. */
+  /** The run's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
 }
 

@@ -3,7 +3,7 @@ import type { TimeBudget } from "./time-budget.ts";
 
 /** One change of a key-value store: a put, or a delete if the value is null. */
 export interface WriteOperation {
-  /** The key: ASCII text of some hundred bytes at most. */
+  /** The key: ASCII text of a few hundred bytes at most. */
   readonly key: string;
   /** The value: usually some kilobytes, sometimes megabytes. Null deletes the key. */
   readonly value: Buffer | null;

@@ -3,8 +3,9 @@ import type { RunRecord, TerminalStatus } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
 /**
- * A run whose record says that it has not ended, although its thread has moved past it. Older versions left such runs when the
- * server stopped: they overwrote the record of the ended run with an earlier one.
+ * A run whose record says that it has not ended, although its thread no longer lists it as in progress,
+ * queued or delayed. Older versions left such runs when the server stopped: they overwrote the record of the
+ * ended run with an earlier one.
  */
 export interface RunWithLostEnd {
   readonly key: ThreadKey;

@@ -8,7 +8,7 @@ export interface ClusterNode {
 
 /** A living node of a cluster. */
 export interface ClusterMember extends ClusterNode {
-  /** Whether it gives its shards up, and takes no others. */
+  /** True: the node gives up its shards, and takes no others. */
   readonly isDraining: boolean;
 }
 
@@ -63,8 +63,8 @@ export interface Membership {
   /** Ends a lease. Does nothing if the shard has been taken again since. */
   give(node: string, lease: ShardLease): Promise<void>;
   /**
-   * Says whether a node has to give its shards up, which holds until this is called again, or the node leaves. A new node
-   * does not have to. Returns false if there is no such living node.
+   * Sets whether a node has to give up its shards. The setting holds until the next call, or until the node
+   * leaves; a new node does not have to. Returns false if there is no such living node.
    */
   setDraining(node: string, isDraining: boolean): Promise<boolean>;
   /** Removes a node, and ends its leases. */
