@@ -49,8 +49,8 @@ export class TimeBudget {
   }
 
   /**
-   * Calls `begin` now or, if the time of this turn of the event loop is used up, in a later turn. `tenant`: the tenant of the request, if
-   * it is known.
+   * Calls `begin` now or, if the time of this turn of the event loop is used up, in a later turn. `tenant`:
+   * the tenant of the request; empty if it is not known.
    */
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);

@@ -66,7 +66,8 @@ export class LogApplier {
       const [entry] = await this.#log.read(this.#shard, seq, 1);
       return entry?.epoch;
     } catch (error) {
-      // The entry was trimmed. Only entries that a snapshot includes are trimmed, so it was the right one.
+      // The entry was trimmed. Only entries that a complete snapshot includes are trimmed, so the log has not
+      // lost it.
       if (error instanceof ServiceError && error.code === "log.trimmed") return this.#epoch;
       throw error;
     }

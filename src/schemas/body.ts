@@ -10,7 +10,7 @@ export type RawBody = Record<string, unknown>;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** The largest number of members of a list. */
+/** The largest number of members of a body that is a list. */
 const MAX_LIST_MEMBERS = 1000;
 /** The size, in bytes, above which a body is parsed in steps. */
 const LARGE = 512 * 1024;

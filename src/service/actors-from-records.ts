@@ -58,8 +58,8 @@ export function storedRunActors(
 }
 
 /**
- * The state of a graph in its statechart. A finished graph is at its end. Otherwise, if the latest checkpoint belongs to this run, the
- * graph is at the nodes that run next.
+ * The state of a graph in its statechart: the end state, if the graph has finished. Otherwise, if the latest
+ * checkpoint belongs to this run, the nodes that run next.
  */
 function graphStateAt(
   run: RunRecord,

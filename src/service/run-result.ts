@@ -52,7 +52,8 @@ async function read(
   const state = await journal.sharedValues(key, checkpoint);
   const values = output === null ? state : pick(state, output);
   if (run?.status !== "success" || checkpoint.next.length === 0) return values;
-  // An event run with attempt 0 has never started, so it has not paused: the run before it processed the event, and its machine continued.
+  // A run that processes a machine event and has attempt 0 has never started, so it has not paused: an
+  // earlier run processed the event, and its machine continued.
   if (run.attempt === 0 && run.kwargs.event === true) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
   return { ...values, __interrupt__: pendingInterruptsOf(checkpoint, writes) };

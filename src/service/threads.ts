@@ -86,7 +86,7 @@ export interface Threads {
    * @throws ServiceError `thread.not_found`
    */
   storage(key: ThreadKey): Promise<JsonObject>;
-  /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
+  /** The latest state; if the thread has none yet, an empty state. @throws ServiceError `thread.not_found` */
   state(key: ThreadKey, projection: StateProjection): Promise<JsonObject>;
   /**
    * The latest state as JSON text. The text is cached for clients that poll, if it is short and no task is planned. A large state is

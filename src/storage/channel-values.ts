@@ -56,7 +56,7 @@ export function deriveChannelRefs(
   return andThenWith(derived, derivation, resultOf);
 }
 
-/** What {@link deriveChannelRefs} knows, with the references that it has derived so far. */
+/** The context of {@link deriveChannelRefs}, with the references that it has derived so far. */
 interface Derivation {
   readonly draft: AppendDraft;
   readonly ns: string;

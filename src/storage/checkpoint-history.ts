@@ -66,7 +66,8 @@ export async function readWrites(
       byTask.set(task, { seq, writes, added: [] });
       continue;
     }
-    // Results that were added before the whole writes are in them, or were removed by them: a rollback restores older writes.
+    // Skips results that were added before the whole writes were stored: the whole writes contain them, or
+    // have removed them on purpose, as a rollback does when it restores older writes.
     const found = byTask.get(task);
     if (found !== undefined && parseOrdinal(addedBy) > found.seq) found.added.push(stored as JsonObject);
   }

@@ -40,7 +40,10 @@ const RETRY_PAUSE_MS = 1_000;
  */
 const MAX_WAIT_MS = 30_000;
 
-/** Permanent errors: a cron whose run fails to start with one of them is deleted. */
+/**
+ * Errors that say that a cron's thread or assistant is missing. A cron whose run fails to start with one of
+ * them is deleted; if the cron has a user, only if the thread or assistant was really deleted.
+ */
 const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
 /** Temporary errors: the slot is tried again. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([

@@ -19,9 +19,9 @@ export interface WebhookWorkerDeps extends SenderDeps {
   readonly logger: Logger;
 }
 
-/** The largest number of concurrent attempts. */
+/** The largest number of concurrent attempts at all targets together. */
 const SLOTS = 64;
-/** The largest number of concurrent attempts at targets that did not answer the last attempt. */
+/** The largest number of concurrent attempts at all targets together that did not answer the last attempt. */
 const SLOTS_FAILING = 16;
 /** The number of deliveries of a target that are read at a time. */
 const DELIVERIES_PER_READ = 32;
@@ -29,9 +29,9 @@ const DELIVERIES_PER_READ = 32;
 const RETRY_PAUSE_MS = 1_000;
 
 /**
- * Makes the pending deliveries, each at least once and in no particular order. Only a few deliveries of each target are in memory; the rest
- * is read from storage, target by target. So neither a long queue nor a receiver that does not answer slows down the deliveries to other
- * targets.
+ * Attempts the pending deliveries, each at least once and in no particular order. Only a few deliveries of
+ * each target are in memory; the rest is read from storage, target by target. So neither a long queue nor a
+ * receiver that does not answer slows down the deliveries to other targets.
  */
 export class WebhookWorker {
   readonly #deps: WebhookWorkerDeps;
