@@ -114,7 +114,7 @@ export const stateReadSchema = compileBodySchema(
 export const historyReadSchema = compileBodySchema(
   Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
-    // The id of a checkpoint, a checkpoint, or a config that contains a checkpoint.
+    // Either the id of a checkpoint, or a whole checkpoint, or a config that contains one.
     before: Type.Optional(
       Type.Union([
         Type.String({ format: "uuid" }),

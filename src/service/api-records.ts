@@ -13,7 +13,7 @@ import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlFrom } from "../m
 import type { StoredRows, StoredSizes } from "../model/stored-sizes.ts";
 import { toIso } from "../model/time.ts";
 
-/** Functions that convert stored records to the shape that the API returns. */
+/** The functions in this file convert stored records to the shape that the API returns. */
 
 export function apiAssistantVersion(version: AssistantVersion): JsonObject {
   return {

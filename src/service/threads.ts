@@ -76,8 +76,9 @@ export interface Threads {
    */
   copy(key: ThreadKey, metadata?: JsonObject): Promise<JsonObject>;
   /**
-   * Deletes these threads, or all their checkpoints except the latest. Skips threads that do not exist. If only checkpoints are
-   * deleted, busy threads are skipped too. Resolves with the number of threads that were changed.
+   * Deletes these threads or, depending on `strategy`, all their checkpoints except the latest. Skips threads
+   * that do not exist. If only checkpoints are deleted, busy threads are skipped too. Resolves with the
+   * number of threads that were changed.
    */
   prune(threads: readonly ThreadKey[], strategy: TtlStrategy): Promise<number>;
   /**

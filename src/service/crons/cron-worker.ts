@@ -119,7 +119,10 @@ export class CronWorker {
     }
   }
 
-  /** Fires all due crons. Returns the milliseconds until more may be due; null when nothing is scheduled. */
+  /**
+   * Fires the due crons, at most {@link SLOTS_PER_READ} at a time. Returns the milliseconds after which it
+   * must be called again; null when nothing is scheduled.
+   */
   async #fireAll(): Promise<number | null> {
     const { book, clock } = this.#deps;
     const found = await book.next(SLOTS_PER_READ);
