@@ -27,7 +27,8 @@ export const startKeyOf = (key: string): string => `request ${key}`;
 export type MakeIdempotencyRecord = (run: string) => IdempotentRequest;
 
 /**
- * Makes sure that a request with an idempotency key starts only one run, however often the request is sent.
+ * Makes sure that a request with an idempotency key starts only one run, however often it is sent while the
+ * key is valid.
  */
 export class IdempotentRequests {
   readonly #journal: Journal;

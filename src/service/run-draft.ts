@@ -187,8 +187,8 @@ export function runDraftOf(
 }
 
 /**
- * The configuration that the thread's record shows: the configuration of the run that was started last.
- * Undefined if that run has none, which is true of most runs.
+ * The configuration that the thread's record shows: that of the run that was started last, merged with the
+ * configuration of its assistant. Undefined if both are empty, which is true for most runs.
  */
 function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
   if (isEmpty(assistant) && isEmpty(run)) return undefined;

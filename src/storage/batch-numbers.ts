@@ -78,7 +78,7 @@ export interface MissingBatches {
   readonly next: number;
   /** The lowest batch number whose key may still be stored. */
   readonly trimmed: number;
-  /** True if the database has batch numbers, and a ledger that covers them. */
+  /** True if the ledger names at least one batch, so that missing batches are found by their numbers. */
   readonly isCovered: boolean;
   /** True if the ledger is missing or has no readable line. */
   readonly isLedgerEmpty: boolean;

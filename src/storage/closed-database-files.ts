@@ -100,8 +100,9 @@ export class ClosedDatabaseFiles {
   }
 
   /**
-   * Finds the damage in the tables of the database, or in all table files if the manifest cannot be read. Skips tables that are in `verified`.
-   * Calls `read` for each table that was read.
+   * Finds the damage in the tables of the database, or in all table files if the manifest cannot be read.
+   * Skips tables that are in `verified` and have not changed since. Calls `read` for each table that was
+   * read.
    */
   async damage(
     mark: ManifestMark | undefined,

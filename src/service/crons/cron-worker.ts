@@ -64,7 +64,7 @@ export class CronWorker {
   #timer: Cancel | null = null;
   #working: Promise<void> = Promise.resolve();
   #isWorking = false;
-  /** True while the storage refuses writes. */
+  /** True while the worker waits until the storage accepts writes again. */
   #isWaiting = false;
   #again = false;
   #stopped = false;

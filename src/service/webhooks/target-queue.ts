@@ -14,7 +14,7 @@ export class TargetQueue {
   readonly name: string;
   /** Due deliveries, oldest first. */
   readonly due: OutboxEntry[] = [];
-  /** Names (owner and id) of the deliveries that are being attempted. */
+  /** Names (tenant and id) of the deliveries that are being attempted. */
   readonly trying = new Set<string>();
   /**
    * True if the target did not answer the last attempt. Then fewer concurrent attempts are made, so that they do not take the slots of

@@ -43,7 +43,7 @@ export class WebhookWorker {
   readonly #tries = new Map<AbortController, TargetQueue>();
   #self: URL | undefined;
   #stopping = false;
-  /** True while the storage refuses writes. */
+  /** True while the worker waits until the storage accepts writes again. */
   #isWaiting = false;
   #stopped: (() => void) | undefined;
 
