@@ -93,7 +93,7 @@ function checkEncoding(request: HttpRequest): void {
   throw new ServiceError("body.encoded", message);
 }
 
-/** Parses bytes that are not a request body; `name` is their name in errors. Throws as {@link readObject} does. */
+/** Parses bytes as a JSON object; `name` is their name in errors. Throws as {@link readObject} does. */
 export function parseObject(bytes: Uint8Array, name = "body", nulls: Nulls = "missing"): RawBody {
   return membersOf(parseJson(bytes, name), name, nulls);
 }

@@ -21,7 +21,10 @@ import { parseOrdinal } from "./sortable-numbers.ts";
  */
 const LARGE = 256 * 1024;
 
-/** Reads checkpoints of a namespace, newest first; with `after`, oldest first. */
+/**
+ * Reads checkpoints of a namespace, and returns them newest first. With `after`, they are those that directly
+ * follow this checkpoint; otherwise the newest ones, or the newest ones older than `before`.
+ */
 export async function readHistory(
   kv: KeyValueStore,
   key: ThreadKey,

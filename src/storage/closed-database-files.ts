@@ -58,7 +58,9 @@ interface Deps {
   readonly onProgress?: OnProgress;
 }
 
-/** The files of a LevelDB database that is not open: its manifest, and the checksums of its tables. */
+/**
+ * The files of a LevelDB database, read without LevelDB: its manifest, and its tables with their checksums.
+ */
 export class ClosedDatabaseFiles {
   readonly #database: string;
   readonly #deps: Deps;
