@@ -21,9 +21,9 @@ const INTERVAL_BYTES = 1024 * 1024;
 /** Milliseconds between two checks of the time. */
 const CHECK_MS = 60_000;
 /**
- * The number of snapshots that are kept. Only log entries before the oldest of them are trimmed. So that one
- * can still be used if the newer one is damaged, and a node of the cluster that starts from a snapshot has
- * time to read it. A node that was away for a short time needs no snapshot.
+ * The number of snapshots that are kept. Only log entries before the oldest of them are trimmed. Therefore
+ * the oldest one can still be used if the newer one is damaged, and a node of the cluster that starts from a
+ * snapshot has time to read it. A node that was away for a short time needs no snapshot.
  */
 const KEPT = 2;
 /** Positions of the log that are trimmed at once. */

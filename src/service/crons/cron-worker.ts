@@ -120,8 +120,8 @@ export class CronWorker {
   }
 
   /**
-   * Fires the due crons, at most {@link SLOTS_PER_READ} at a time. Returns the milliseconds after which it
-   * must be called again; null when nothing is scheduled.
+   * Fires the due crons, at most {@link SLOTS_PER_READ} of them. Returns the milliseconds after which this
+   * method must be called again; null when nothing is scheduled.
    */
   async #fireAll(): Promise<number | null> {
     const { book, clock } = this.#deps;

@@ -21,7 +21,10 @@ export interface WebhookWorkerDeps extends SenderDeps {
 
 /** The largest number of concurrent attempts at all targets together. */
 const SLOTS = 64;
-/** The largest number of concurrent attempts at all targets together that did not answer the last attempt. */
+/**
+ * The largest number of concurrent attempts at all those targets together that did not answer the last
+ * attempt.
+ */
 const SLOTS_FAILING = 16;
 /** The number of deliveries of a target that are read at a time. */
 const DELIVERIES_PER_READ = 32;
