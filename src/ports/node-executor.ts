@@ -3,7 +3,10 @@ import type { StoreOp, StoreResults } from "../model/store-item.ts";
 import type { MachineMailbox } from "../model/mailbox.ts";
 import type { Fact } from "../model/run-event.ts";
 
-/** The side effects of a running node function. When the attempt has ended, calls do nothing. */
+/**
+ * The side effects of one attempt of a running node function. When the attempt has ended, calls have no
+ * effect.
+ */
 export interface NodeIo {
   /** Adds a fact to the run's event log. Returns the id of its first event; -1 when the attempt is over. */
   emit(fact: Fact): number;
@@ -15,8 +18,8 @@ export interface NodeIo {
    */
   store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>>;
   /**
-   * Called when the node function has ended. Later calls of the other functions do nothing, for example for further
-   * tokens of a message that the node function has begun.
+   * Called when the node function has ended. From then on, calls of the other functions have no effect: for
+   * example, further tokens of a message that the node function has begun are dropped.
    */
   end(): void;
   /** Aborts when the run is cancelled, superseded or timed out. */

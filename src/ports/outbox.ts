@@ -30,7 +30,8 @@ export interface Outbox {
    */
   watch(listener: (target: string) => void): void;
   /**
-   * The targets that have pending deliveries. MUST find them without reading every delivery or any other data, because both may be large.
+   * The targets that have pending deliveries. MUST find them without reading all deliveries, or data other
+   * than deliveries, because there may be very much of both.
    */
   targets(): AsyncIterable<string>;
   /** The pending deliveries of a target that are due first, at most `limit`. Deliveries that are due in the future are included. */
@@ -40,8 +41,8 @@ export interface Outbox {
   find(key: DeliveryKey): Eventually<Delivery | undefined>;
   content(key: DeliveryKey): Eventually<DeliveryContent | undefined>;
   /**
-   * Counts the pending and the dead deliveries of all tenants. Each count stops at `most`, because there may be very many deliveries. MUST
-   * NOT read more than that.
+   * Counts the pending and the dead deliveries of all tenants. Each of the two counts stops at `most`,
+   * because there may be very many deliveries. MUST NOT read more than `most` deliveries of each kind.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
   /** The deliveries that match the query: pending ones before dead ones, and among these, deliveries of newer runs first. */

@@ -13,8 +13,8 @@ export interface PeerRequest {
 /** Reads the body of a response. */
 export interface PeerReader {
   /**
-   * Takes a piece of the body. Returns false if it must get no more pieces before {@link PeerResponse.resume} is
-   * called.
+   * Takes a piece of the body. Returns false if the reader must get no more pieces before
+   * {@link PeerResponse.resume} is called.
    */
   piece(bytes: Uint8Array): boolean;
   end(): void;
@@ -33,7 +33,7 @@ export interface PeerResponse {
   resume(): void;
 }
 
-/** A socket to another process. */
+/** A WebSocket to another process. */
 export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
   onClose(listener: (code: number, reason: string) => void): void;
 };

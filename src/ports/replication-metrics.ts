@@ -4,7 +4,7 @@ import type { ShardSnapshot } from "./shard-snapshots.ts";
 export interface ReplicationMetrics {
   /** The position of the last log entry that the owner has applied. */
   readonly position: number;
-  /** The entries that the log holds, and their bytes; undefined while this is not known. */
+  /** The number of entries in the log, and their total bytes; undefined while this is not known. */
   readonly log: { readonly entries: number; readonly bytes: number } | undefined;
   /** The newest complete snapshot; undefined if there is none, or while this is not known. */
   readonly snapshot: ShardSnapshot | undefined;

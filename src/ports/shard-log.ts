@@ -15,7 +15,7 @@ export interface LogExtent {
   readonly first: number;
   /** The position of the last entry of the log. */
   readonly last: number;
-  /** The size of all these entries' batches. */
+  /** The bytes of the batches of all entries from `first` to `last`. */
   readonly bytes: number;
 }
 
@@ -38,9 +38,10 @@ export interface ShardLog {
    */
   append(shard: number, seq: number, epoch: number, batch: Uint8Array): Promise<void>;
   /**
-   * The entries from `from` on, in order and without gaps; none at the end of the log. MUST return at least one entry
-   * if there is one. MUST stop before the total size of the batches exceeds `limitBytes`. MUST see every append that
-   * resolved before the call. Rejects with `log.trimmed` if the entry at `from` was trimmed.
+   * The entries from `from` on, in order and without gaps; none at the end of the log. MUST return at least
+   * one entry if there is one, even if its batch is larger than `limitBytes`. Otherwise MUST stop before the
+   * total size of the batches exceeds `limitBytes`. MUST see every append that resolved before the call.
+   * Rejects with `log.trimmed` if the entry at `from` was trimmed.
    */
   read(shard: number, from: number, limitBytes: number): Promise<readonly LogEntry[]>;
   /** The position of the last entry, even if it is trimmed; 0 for an empty log. */

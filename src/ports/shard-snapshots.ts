@@ -13,18 +13,19 @@ export interface ShardSnapshot {
 }
 
 /**
- * Copies of the databases of shards. A node starts from such a copy if it has no database of the shard, or if its own
- * is so old that the log has been trimmed beyond it.
+ * Copies of the databases of shards. A node of the cluster starts from such a copy if it has no database of
+ * the shard, or if its own database is so old that the log entries that follow it have been trimmed.
  *
- * Every failure MUST be a ServiceError: `storage.unavailable`, or `log.trimmed` for a snapshot that was deleted in the
- * meantime, or has lost a part.
+ * Every failure MUST be a ServiceError: `storage.unavailable`, or `log.trimmed` for a snapshot that was
+ * deleted in the meantime, or has lost a part.
  */
 export interface ShardSnapshots {
   /**
-   * Stores a snapshot. Each of its parts has at most some megabytes. {@link list} MUST NOT return the snapshot before all parts are
-   * stored. If `put` rejects, or if the process ends earlier, there is no such snapshot. Stored parts of it are deleted by `put` itself, or
-   * else by the next `put` for the same shard at a higher position: it deletes the incomplete snapshots at lower positions, whose own `put`
-   * then rejects. An error of `parts` rejects `put`.
+   * Stores a snapshot. Each of its parts has at most a few megabytes. {@link list} MUST NOT return the
+   * snapshot before all parts are stored. If `put` rejects, or if the process ends before `put` resolves,
+   * there is no such snapshot. Its parts that were already stored are deleted by `put` itself, or else by the
+   * next `put` for the same shard at a higher position. That call deletes all incomplete snapshots at lower
+   * positions; a `put` that is still storing one of them then rejects. An error of `parts` rejects `put`.
    */
   put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot>;
   /** The complete snapshots of a shard. The one with the highest position comes first. */
@@ -32,8 +33,9 @@ export interface ShardSnapshots {
   /** The parts of a snapshot, as they were put. */
   read(snapshot: ShardSnapshot): AsyncIterable<Uint8Array>;
   /**
-   * Deletes the complete snapshots of a shard except the first `keep` of {@link list}, and the incomplete ones at lower positions than the
-   * first. If one of them is still being stored, its `put` rejects. The deletion is made in small steps.
+   * Deletes the complete snapshots of a shard except the first `keep` of {@link list}. Also deletes the
+   * incomplete snapshots at lower positions than the first one of {@link list}; a `put` that is still storing
+   * one of them then rejects. The deletion is made in small steps.
    */
   prune(shard: number, keep: number): Promise<void>;
 }

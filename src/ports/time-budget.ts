@@ -38,7 +38,9 @@ export class TimeBudget {
   #turn = 0;
   /** True when {@link #turned} is already scheduled to run at the end of this turn. */
   #isWatched = false;
-  /** Number of requests that have begun in this turn. */
+  /**
+   * Number of requests that have begun in this turn; more than {@link UNTIMED_REQUESTS} if older work waits.
+   */
   #begun = 0;
   /** Time on the monotonic clock, in milliseconds, at which the work of this turn began; undefined if there was none. */
   #since: number | undefined;
@@ -49,8 +51,8 @@ export class TimeBudget {
   }
 
   /**
-   * Calls `begin` now or, if the time of this turn of the event loop is used up, in a later turn. `tenant`: the tenant of the request, if
-   * it is known.
+   * Calls `begin` now or, if the time of this turn of the event loop is used up, in a later turn. `tenant`:
+   * the tenant of the request; empty if it is not known.
    */
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);
@@ -113,7 +115,7 @@ export class TimeBudget {
     this.#turn++;
     this.#since = undefined;
     const { size } = this.#waiting;
-    // If work is already waiting, new requests wait behind that work.
+    // If older work waits, the clock is checked before each new request of this turn.
     this.#begun = size === 0 ? 0 : UNTIMED_REQUESTS + 1;
     if (size === 0) return;
     // Each task gets a macrotask of its own, so its microtasks run before the next task begins, and their time counts for the budget.

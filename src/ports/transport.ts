@@ -17,8 +17,9 @@ export interface HttpRequest {
   headers(): Iterable<readonly [name: string, value: string]>;
   /**
    * The whole body; empty when there is none.
-   * @param tenant the tenant for whom its memory is counted
-   * @throws ServiceError `body.too_large` above the transport's limit, `server.busy` when bodies need too much memory
+   * @param tenant the tenant for whom the memory of the body is counted
+   * @throws ServiceError `body.too_large` above the transport's limit, `server.busy` when bodies need too
+   *   much memory
    */
   body(tenant?: string): Promise<Uint8Array>;
   /**
@@ -110,7 +111,10 @@ export interface TransportOptions {
   readonly host: string;
   /** The port; 0 for any free port. */
   readonly port: number;
-  /** Whether other processes of this user may listen on the same port; each then gets a part of the connections. Default: false. */
+  /**
+   * Whether other processes of the same operating-system user may listen on the same port; each then gets a
+   * part of the connections. Default: false.
+   */
   readonly sharesPort?: boolean;
   /** The largest request body, in bytes. */
   readonly maxBody: number;
@@ -135,7 +139,7 @@ export interface TransportOptions {
 export interface Transport {
   /** The library that serves requests; `none`: the transport does not listen. */
   readonly kind: "uws" | "node" | "none";
-  /** The address at which it listens, with the real port; port 0 for `none`. */
+  /** The address at which the transport listens, with the real port; port 0 if the kind is `none`. */
   readonly address: { readonly host: string; readonly port: number };
   /**
    * Called when the server is about to close. From then on each complete response has `Connection: close` and is the last of its connection,

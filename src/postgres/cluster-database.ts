@@ -8,15 +8,24 @@ import { PostgresShardLog } from "./postgres-shard-log.ts";
 import { PostgresShardSnapshots } from "./postgres-shard-snapshots.ts";
 
 export interface ClusterOptions extends PostgresOptions {
-  /** The number of shards. It is the same for all nodes and can never be changed. Default: the number of the existing cluster, or 4 for a new cluster. */
+  /**
+   * The number of shards. It is the same for all nodes of the cluster and can never be changed. Default: the
+   * number of the existing cluster, or 4 for a new cluster.
+   */
   readonly shards?: number;
   /** The schema of the tables, which is created if it is missing. Each cluster of a database has its own. Default: `heddle`. */
   readonly schema?: string;
-  /** Milliseconds after which a node loses a shard if it does not renew its lease. Default: 3,000. */
+  /**
+   * Milliseconds after which a node of the cluster loses a shard if it does not renew its lease. Default:
+   * 3,000.
+   */
   readonly leaseMs?: number;
 }
 
-/** The PostgreSQL database of a cluster: its log, its leases and its snapshots, which all nodes share. */
+/**
+ * The PostgreSQL database of a cluster, which all nodes of the cluster share: the logs and snapshots of the
+ * shards, and their leases.
+ */
 export interface ClusterDatabase extends ClusterIdentity {
   readonly log: ShardLog;
   readonly membership: Membership;

@@ -1,11 +1,11 @@
 import { ServiceError } from "../model/errors.ts";
 import type { PostgresConnections } from "./connections.ts";
 
-/** The version of the tables. Tables of version 1 are upgraded: their snapshots have no times. */
+/** The version of the tables. Tables of version 1, whose snapshots have no times, are upgraded. */
 const FORMAT = 2;
-/** The shards of a cluster that is made without a number. */
+/** The number of shards of a new cluster, if none is given. */
 const DEFAULT_SHARDS = 4;
-/** PostgreSQL 14. */
+/** PostgreSQL 14, the oldest version that is accepted. */
 const OLDEST_VERSION = 140_000;
 /** The key of the lock that is held while tables are created: `heddle` in ASCII. */
 const CREATION_LOCK = 0x686564646c65;
@@ -21,10 +21,11 @@ export interface ClusterIdentity {
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * Creates the tables of a cluster if they are missing, and checks existing ones. Several nodes may call this at the same time.
+ * Creates the tables of a cluster if they are missing, and checks existing ones. Several nodes of the cluster
+ * may call this at the same time.
  * @param shards undefined: the number of the existing cluster, or 4 for a new cluster
- * @throws ServiceError `config.invalid` for another number of shards, or a database that is too old; `storage.version` for tables of another
- *   version; `storage.unavailable`
+ * @throws ServiceError `config.invalid` for another number of shards, or a PostgreSQL that is too old;
+ *   `storage.version` for tables of another version; `storage.unavailable`
  */
 export async function openSchema(
   connections: PostgresConnections,

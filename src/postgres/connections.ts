@@ -13,7 +13,10 @@ export interface PostgresOptions {
    * prepared statements, such as PgBouncer before 1.21 or with `max_prepared_statements = 0`.
    */
   readonly prepared?: boolean;
-  /** Milliseconds until a connection that does not answer is closed. Default: 5,000. A statement with large values gets more time, by its bytes. */
+  /**
+   * Milliseconds until a connection that does not answer is closed. Default: 5,000. A statement with large
+   * values, or with a large result, gets more time, in proportion to the bytes.
+   */
   readonly timeoutMs?: number;
 }
 

@@ -3,7 +3,10 @@ import { quoteName } from "./cluster-schema.ts";
 import type { PostgresConnections, Row, Statement } from "./connections.ts";
 import { unavailableDatabase } from "./postgres-error.ts";
 
-/** Nodes and leases in two tables of PostgreSQL. Leases end by PostgreSQL's clock. Each call is one statement. */
+/**
+ * The nodes of a cluster and their leases, in two tables of PostgreSQL. Leases end by PostgreSQL's clock.
+ * Each call is one statement.
+ */
 export class PostgresMembership implements Membership {
   readonly #connections: PostgresConnections;
   readonly #leaseMs: number;

@@ -16,7 +16,10 @@ const READ_ENTRIES = 1_000;
 /** The most entries, and the most bytes of batches, that one statement deletes. The statement deletes at least one entry. */
 const TRIM_ENTRIES = 500;
 const TRIM_BYTES = 8 * 1024 * 1024;
-/** The size for which {@link PostgresConnections.run} waits some two minutes, so that a log of many gigabytes can be measured. */
+/**
+ * The `bytes` with which {@link PostgresConnections.run} waits for about two minutes, so that a log of many
+ * gigabytes can be measured.
+ */
 const MEASURED_BYTES = 256 * 1024 * 1024;
 
 /**

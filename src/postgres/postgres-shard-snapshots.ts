@@ -89,7 +89,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
     } catch (error) {
       await this.#run(this.#giveUp, [id])
         .then(() => this.#deleteOrphans())
-        // The next snapshot of the shard deletes what is left.
+        // What is left is deleted when the next snapshot of the shard is stored.
         .catch(() => undefined);
       throw error;
     }

@@ -4,8 +4,9 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import type { ShardLog } from "../ports/shard-log.ts";
 
 /**
- * The key under which a database stores the position up to which it has applied its log. The key sorts after the end
- * (`~`) of every range that is scanned, so no scan returns it. It is the last key of all.
+ * The key under which a database stores the position up to which it has applied its log. It is the last key
+ * of all: it sorts after the end (`~`) of every other range that is scanned, so only a scan of the whole
+ * database returns it.
  */
 export const APPLIED_KEY = "~applied";
 /** Bytes of the log that are read and applied at once. */
@@ -66,7 +67,8 @@ export class LogApplier {
       const [entry] = await this.#log.read(this.#shard, seq, 1);
       return entry?.epoch;
     } catch (error) {
-      // The entry was trimmed. Only entries that a snapshot includes are trimmed, so it was the right one.
+      // The entry was trimmed. Only entries that a complete snapshot includes are trimmed, so the log has not
+      // lost it.
       if (error instanceof ServiceError && error.code === "log.trimmed") return this.#epoch;
       throw error;
     }

@@ -19,8 +19,8 @@ export class MemoryShardLog implements ShardLog {
   readonly #isEpochChecked: boolean;
 
   /**
-   * `isEpochChecked`: false only in tests. They show that former owners are refused even without the check of the epoch,
-   * because the new owner's first append has taken their next position.
+   * `isEpochChecked`: false only in tests which show that former owners are refused even without the check of
+   * the epoch, because the new owner's first append has taken their next position.
    */
   constructor(isEpochChecked = true) {
     this.#isEpochChecked = isEpochChecked;

@@ -18,7 +18,10 @@ import { LogApplier, OPENING_ENTRY } from "./log-applier.ts";
 import { type DatabaseCopy, ShardSnapshotMaker, type ShardSnapshotOptions } from "./shard-snapshot-maker.ts";
 import { reachesBackTo, restoreNewestSnapshot } from "./shard-snapshot-restore.ts";
 
-/** The default of milliseconds for which an append without an answer is repeated. A restart of PostgreSQL takes about as long, so such a restart fails no batch. */
+/**
+ * The default of {@link ReplicationDeps.patienceMs}. A restart of PostgreSQL usually takes no longer than
+ * this, so no batch fails.
+ */
 const PATIENCE_MS = 5_000;
 /** Milliseconds before an append is repeated for the first time; doubled each time up to the longest. */
 const FIRST_DELAY_MS = 20;
@@ -49,16 +52,17 @@ export interface ReplicationDeps {
 }
 
 /**
- * The database of a shard whose batches are durable in a log, instead of on the disk: a batch is appended to the log,
- * then written to the inner store without sync, then acknowledged.
+ * The database of a shard whose batches are durable in a log, instead of on the disk: a batch is appended to
+ * the log, then written to the inner store without sync, then acknowledged.
  *
- * `open` fills the inner store from a snapshot if it is empty or older than the log. It applies the entries of the log
- * that the inner store lacks, and then appends an entry that changes nothing.
- * From then on, no earlier append of this or of a former owner can be stored, however late it arrives: its position is
- * taken.
+ * `open` fills the inner store from a snapshot if the store is empty, or if the log no longer has all entries
+ * after the store's position. Then it applies the entries of the log that the inner store lacks, and appends
+ * an entry that changes nothing. From then on, no earlier append of this or of a former owner can be stored,
+ * however late it arrives: its position is taken.
  *
- * An append without an answer is repeated at the same position. If it was stored the first time, the log refuses the
- * repetition; the entry at the position then has the same epoch and content, which shows that the append succeeded.
+ * An append without an answer is repeated at the same position. If it was stored the first time, the log
+ * refuses the repetition; the entry at the position then has the same epoch and content, which shows that the
+ * append succeeded.
  */
 export class ReplicatedKeyValueStore implements KeyValueStore {
   readonly #inner: ReplaceableKeyValueStore;
@@ -199,8 +203,8 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   }
 
   /**
-   * Opens a copy of the database between two batches. It costs the next batch nothing: the first read of the entries, which is begun here
-   * and not awaited, fixes what the copy contains.
+   * Opens a copy of the database between two batches. The next batch does not have to wait for the copy: the
+   * first read of the entries, which is begun here and not awaited, fixes what the copy contains.
    */
   #copy(): Promise<DatabaseCopy> {
     const copied = this.#last.then((): DatabaseCopy => {
@@ -225,12 +229,15 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     return copied;
   }
 
-  /** Fills the inner store from a snapshot, if it is empty or the log does not reach back to it. */
+  /**
+   * Fills the inner store from a snapshot, if the store is empty, or if the log no longer has all entries
+   * after the store's position.
+   */
   async #restore(): Promise<void> {
     const { shard } = this.#owned;
     const { applied } = this.#applier;
     if (this.#deps.snapshots === undefined || this.#isFenced) return;
-    // A log that has lost entries is refused before a database is replaced that may have them.
+    // Throws if the log has lost entries: the database, which may still have them, must then not be replaced.
     await this.#applier.checkPosition();
     const isReached = await reachesBackTo(this.#log, shard, applied + 1);
     if (isReached && applied > 0) return;

@@ -9,17 +9,21 @@ import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts"
 import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
 import { toParts } from "./shard-snapshot-parts.ts";
 
-/** The default of bytes of the log after which a snapshot is made. */
+/** Default: the bytes of new log entries after which a snapshot is made. */
 const LOG_BYTES = 256 * 1024 * 1024;
 /** Milliseconds after which a snapshot is made although the log has fewer new bytes. */
 const INTERVAL_MS = 60 * 60 * 1000;
-/** The new bytes of the log that a snapshot after {@link INTERVAL_MS} needs. Otherwise health checks alone, which write, would cause snapshots. */
+/**
+ * A snapshot after {@link INTERVAL_MS} is made only if the log has at least this many new bytes. Otherwise
+ * health checks alone, which write to the log, would cause snapshots.
+ */
 const INTERVAL_BYTES = 1024 * 1024;
 /** Milliseconds between two checks of the time. */
 const CHECK_MS = 60_000;
 /**
- * The number of snapshots that are kept. The log is trimmed behind the oldest of them: so the newer ones may turn out to be damaged, and a
- * node that starts from one has time to read it. Nodes that were away for a short time need no snapshot.
+ * The number of snapshots that are kept. Only log entries before the oldest of them are trimmed. Therefore
+ * the oldest one can still be used if the newer one is damaged, and a node of the cluster that starts from a
+ * snapshot has time to read it. A node that was away for a short time needs no snapshot.
  */
 const KEPT = 2;
 /** Positions of the log that are trimmed at once. */
@@ -54,11 +58,12 @@ export interface ShardSnapshotMakerDeps extends ShardSnapshotOptions {
 }
 
 /**
- * Makes the snapshots of a shard, one at a time, while the shard is served, and trims its log. Both proceed in small steps, each followed by
- * a pause of its own length, so that appends to the log are hardly delayed.
+ * Makes the snapshots of a shard, one at a time, while the shard is served, and trims its log. Both proceed
+ * in small steps, each followed by a pause of its own length, so that appends to the log are hardly delayed.
  *
- * A crash or a stop can come at any moment. An incomplete snapshot is never used; the log is only trimmed behind complete snapshots; and what
- * was not deleted in the end is deleted by the next owner, which begins with the same steps.
+ * A crash or a stop can come at any moment. An incomplete snapshot is never used, and only entries that
+ * complete snapshots include are trimmed. What should have been deleted before the crash is deleted by the
+ * next owner of the shard, which begins with these deletions.
  */
 export class ShardSnapshotMaker {
   readonly #deps: ShardSnapshotMakerDeps;
@@ -96,7 +101,8 @@ export class ShardSnapshotMaker {
     this.#stop.abort();
     this.#stop = new AbortController();
     const { signal } = this.#stop;
-    // Work that was stopped may still wait for an answer of the cluster's database.
+    // Waits for the previous work: it has been stopped, but may still wait for an answer of the cluster's
+    // database.
     this.#last = this.#last.then(() => this.#work(signal));
   }
 
@@ -139,7 +145,9 @@ export class ShardSnapshotMaker {
     }
   }
 
-  /** Deletes older snapshots, and the part of the log that is not needed. Measures the log. */
+  /**
+   * Deletes older snapshots, and the part of the log that is not needed. Then measures the size of the log.
+   */
   async #tidy(signal: AbortSignal): Promise<void> {
     const { shard, log, store } = this.#deps;
     await store.prune(shard, KEPT);
@@ -203,7 +211,7 @@ export class ShardSnapshotMaker {
     for await (const part of toParts(checked(entries, seq))) {
       if (signal.aborted) throw givenUp();
       yield part;
-      // By now the part is stored.
+      // The caller continues this generator only when it has stored the part.
       await this.#pause(clock.mono() - since, signal);
       since = clock.mono();
     }

@@ -10,7 +10,7 @@ export type RawBody = Record<string, unknown>;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** The largest number of members of a list. */
+/** The largest number of members of a body that is a list. */
 const MAX_LIST_MEMBERS = 1000;
 /** The size, in bytes, above which a body is parsed in steps. */
 const LARGE = 512 * 1024;
@@ -93,7 +93,7 @@ function checkEncoding(request: HttpRequest): void {
   throw new ServiceError("body.encoded", message);
 }
 
-/** Parses bytes that are not a request body; `name` is their name in errors. Throws as {@link readObject} does. */
+/** Parses bytes as a JSON object; `name` is their name in errors. Throws as {@link readObject} does. */
 export function parseObject(bytes: Uint8Array, name = "body", nulls: Nulls = "missing"): RawBody {
   return membersOf(parseJson(bytes, name), name, nulls);
 }

@@ -1,13 +1,22 @@
-/** The number of entries of a body that are checked for errors. Checking more would take longer than a few hundred milliseconds. */
+/**
+ * About how many entries of a body are copied, and checked for errors, before less is copied of each list and
+ * object. Checking a complete large body would take seconds.
+ */
 const ENTRIES = 4_000;
 /**
- * The number of entries that are copied of one list or object. It is one more than the largest limit of entries in a schema, so that a list
- * or object that exceeds its limit still does so in the copy.
+ * The largest number of entries that are copied of one list or object. It is one more than the largest limit
+ * of entries in a schema, so that a list or object that exceeds its limit still does so in the copy.
  */
 const MAX_SAMPLE_ENTRIES = 1_001;
-/** The number of entries that are copied of each further list or object once {@link ENTRIES} entries are copied. */
+/**
+ * The largest number of entries that are copied of each further list or object once about {@link ENTRIES}
+ * entries have been copied.
+ */
 const REDUCED_ENTRIES = 8;
-/** The number of entries that are copied of each further list or object once 2 × {@link ENTRIES} entries are copied. */
+/**
+ * The largest number of entries that are copied of each further list or object once 2 × {@link ENTRIES}
+ * entries have been copied.
+ */
 const MIN_ENTRIES = 1;
 
 type Container = Record<string, unknown> | unknown[];

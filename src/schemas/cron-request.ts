@@ -136,6 +136,6 @@ export function parseCronSearch(body: RawBody): {
 export const parseCronCount = (body: RawBody): CronFilter =>
   withPlainThreadId(cronCountSchema.parse(body)) as CronFilter;
 
-/** A filter whose thread id is in the lower case in which ids are stored. */
+/** Converts the thread id of a filter to lower case, in which ids are stored. */
 const withPlainThreadId = <T extends { readonly thread_id?: string }>(filter: T): T =>
   filter.thread_id === undefined ? filter : { ...filter, thread_id: filter.thread_id.toLowerCase() };

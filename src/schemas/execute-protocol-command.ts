@@ -93,8 +93,8 @@ function requestOf({ multitaskStrategy, ...params }: RawBody, origin?: RunOrigin
 }
 
 /**
- * Reads the run request of a command that answers an interrupt. The request names no assistant, because the assistant of the last run is
- * used.
+ * Reads the run request of a command that answers an interrupt or starts a run from an earlier checkpoint.
+ * The request names no assistant, because the assistant of the last run is used.
  * @throws ServiceError `validation.failed`
  */
 function answering(

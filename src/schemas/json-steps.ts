@@ -13,7 +13,10 @@ import {
 } from "./json-structure.ts";
 import { hasLoneSurrogate, refuseLoneSurrogates } from "./lone-surrogates.ts";
 
-/** A work budget that long work checks after each step. When `isSpent` returns true, it MUST await `next`. */
+/**
+ * A work budget that long work checks after each step. When `isSpent` returns true, the work MUST await
+ * `next`.
+ */
 export interface WorkBudget {
   isSpent(bytes?: number): boolean;
   next(): Promise<void>;

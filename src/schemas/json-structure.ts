@@ -11,8 +11,8 @@ export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
 /**
- * The approximate number of bytes of JSON that are parsed at a time. If they are all small numbers, parsing takes 10
- * ms.
+ * The approximate number of bytes of JSON that are parsed at a time. If all values in these bytes are small
+ * numbers, parsing them takes 10 ms.
  */
 export const PARSE_STEP_BYTES = 256 * 1024;
 

@@ -6,8 +6,9 @@ const ESCAPED = /\\ud[89a-f]/i;
 const HALF = /\p{Surrogate}/u;
 
 /**
- * Refuses strings with half of a surrogate pair: they are not Unicode, and many JSON parsers reject an answer that contains one. `text`:
- * the JSON that the value was parsed from. The parser has bounded the value's depth.
+ * Refuses strings with half of a surrogate pair: they are not Unicode, and many JSON parsers reject an answer
+ * that contains one. `text`: the JSON that the value was parsed from. The value is searched recursively; its
+ * depth was limited when it was parsed.
  * @throws ServiceError `validation.failed`, naming the first such string
  */
 export function checkSurrogates(text: string, value: unknown): void {

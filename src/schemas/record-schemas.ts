@@ -1,7 +1,10 @@
 import { multitaskStrategies, runOrigins } from "../model/run.ts";
 import { type TSchema, Type } from "./typebox.ts";
 
-/** Schemas of the records in responses, for people and for client generators. A test validates responses with them. */
+/**
+ * The schemas in this file describe the records in responses, for people and for client generators. A test
+ * validates responses with them.
+ */
 
 const uuid = Type.String({ format: "uuid" });
 const time = Type.String({ format: "date-time" });

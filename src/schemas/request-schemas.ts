@@ -25,7 +25,10 @@ const feedbackKey = Type.String({ maxLength: 1000 });
 const text = Type.Union([Type.String(), Type.Null()]);
 const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 
-/** The smallest, largest and default size of a page. {@link PAGE_OFFSETS} has the same values for the offset of a page. */
+/**
+ * The smallest, largest and default size of a page. {@link PAGE_OFFSETS} has the same three numbers for the
+ * offset of a page.
+ */
 export const PAGE_LIMITS = { least: 1, most: 1000, initial: 10 } as const;
 export const PAGE_OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
 
@@ -111,7 +114,7 @@ export const stateReadSchema = compileBodySchema(
 export const historyReadSchema = compileBodySchema(
   Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
-    // The id of a checkpoint, a checkpoint, or a config that contains a checkpoint.
+    // Either the id of a checkpoint, or a whole checkpoint, or a config that contains one.
     before: Type.Optional(
       Type.Union([
         Type.String({ format: "uuid" }),
@@ -232,7 +235,8 @@ export const runCreateSchema = compileBodySchema(
     // At most 367 days (a leap year and a day): a longer delay is almost certainly a mistake.
     after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
     timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
-    // Accepted for compatibility, and ignored: an answer is always refused if no interrupt waits for it.
+    // If true, an answer is refused when no interrupt waits for it. Graphs made by `graph()` refuse it in any
+    // case.
     strict_resume: Type.Optional(Type.Boolean()),
   }),
 );

@@ -19,8 +19,8 @@ export function parseRunRequest(
 }
 
 /**
- * The documented names of fields, by their names in camel case. One version of the official client sends the names in camel case when it
- * starts a batch of runs.
+ * The documented names of fields, by their names in camel case. One version of LangGraph's official client
+ * sends the names in camel case when it starts a batch of runs.
  */
 const ALIASES = new Map(
   [

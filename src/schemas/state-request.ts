@@ -84,12 +84,12 @@ const STATE_FIELDS: ReadonlySet<string> = new Set([
   "interrupts",
 ]);
 
-/** The largest number of keys of the state that one request may select. */
+/** The largest number of entries that `select` may have in one request. */
 const MAX_SELECTED_KEYS = 1000;
 
 /**
- * Converts `select`, the list of fields to return. If it contains entries such as `values.<key>`, only these keys of the state's values are
- * returned.
+ * Converts `select`, the list of fields to return. If it contains entries such as `values.<key>`, and not
+ * `values` itself, only these keys of the state's values are returned.
  */
 export function projectionOf(select: readonly string[]): StateProjection {
   if (select.length === 0) return {};

@@ -13,8 +13,9 @@ import type { QueryParams } from "./query.ts";
 const EVENT_ID = /^\d{1,15}$/;
 
 /**
- * The event id in the header `Last-Event-ID`, after which the stream continues. If the header is not a number, the stream begins at the
- * first event: repeated events are better than a gap that nobody notices.
+ * The event id in the header `Last-Event-ID`, after which the stream continues. If the header is absent or is
+ * not a number, the stream begins at the first event: repeated events are better than a gap that nobody
+ * notices.
  */
 export function lastEventIdInHeader(header: string | undefined): number {
   return header !== undefined && EVENT_ID.test(header) ? Number(header) : -1;

@@ -16,7 +16,7 @@ export function toThreadLifetime(
 
 /** The largest number of values that one search may extract from each thread. */
 const MAX_PATHS = 10;
-/** The first names that a path may have. */
+/** The names with which a path may begin. */
 const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];
 
 /** Validates the body of a thread search. @throws ServiceError `validation.failed` */

@@ -58,8 +58,9 @@ export function storedRunActors(
 }
 
 /**
- * The state of a graph in its statechart. A finished graph is at its end. Otherwise, if the latest checkpoint belongs to this run, the
- * graph is at the nodes that run next.
+ * The state of a graph in its statechart: at the nodes that run next, if the latest checkpoint belongs to
+ * this run and has such nodes. Otherwise at the end if the run has succeeded, else at the start. The graph of
+ * a pending run is always at the start.
  */
 function graphStateAt(
   run: RunRecord,

@@ -13,7 +13,7 @@ import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlFrom } from "../m
 import type { StoredRows, StoredSizes } from "../model/stored-sizes.ts";
 import { toIso } from "../model/time.ts";
 
-/** Functions that convert stored records to the shape that the API returns. */
+/** The functions in this file convert stored records to the shape that the API returns. */
 
 export function apiAssistantVersion(version: AssistantVersion): JsonObject {
   return {
@@ -63,8 +63,8 @@ export function apiThread(thread: ThreadRecord, values: JsonObject | null): Json
 }
 
 /**
- * The number and size of what a thread has stored. The official server has the first three sections, and their sum as `total_bytes`. The
- * other sections exist only in Heddle.
+ * The number and size of what a thread has stored. LangGraph's own server returns the first three sections,
+ * and their sum as `total_bytes`. The other sections exist only in Heddle.
  */
 export function apiThreadStorage(
   { thread }: ThreadKey,
@@ -202,7 +202,8 @@ export function apiState(parts: StateParts): JsonObject {
   const left = new Map(writes.map((task) => [task.task, task]));
   return {
     values,
-    // In the latest state, a finished task that waits for other tasks of its superstep is left out: it does not run again.
+    // In the latest state, a finished task that waits for other tasks of its superstep is left out of `next`,
+    // because it does not run again.
     next: nextNodeNames(
       checkpoint.next.filter((task) => later !== undefined || left.get(task.id)?.result === undefined),
     ),

@@ -26,7 +26,10 @@ export const startKeyOf = (key: string): string => `request ${key}`;
 /** Makes the idempotency record of the started run. The record and the run are stored together. */
 export type MakeIdempotencyRecord = (run: string) => IdempotentRequest;
 
-/** Carries out each request with an idempotency key once. */
+/**
+ * Makes sure that a request with an idempotency key starts only one run, however often it is sent while the
+ * key is valid.
+ */
 export class IdempotentRequests {
   readonly #journal: Journal;
   readonly #clock: Clock;

@@ -21,7 +21,7 @@ interface PossibleEvents {
    * JSON Schema; null when none is known.
    */
   readonly events: readonly { readonly type: string; readonly schema: JsonObject | null }[];
-  /** The state value of the machine; null while the machine waits for no event. */
+  /** The state value of the machine; null while the machine accepts no event. */
   readonly state: unknown;
   readonly interrupt_id: string | null;
 }

@@ -13,8 +13,9 @@ interface Deps {
 }
 
 /**
- * The largest number of timers of one tenant whose runs are admitted at the same time. A machine may set any number of timers for the same
- * moment; so many runs at once would make the requests of other tenants wait.
+ * The largest number of timers of one tenant whose runs are admitted (started or queued) at the same time. A
+ * machine may set any number of timers for the same moment; so many runs at once would make the requests of
+ * other tenants wait.
  */
 const ADMITTED_TOGETHER = 4;
 

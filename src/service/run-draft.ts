@@ -52,8 +52,9 @@ export interface RunRequest {
   /** When the thread does not exist: `reject` (default) throws `thread.not_found`, `create` creates it together with the run. */
   readonly if_not_exists?: "reject" | "create";
   /**
-   * For a run without a thread: delete the thread that was made for it when the run ends (default), or keep it. The SDK's types call these
-   * `complete` and `continue`.
+   * For a run without a thread: whether the thread that was made for it is deleted when the run ends
+   * (default), or kept. The types of LangGraph's SDK use the names `complete` for `delete`, and `continue`
+   * for `keep`.
    */
   readonly on_completion?: "delete" | "keep" | "complete" | "continue";
   /** Seconds before the run may start. */
@@ -186,8 +187,8 @@ export function runDraftOf(
 }
 
 /**
- * The configuration that the thread's record shows: the configuration of the run that was started last. Undefined if the run has none, as
- * most runs.
+ * The configuration that the thread's record shows: that of the run that was started last, merged with the
+ * configuration of its assistant. Undefined if both are empty, which is true for most runs.
  */
 function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
   if (isEmpty(assistant) && isEmpty(run)) return undefined;

@@ -19,9 +19,10 @@ interface Deps {
 }
 
 /**
- * The result of a run that has ended: its last state, reduced to the output keys of its graph. It has `__interrupt__` if the run paused (an
- * empty list at a breakpoint), and `__error__` if it failed. It is never null, because clients look for these keys without a type check.
- * `run` is undefined after a rollback; then the result is the thread's state.
+ * The result of a run that has ended: its last state, reduced to the output keys of its graph. If the run
+ * paused, the result also has `__interrupt__` (an empty list at a breakpoint). If the run failed or timed
+ * out, the result has only `__error__`. The result is never null, because clients look for these keys without
+ * a type check. `run` is undefined after a rollback; then the result is the thread's state.
  */
 export function runResultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): Eventually<JsonObject> {
   if (run?.status === "error" || run?.status === "timeout") {
@@ -52,7 +53,8 @@ async function read(
   const state = await journal.sharedValues(key, checkpoint);
   const values = output === null ? state : pick(state, output);
   if (run?.status !== "success" || checkpoint.next.length === 0) return values;
-  // An event run with attempt 0 has never started, so it has not paused: the run before it processed the event, and its machine continued.
+  // A run that processes a machine event and has attempt 0 has never started, so it has not paused: an
+  // earlier run processed the event, and its machine continued.
   if (run.attempt === 0 && run.kwargs.event === true) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
   return { ...values, __interrupt__: pendingInterruptsOf(checkpoint, writes) };

@@ -80,7 +80,7 @@ export interface RunSearchQuery extends RunFilter {
 
 export interface RunSearchPage {
   readonly runs: readonly JsonObject[];
-  /** The cursor after each of the runs. */
+  /** For each of the runs, the cursor of a page that begins after this run. */
   readonly cursors: readonly string[];
   /** The cursor of the next page, if there may be one. */
   readonly next: string | undefined;

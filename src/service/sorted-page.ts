@@ -67,8 +67,8 @@ class FirstEntries<T> {
       this.#isAll = false;
       return;
     }
-    // The list is sorted and cut only when it is more than twice too long. This takes a few comparisons for each entry,
-    // about as many as a heap would.
+    // The list is sorted and cut only when it is more than twice as long as needed. This takes a few
+    // comparisons for each entry, about as many as a heap would.
     if (this.#entries.push(entry) >= 2 * this.#size + 64) this.#cut();
   }
 

@@ -19,8 +19,8 @@ export interface ThreadExpiryDeps {
 }
 
 /**
- * Milliseconds: the default time between two searches for expired threads. A thread is deleted at most this long after
- * its expiry.
+ * Milliseconds: the default time between two searches for expired threads. Usually a thread is deleted at
+ * most this long after its expiry.
  */
 export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 

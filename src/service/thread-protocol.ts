@@ -31,7 +31,7 @@ export interface CheckpointListQuery {
 export interface FollowStart {
   /** True if one of the subscribers is new. A new subscriber gets the events of the last few runs from their start. */
   readonly isNew: boolean;
-  /** The number of the last thread event that each of the other subscribers has seen. */
+  /** For each of the other subscribers, the number of the last thread event that it has seen. */
   readonly after: readonly number[];
 }
 
@@ -58,7 +58,10 @@ export interface ThreadProtocol {
   state(key: ThreadKey, ns: string, keys: readonly string[] | undefined): Promise<JsonObject>;
   /** The thread's checkpoints, newest first. @throws ServiceError `thread.not_found` */
   checkpoints(key: ThreadKey, query: CheckpointListQuery): Promise<readonly JsonObject[]>;
-  /** The status of the thread's current or last run. @throws ServiceError `thread.not_found`, `run.not_found` */
+  /**
+   * The root graph of the thread, with the status of the thread's current or last run. @throws ServiceError
+   * `thread.not_found`, `run.not_found`
+   */
   tree(key: ThreadKey): Promise<JsonObject>;
   /** The number of the thread's latest event; 0 if it has none. */
   lastEventNumber(key: ThreadKey): Promise<number>;

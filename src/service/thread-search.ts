@@ -21,7 +21,9 @@ export interface ThreadSearchQuery extends ThreadSearchFilter {
   readonly sort_order?: "asc" | "desc";
   /** The fields to show; undefined: all. */
   readonly select?: readonly string[];
-  /** Values to extract from each thread, by the name under which `extracted` shows them. */
+  /**
+   * Values to extract from each thread, by the name under which the response field `extracted` shows them.
+   */
   readonly extract?: ReadonlyMap<string, ValuePath>;
 }
 

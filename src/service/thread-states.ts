@@ -121,7 +121,8 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   /**
-   * The matching checkpoints, newest first. Each is yielded together with the next newer checkpoint, which shows the results of its tasks.
+   * The matching checkpoints, newest first. Each is yielded together with the next newer checkpoint, from
+   * which the results of the yielded checkpoint's tasks are read.
    */
   async function* checkpoints(key: ThreadKey, { ns, limit, before, metadata }: HistoryRequest) {
     let older = before;
@@ -180,8 +181,9 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   /**
-   * Reads one state for a listing of states. Returns undefined if a rollback has deleted the state after the listing began.
-   * @throws ServiceError `journal.damaged` if it is missing for another reason
+   * Reads one state for a listing of states. Returns undefined if a rollback has deleted the state after the
+   * listing began.
+   * @throws ServiceError `journal.damaged` if the state is missing for another reason
    */
   async function listed(
     context: SnapshotContext,

@@ -76,8 +76,9 @@ export interface Threads {
    */
   copy(key: ThreadKey, metadata?: JsonObject): Promise<JsonObject>;
   /**
-   * Deletes these threads, or all their checkpoints except the latest. Skips threads that do not exist. If only checkpoints are
-   * deleted, busy threads are skipped too. Resolves with the number of threads that were changed.
+   * Deletes these threads or, depending on `strategy`, all their checkpoints except the latest. Skips threads
+   * that do not exist. If only checkpoints are deleted, busy threads are skipped too. Resolves with the
+   * number of threads that were changed.
    */
   prune(threads: readonly ThreadKey[], strategy: TtlStrategy): Promise<number>;
   /**
@@ -86,7 +87,7 @@ export interface Threads {
    * @throws ServiceError `thread.not_found`
    */
   storage(key: ThreadKey): Promise<JsonObject>;
-  /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
+  /** The latest state; if the thread has none yet, an empty state. @throws ServiceError `thread.not_found` */
   state(key: ThreadKey, projection: StateProjection): Promise<JsonObject>;
   /**
    * The latest state as JSON text. The text is cached for clients that poll, if it is short and no task is planned. A large state is

@@ -7,9 +7,12 @@ import { Slots } from "../ports/slots.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
-/** How many entries are fetched from the database at a time. */
+/** The most entries that are fetched from the database at a time. */
 const PAGE = 512;
-/** How many keys are fetched first. That is enough for a page of a list, and some more. */
+/**
+ * How many keys the first fetch of a scan gets: enough for a page of a list, and some more. Each further
+ * fetch gets twice as many as the one before, at most {@link PAGE}.
+ */
 const FIRST = 48;
 /**
  * How many bytes of keys are fetched at a time. Only LevelDB has this option. It fetches in another thread, so a few

@@ -19,7 +19,7 @@ export class AcknowledgementPacer {
   #expectedMs = 0;
   /** The size of the batch whose duration is being measured; 0: none. */
   #batchSize = 0;
-  /** When that batch started, in milliseconds of the monotonic clock. */
+  /** When the batch of {@link #batchSize} started, in milliseconds of the monotonic clock. */
   #batchStart = 0;
 
   constructor(clock: Clock, scheduler: Scheduler) {

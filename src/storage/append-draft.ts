@@ -29,7 +29,7 @@ export class AppendDraft {
     return bytes.length;
   }
 
-  /** Adds a value that is already in its envelope. */
+  /** Adds a value that already begins with its envelope (its length and checksum, see `envelope.ts`). */
   putSealed(key: string, value: Buffer): void {
     this.ops.push({ key, value });
   }

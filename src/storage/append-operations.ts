@@ -60,7 +60,7 @@ export interface AppendWrite {
   readonly draft: AppendDraft;
   readonly append: Append;
   readonly memberKeys: MemberKeyCache;
-  /** The last new checkpoint of each namespace; undefined while there is none. */
+  /** The last new checkpoint of this append in each namespace; undefined while there is none. */
   latest: SmallMap<string, LatestCheckpoint> | undefined;
 }
 

@@ -172,7 +172,10 @@ export class BatchLedger {
     }
   }
 
-  /** Starts a new file. A failure is only logged, and the old file is continued, because the batch is already stored and must not fail because of its ledger line. */
+  /**
+   * Starts a new file. If it cannot be opened, the error is only logged and the old file is continued: the
+   * batch is already stored, and must not fail because of its ledger line.
+   */
   #begin(next: number): boolean {
     const old = this.#fd as number;
     try {

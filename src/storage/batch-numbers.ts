@@ -76,9 +76,9 @@ export interface MissingBatches {
   /** Unsynced batches that were lost when the machine stopped. None of their writes was acknowledged as durable. */
   readonly unsynced: readonly number[];
   readonly next: number;
-  /** The first number whose key may still be stored. */
+  /** The lowest batch number whose key may still be stored. */
   readonly trimmed: number;
-  /** True if the database has batch numbers, and a ledger that covers them. */
+  /** True if the ledger names at least one batch, so that missing batches are found by their numbers. */
   readonly isCovered: boolean;
   /** True if the ledger is missing or has no readable line. */
   readonly isLedgerEmpty: boolean;

@@ -56,7 +56,7 @@ export function deriveChannelRefs(
   return andThenWith(derived, derivation, resultOf);
 }
 
-/** What {@link deriveChannelRefs} knows, with the references that it has derived so far. */
+/** The context of {@link deriveChannelRefs}, with the references that it has derived so far. */
 interface Derivation {
   readonly draft: AppendDraft;
   readonly ns: string;
@@ -203,8 +203,9 @@ export interface ValueSource {
 }
 
 /**
- * The reason why a read pauses. A promise: the read needs its result. `turn`: the read must continue in a later turn of the
- * event loop. Undefined: the pause is optional, and its caller decides by the duration of the current turn.
+ * The reason why a read pauses. A promise: the read needs its result. `turn`: the read must continue in a
+ * later turn of the event loop. Undefined: the pause is optional, and the caller of the read decides by the
+ * duration of the current turn.
  */
 export type PauseReason = Promise<unknown> | "turn" | undefined;
 

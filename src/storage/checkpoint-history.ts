@@ -21,7 +21,10 @@ import { parseOrdinal } from "./sortable-numbers.ts";
  */
 const LARGE = 256 * 1024;
 
-/** Reads checkpoints of a namespace, newest first; with `after`, oldest first. */
+/**
+ * Reads checkpoints of a namespace, and returns them newest first. With `after`, they are those that directly
+ * follow this checkpoint; otherwise the newest ones, or the newest ones older than `before`.
+ */
 export async function readHistory(
   kv: KeyValueStore,
   key: ThreadKey,
@@ -66,7 +69,8 @@ export async function readWrites(
       byTask.set(task, { seq, writes, added: [] });
       continue;
     }
-    // Results that were added before the whole writes are in them, or were removed by them: a rollback restores older writes.
+    // Skips results that were added before the whole writes were stored: the whole writes contain them, or
+    // have removed them on purpose, as a rollback does when it restores older writes.
     const found = byTask.get(task);
     if (found !== undefined && parseOrdinal(addedBy) > found.seq) found.added.push(stored as JsonObject);
   }

@@ -58,7 +58,9 @@ interface Deps {
   readonly onProgress?: OnProgress;
 }
 
-/** The files of a LevelDB database that is not open: its manifest, and the checksums of its tables. */
+/**
+ * The files of a LevelDB database, read without LevelDB: its manifest, and its tables with their checksums.
+ */
 export class ClosedDatabaseFiles {
   readonly #database: string;
   readonly #deps: Deps;
@@ -100,8 +102,9 @@ export class ClosedDatabaseFiles {
   }
 
   /**
-   * Finds the damage in the tables of the database, or in all table files if the manifest cannot be read. Skips tables that are in `verified`.
-   * Calls `read` for each table that was read.
+   * Finds the damage in the tables of the database, or in all table files if the manifest cannot be read.
+   * Skips tables that are in `verified` and have not changed since. Calls `read` for each table that was
+   * read.
    */
   async damage(
     mark: ManifestMark | undefined,

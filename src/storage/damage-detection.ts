@@ -250,7 +250,8 @@ export class DamageDetection {
 
   #add(found: readonly DamageRecord[]): void {
     for (const finding of found) {
-      // Damage that could not be recorded is found again by each later search.
+      // Damage that could not be recorded is found again by each later search, but logged and quarantined
+      // only once.
       const id = damageId(finding);
       if (this.#unrecorded.has(id)) continue;
       this.#unrecorded.add(id);
@@ -261,7 +262,8 @@ export class DamageDetection {
         ...(more > 0 && { more }),
       });
     }
-    // Last, because it fails on a full disk: damaged data must be refused even then.
+    // The findings are stored last, because that fails on a full disk: damaged data must be refused even
+    // then.
     this.findings.add(found);
     for (const finding of found) this.#unrecorded.delete(damageId(finding));
   }

@@ -15,7 +15,7 @@ export interface DamageRecord {
   readonly unknown: boolean;
 }
 
-/** The file of findings, outside the database. */
+/** The file of the damage records (findings). It is outside the database. */
 export const DAMAGE_FILE = "damage.json";
 /** The file with the findings that an operator has accepted. Heddle only adds to it; it is for people to read. */
 const ACCEPTED = "damage-accepted.json";

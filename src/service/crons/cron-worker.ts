@@ -40,7 +40,10 @@ const RETRY_PAUSE_MS = 1_000;
  */
 const MAX_WAIT_MS = 30_000;
 
-/** Permanent errors: a cron whose run fails to start with one of them is deleted. */
+/**
+ * Errors that say that a cron's thread or assistant is missing. A cron whose run fails to start with one of
+ * them is deleted; if the cron has a user, only if the thread or assistant was really deleted.
+ */
 const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
 /** Temporary errors: the slot is tried again. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -61,7 +64,7 @@ export class CronWorker {
   #timer: Cancel | null = null;
   #working: Promise<void> = Promise.resolve();
   #isWorking = false;
-  /** True while the storage refuses writes. */
+  /** True while the worker waits until the storage accepts writes again. */
   #isWaiting = false;
   #again = false;
   #stopped = false;
@@ -116,7 +119,10 @@ export class CronWorker {
     }
   }
 
-  /** Fires all due crons. Returns the milliseconds until more may be due; null when nothing is scheduled. */
+  /**
+   * Fires the due crons, at most {@link SLOTS_PER_READ} of them. Returns the milliseconds after which this
+   * method must be called again; null when nothing is scheduled.
+   */
   async #fireAll(): Promise<number | null> {
     const { book, clock } = this.#deps;
     const found = await book.next(SLOTS_PER_READ);

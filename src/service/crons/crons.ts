@@ -316,7 +316,10 @@ const placeOf = (cron: CronRecord, sort_by: CronOrder): Place => ({
   by: sort_by === "next_run_date" ? cron.next : cron[sort_by],
 });
 
-/** Compares the sort keys of two crons, and their ids if the keys are equal. Ids sort by creation time, so the order is always defined. */
+/**
+ * Compares the sort keys of two crons, and their ids if the keys are equal. Ids are unique, so the order is
+ * always defined; they sort by creation time.
+ */
 function placeOrder(sort_order: "asc" | "desc"): (a: Place, b: Place) => number {
   const sign = sort_order === "desc" ? -1 : 1;
   return (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id));

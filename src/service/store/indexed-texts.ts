@@ -7,8 +7,9 @@ const WHOLE = "$";
 const PART = /[^.[\]]+|\[(?:-?\d+|\*)\]/g;
 
 /**
- * The texts at the given paths of a value. A path is a name or a chain of names and indexes, such as `author.name`, `tags[0]` or
- * `chapters[*].text`; `$` is the whole value. Values that are not strings become JSON text. Missing values and nulls are skipped.
+ * The texts at the given paths of a value. A path is a name or a chain of names and indexes, such as
+ * `author.name`, `tags[0]` or `chapters[*].text`; `$` is the whole value. Values that are not strings become
+ * JSON text. Missing values, nulls and empty texts are skipped; equal texts occur once.
  */
 export function textsAtPaths(value: JsonObject, paths: readonly string[]): readonly string[] {
   const texts = new Set<string>();

@@ -15,7 +15,7 @@ function compare(a: unknown, b: unknown): number {
   return Number.NaN;
 }
 
-/** Compares JSON values. A missing member equals null. */
+/** Compares JSON values. `undefined`, the value at a path that does not exist, equals null. */
 function isEqual(a: unknown, b: unknown): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));

@@ -14,7 +14,7 @@ export const ITEM_LIMITS = {
 } as const;
 /** The largest number of operations in one batch. */
 export const MAX_BATCH_OPS = 1_000;
-/** Minutes: a hundred years. */
+/** The longest lifetime of an item, in minutes: a hundred years. */
 export const MAX_ITEM_TTL_MINUTES = 52_560_000;
 const MAX_OFFSET = 1_000_000_000;
 /** The first label of namespaces that clients cannot use, because LangGraph Platform reserves it. */

@@ -1,7 +1,10 @@
 /** Milliseconds: the first delay. */
 const FIRST_DELAY_MS = 10_000;
 const FACTOR = 3;
-/** Milliseconds: the longest delay, even if the receiver asks for a longer one. */
+/**
+ * Milliseconds: the longest delay before the random spread, and the longest delay that a receiver can
+ * request.
+ */
 const MAX_DELAY_MS = 6 * 3_600_000;
 /** Random spread of each delay (a fraction), so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
@@ -24,7 +27,10 @@ export function retryAfter(header: string | undefined, now: number): number {
   return Number.isNaN(date) ? 0 : Math.max(0, date - now);
 }
 
-/** Statuses after which a retry cannot help. After any other status, and if there was no response, the delivery is retried. */
+/**
+ * Error statuses (4xx and 5xx) after which a retry cannot help. After any other error status, and if there
+ * was no response, the delivery is retried.
+ */
 const FINAL: ReadonlySet<number> = new Set([400, 405, 410, 411, 413, 414, 415, 422, 431, 501, 505]);
 
 /** The result of an attempt, by the status of the response. Redirects are not followed: they would bypass the checks of the URL. */

@@ -16,7 +16,8 @@ export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
 export function urlRefusal(policy: WebhookPolicy, webhook: string): string | undefined {
   if (webhook.length > policy.maxUrlLength)
     return `must not have more than ${policy.maxUrlLength} characters`;
-  // A URL parser drops these characters, so the webhook would go to another URL than the text shows.
+  // A URL parser drops or replaces these characters, so the webhook would go to another URL than the text
+  // shows.
   if (/[\p{Cc}\s\\]/u.test(webhook)) return "must not hold spaces, control characters or backslashes";
   if (webhook.startsWith("/")) return refusalOfPath(policy, webhook);
   const url = /^https?:\/\//i.test(webhook) ? parseUrl(webhook) : undefined;

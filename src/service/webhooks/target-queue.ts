@@ -7,14 +7,14 @@ const MAX_ATTEMPTS = 8;
 const MAX_ATTEMPTS_FAILING = 1;
 
 /**
- * The deliveries to one target that are in memory: those that are being attempted, and the earliest of the due ones. The others stay in the
- * outbox, because there may be more than fit into memory.
+ * The deliveries to one target that are in memory: those that are being attempted, and the due ones that
+ * became due first. All others stay in the outbox, because there may be more than fit into memory.
  */
 export class TargetQueue {
   readonly name: string;
   /** Due deliveries, oldest first. */
   readonly due: OutboxEntry[] = [];
-  /** Names (owner and id) of the deliveries that are being attempted. */
+  /** Names (tenant and id) of the deliveries that are being attempted. */
   readonly trying = new Set<string>();
   /**
    * True if the target did not answer the last attempt. Then fewer concurrent attempts are made, so that they do not take the slots of

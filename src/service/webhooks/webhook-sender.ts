@@ -49,8 +49,9 @@ export interface SenderDeps {
 const MAX_ERROR_CHARACTERS = 300;
 
 /**
- * Makes one delivery attempt. The policy is checked again, for the URL and for the addresses to which its host name resolves now. The
- * connection then goes to exactly the address that was checked. `self`: the URL of this server.
+ * Makes one delivery attempt. The policy is checked again, for the URL and for the addresses to which its
+ * host name resolves now. (For a webhook that is a path on this server, the addresses are not checked.) The
+ * connection then goes to exactly one of these addresses. `self`: the URL of this server.
  */
 export async function sendWebhook(
   { client, clock, policy, version }: SenderDeps,

@@ -19,9 +19,12 @@ export interface WebhookWorkerDeps extends SenderDeps {
   readonly logger: Logger;
 }
 
-/** The largest number of concurrent attempts. */
+/** The largest number of concurrent attempts at all targets together. */
 const SLOTS = 64;
-/** The largest number of concurrent attempts at targets that did not answer the last attempt. */
+/**
+ * The largest number of concurrent attempts at all those targets together that did not answer the last
+ * attempt.
+ */
 const SLOTS_FAILING = 16;
 /** The number of deliveries of a target that are read at a time. */
 const DELIVERIES_PER_READ = 32;
@@ -29,9 +32,9 @@ const DELIVERIES_PER_READ = 32;
 const RETRY_PAUSE_MS = 1_000;
 
 /**
- * Makes the pending deliveries, each at least once and in no particular order. Only a few deliveries of each target are in memory; the rest
- * is read from storage, target by target. So neither a long queue nor a receiver that does not answer slows down the deliveries to other
- * targets.
+ * Attempts the pending deliveries, each at least once and in no particular order. Only a few deliveries of
+ * each target are in memory; the rest is read from storage, target by target. So neither a long queue nor a
+ * receiver that does not answer slows down the deliveries to other targets.
  */
 export class WebhookWorker {
   readonly #deps: WebhookWorkerDeps;
@@ -43,7 +46,7 @@ export class WebhookWorker {
   readonly #tries = new Map<AbortController, TargetQueue>();
   #self: URL | undefined;
   #stopping = false;
-  /** True while the storage refuses writes. */
+  /** True while the worker waits until the storage accepts writes again. */
   #isWaiting = false;
   #stopped: (() => void) | undefined;
 
