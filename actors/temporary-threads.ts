@@ -3,14 +3,14 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
-import type { Sinks } from "../src/ports/event-sink.ts";
+import type { RunEventSinks } from "../src/ports/event-sink.ts";
 import type { RunEnd, SystemLimits } from "./thread-system-interface.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";
 
 interface Deps {
   readonly journal: Journal;
-  readonly sinks: Pick<Sinks, "isRead">;
+  readonly sinks: Pick<RunEventSinks, "isRead">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;

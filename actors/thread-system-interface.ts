@@ -10,7 +10,7 @@ import type {
 } from "../src/model/run.ts";
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
-import type { Permits } from "../src/model/permission.ts";
+import type { Permits } from "../src/model/permitted-resources.ts";
 import type { Timer } from "../src/model/machine-timer.ts";
 import type { ThreadKey, ThreadLifetime, ThreadRecord, ThreadCreation } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
@@ -24,7 +24,7 @@ import type { Journal, IdempotentRequest } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
-import type { Sinks } from "../src/ports/event-sink.ts";
+import type { RunEventSinks } from "../src/ports/event-sink.ts";
 import type { Store } from "../src/ports/store.ts";
 import type { RunWithLostEnd } from "../src/ports/lost-run-ends.ts";
 import type { ActorMetrics } from "./run-totals.ts";
@@ -240,7 +240,7 @@ export interface SystemDeps {
   readonly journal: Journal;
   readonly engine: Engine;
   readonly executor: NodeExecutor;
-  readonly sinks: Sinks;
+  readonly sinks: RunEventSinks;
   /** The long-term store, which the nodes of all threads share. */
   readonly store: Store;
   readonly clock: Clock;

@@ -15,7 +15,7 @@ interface Command {
 }
 
 /** Characters of a process's output that are kept for the error message. */
-const MAX_OUTPUT_CHARACTERS = 4_000;
+const OUTPUT_CHARACTERS_PER_PASS = 4_000;
 
 /**
  * The process group and the session of a process, from its `stat`: the fields after the name, which may contain any
@@ -48,7 +48,7 @@ export class Processes implements Server {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
-    const keep = (text: string) => void (this.#said = (this.#said + text).slice(-MAX_OUTPUT_CHARACTERS));
+    const keep = (text: string) => void (this.#said = (this.#said + text).slice(-OUTPUT_CHARACTERS_PER_PASS));
     child.stdout.setEncoding("utf8").on("data", keep);
     child.stderr.setEncoding("utf8").on("data", keep);
     child.on("error", (error) => keep(error.message));

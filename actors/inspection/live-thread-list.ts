@@ -1,5 +1,5 @@
 import type { LiveThreadSummary, LiveThreadList, InspectedStateValue } from "../../src/ports/inspector.ts";
-import type { Permits } from "../../src/model/permission.ts";
+import type { Permits } from "../../src/model/permitted-resources.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
 /** The list of threads in memory, for the dashboard and the API. */

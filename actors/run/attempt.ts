@@ -20,7 +20,7 @@ import {
 import { writesAt, takeWritesToRestore } from "./writes-restored-by-rollback.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
-import { SubgraphParent } from "./subgraph-parent.ts";
+import { SubgraphAsTask } from "./subgraph-as-task.ts";
 import { GraphExecution, type GraphParent } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
 import { partialStep } from "./partial-messages-step.ts";
@@ -253,7 +253,7 @@ export class Attempt {
     before: Position | undefined,
     ended: OnSubgraphEnd,
   ): GraphExecution {
-    const inner = new GraphExecution(this, new SubgraphParent(above, call, before, ended));
+    const inner = new GraphExecution(this, new SubgraphAsTask(above, call, before, ended));
     this.subgraphs.set(call.task, inner);
     return inner;
   }

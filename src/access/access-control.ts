@@ -5,7 +5,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Headers, HttpRequest } from "../ports/transport.ts";
 import { Cors, type CorsOptions } from "./cors.ts";
-import { type RouteGroup, routeGroupOf } from "./disabled-routes.ts";
+import { type RouteGroup, routeGroupOf } from "./route-groups.ts";
 import { AllowedHosts, isLoopback } from "./hosts.ts";
 import { ApiKeys } from "./api-keys.ts";
 import type { Authenticator } from "./custom-auth.ts";

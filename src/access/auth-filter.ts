@@ -1,4 +1,4 @@
-import type { Permission, ReadMember } from "../model/permission.ts";
+import type { Permission, ReadMember } from "../model/permitted-resources.ts";
 
 /** The largest number of conditions in a filter. Each entry of a `$contains` list counts as one. */
 const MAX_CONDITIONS = 1_000;

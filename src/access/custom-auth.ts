@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import type { AuthUser } from "../model/auth-user.ts";
-import type { Permission } from "../model/permission.ts";
+import type { Permission } from "../model/permitted-resources.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { authErrorOf, authFailure, notAuthorized } from "./auth-errors.ts";

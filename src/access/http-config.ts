@@ -2,7 +2,7 @@ import { readFields, readEach } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import { isObject } from "../model/json.ts";
 import type { CorsOptions } from "./cors.ts";
-import { type RouteGroup, ROUTE_GROUPS } from "./disabled-routes.ts";
+import { type RouteGroup, ROUTE_GROUPS } from "./route-groups.ts";
 
 /** Access settings from the section `http` of a configuration file. */
 export interface HttpConfig {

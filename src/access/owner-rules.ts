@@ -1,7 +1,7 @@
 import type { AuthUser } from "../model/auth-user.ts";
 import { sha256Hex } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Permission } from "../model/permission.ts";
+import type { Permission } from "../model/permitted-resources.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 import { compileAuthFilter } from "./auth-filter.ts";
 

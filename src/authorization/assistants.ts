@@ -1,5 +1,5 @@
 import { isObject } from "../model/json.ts";
-import { permitsOf } from "../model/permission.ts";
+import { permitsOf } from "../model/permitted-resources.ts";
 import type { Assistants } from "../service/assistants.ts";
 import { checkedMembers, isText, withoutMembers } from "./handler-value-checks.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";

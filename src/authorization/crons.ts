@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { type Permits, permitsOf } from "../model/permission.ts";
+import { type Permits, permitsOf } from "../model/permitted-resources.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 import type { AuthValue } from "../ports/authorizer.ts";

@@ -1,5 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
-import { permitsOf } from "../model/permission.ts";
+import { permitsOf } from "../model/permitted-resources.ts";
 import type { ActorInspection, MachineInfo, ServerInspection } from "../service/actor-inspection.ts";
 import type { Assistants } from "../service/assistants.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";

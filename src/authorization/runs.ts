@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import { userIdOf, withoutUser, withoutUserFields } from "../model/auth-user.ts";
-import { type Permission, permitsOf } from "../model/permission.ts";
+import { type Permission, permitsOf } from "../model/permitted-resources.ts";
 import { multitaskStrategies } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { AuthValue } from "../ports/authorizer.ts";

@@ -1,7 +1,7 @@
 import type { ThreadKey, ThreadStatus } from "../model/thread.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { permitsOf } from "../model/permission.ts";
+import { permitsOf } from "../model/permitted-resources.ts";
 import type { Threads } from "../service/threads.ts";
 import type { ThreadStates } from "../service/thread-states.ts";
 import { checkedMembers, isOneOf, isTexts, withoutMembers } from "./handler-value-checks.ts";

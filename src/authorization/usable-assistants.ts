@@ -1,4 +1,4 @@
-import { type Permits, permitsOf } from "../model/permission.ts";
+import { type Permits, permitsOf } from "../model/permitted-resources.ts";
 import type { Assistants } from "../service/assistants.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 

@@ -1,7 +1,7 @@
 import type { AuthUser } from "../model/auth-user.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { bothPermit, type Permission, permitsOf } from "../model/permission.ts";
+import { bothPermit, type Permission, permitsOf } from "../model/permitted-resources.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { type Checks, checkedMembers, isCount, withoutMembers } from "./handler-value-checks.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";

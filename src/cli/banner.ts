@@ -1,4 +1,4 @@
-import type { RouteGroup } from "../access/disabled-routes.ts";
+import type { RouteGroup } from "../access/route-groups.ts";
 import { escapeControls, type ApplyStyle } from "../platform/terminal.ts";
 
 /** The facts about a started server that the banner shows. */

@@ -1,5 +1,5 @@
 import { checkClusterSecret, deriveClusterKeys } from "../access/cluster-keys.ts";
-import { canOthersTakeShards, checkSameSecret, isReady, nodeNameOf } from "../cluster/node-address.ts";
+import { canAnotherNodeTakeShards, checkSameSecret, isReady, nodeNameOf } from "../cluster/node-address.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
@@ -28,7 +28,7 @@ export function drainNode(named: NamedNode, say: Say): Promise<void> {
   return withNode(named, async ({ membership }, node, view) => {
     const { node: name } = named;
     const shards = shardsOf(view, node);
-    if (shards.length > 0 && !canOthersTakeShards(view, node.id)) {
+    if (shards.length > 0 && !canAnotherNodeTakeShards(view, node.id)) {
       const why = `No other node could take the shards of ${name}: start another one first, or stop ${name}`;
       throw new ServiceError("config.invalid", why);
     }

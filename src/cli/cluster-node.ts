@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { checkClusterSecret, deriveClusterKeys } from "../access/cluster-keys.ts";
 import {
-  canOthersTakeShards,
+  canAnotherNodeTakeShards,
   canTakeShards,
   checkSameSecret,
   isServed,
@@ -312,7 +312,7 @@ export class ClusterNodeProcesses {
 
   #renewed(view: ClusterView, validUntil: number): void {
     if (this.#children.size === 0 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
-    this.#hasOthers = canOthersTakeShards(view, this.#id);
+    this.#hasOthers = canAnotherNodeTakeShards(view, this.#id);
     this.#news = { routes: routesOf(view), validUntil: machineTime() + validUntil - systemClock.mono() };
     for (const child of this.#all()) send(child, this.#news);
   }

@@ -37,7 +37,7 @@ export const isReady = ({ address }: ClusterNode): boolean => parseNodeAddress(a
 export const canTakeShards = (node: ClusterMember): boolean => !node.isDraining && isReady(node);
 
 /** Whether another node than the one with this id can take shards. */
-export const canOthersTakeShards = ({ nodes }: ClusterView, id: string): boolean =>
+export const canAnotherNodeTakeShards = ({ nodes }: ClusterView, id: string): boolean =>
   nodes.some((node) => node.id !== id && canTakeShards(node));
 
 /** Whether the process of a shard listens. */

@@ -93,11 +93,11 @@ export function packForClients(value: unknown): Uint8Array {
 }
 
 /** Encodes a batch of a key-value store. */
-export const packBatch = (ops: readonly WriteOperation[]): Buffer =>
+export const packWriteBatch = (ops: readonly WriteOperation[]): Buffer =>
   packr.pack(ops.flatMap(({ key, value }) => [key, value]));
 
-/** Decodes the batch that {@link packBatch} wrote. The values are views of `bytes`. @throws Error if the bytes are not such a batch */
-export function unpackBatch(bytes: Uint8Array): WriteOperation[] {
+/** Decodes the batch that {@link packWriteBatch} wrote. The values are views of `bytes`. @throws Error if the bytes are not such a batch */
+export function unpackWriteBatch(bytes: Uint8Array): WriteOperation[] {
   const flat = packr.unpack(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) as unknown[];
   if (!Array.isArray(flat) || flat.length % 2 !== 0) throw new TypeError("no batch of a key-value store");
   return Array.from({ length: flat.length / 2 }, (_, i) => ({

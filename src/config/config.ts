@@ -1,5 +1,5 @@
 import { parse } from "dotenv";
-import type { ModuleExport } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/module-export.ts";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { type HttpConfig, readHttpConfig } from "../access/http-config.ts";

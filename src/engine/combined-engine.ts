@@ -27,7 +27,7 @@ export function combineEngines(
       recordsEvents: (run) => of(run.graph_id).engine.recordsEvents?.(run) ?? false,
       takesEvents: (graph) => of(graph).engine.takesEvents?.(graph) ?? false,
       refusesEvent: (graph, event) => of(graph).engine.refusesEvent?.(graph, event),
-      takesAtWork: (graph, values) => of(graph).engine.takesAtWork?.(graph, values) ?? null,
+      acceptedEvents: (graph, values) => of(graph).engine.acceptedEvents?.(graph, values) ?? null,
       open: (run, ...rest) => of(run.graph_id).engine.open(run, ...rest),
       update: (asked, ...rest) => of(asked.graph).engine.update(asked, ...rest),
       output: (graph) => of(graph).engine.output(graph),

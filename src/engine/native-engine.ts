@@ -30,8 +30,8 @@ export function nativeEngine(registry: GraphRegistry): Engine {
     takesEvents: (graph) => registry.has(graph) && registry.get(graph).machine !== undefined,
     refusesEvent: (graph, event) =>
       registry.has(graph) ? registry.get(graph).machine?.refusesEvent(event) : undefined,
-    takesAtWork: (graph, values) =>
-      registry.has(graph) ? (registry.get(graph).machine?.takesAtWork(values) ?? null) : null,
+    acceptedEvents: (graph, values) =>
+      registry.has(graph) ? (registry.get(graph).machine?.acceptedEvents(values) ?? null) : null,
     open: (run, position, source) => {
       const { definition, edition } = registry.current(run.graph_id);
       return new NativeExecution(new SuperstepState(definition, run, position, source), edition);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type AuthHandlers, whyNotAuth } from "../access/custom-auth.ts";
-import type { ModuleExport } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/module-export.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { LoadOptions } from "./load-graphs.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { ModuleExport } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/module-export.ts";
 import { ServiceError } from "../model/errors.ts";
 import { exportNamed, type LoadOptions, exportNames, withLoadTimeout } from "./load-graphs.ts";
 import { describeLoadError } from "./describe-load-error.ts";

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config } from "../config/config.ts";
-import type { ModuleExport } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/module-export.ts";
 import { type FactoryRuntime, READ_ONLY_RUNTIME } from "../langgraph/factory-runtime.ts";
 import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
 import { type GraphDefinition, isDefinition } from "../graph/definition.ts";

@@ -1,4 +1,4 @@
-import type { ModuleExport } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/module-export.ts";
 import type { Fetch, HttpApp } from "../ports/http-app.ts";
 import { loadProjectExport } from "./load-export.ts";
 import type { LoadOptions } from "./load-graphs.ts";

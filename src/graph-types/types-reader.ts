@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import type { GraphTypes, TypeSchemas } from "../ports/graph-type-schemas.ts";
-import type { ModuleExport } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/module-export.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";

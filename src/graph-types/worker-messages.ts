@@ -1,5 +1,5 @@
 import type { TypeSchemas } from "../ports/graph-type-schemas.ts";
-import type { ModuleExport } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/module-export.ts";
 
 /** A request to the worker to read one graph. The worker gets the next request after it has answered. */
 export type GraphTypesRequest = ModuleExport;

@@ -16,7 +16,7 @@ import {
   describeType,
 } from "./definition-checks.ts";
 import { isBranch, type Target } from "./commands.ts";
-import type { MachineAtWork } from "../model/mailbox.ts";
+import type { AcceptedEvents } from "../model/mailbox.ts";
 import { isGraphNode, readNode, type NodeRule } from "./node.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 
@@ -66,7 +66,7 @@ export interface MachineParts {
   /** The reason to refuse an event that the machine accepts in none of its states; undefined for other events. */
   refusesEvent(event: unknown): string | undefined;
   /** The events that the machine accepts while some of its invoked actors are running; null if none of them is running. */
-  takesAtWork(values: JsonObject): MachineAtWork | null;
+  acceptedEvents(values: JsonObject): AcceptedEvents | null;
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
   /** The context with which the machine begins; undefined if it depends on the input. */

@@ -4,7 +4,7 @@ import { uuid5 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import { type FactoryRuntime, READ_ONLY_RUNTIME } from "./factory-runtime.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { ModuleExport } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/module-export.ts";
 import type { LibraryGraph } from "../ports/library-graph.ts";
 import { resolveLibrary, type Library } from "./user-library.ts";
 

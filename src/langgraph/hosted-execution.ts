@@ -1,7 +1,7 @@
 import { emptyWrites } from "../model/checkpoint.ts";
 import { toPlainError, ServiceError, type PlainError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { showsEarlierTaskResults } from "../model/checkpoint-task-results.ts";
+import { showsEarlierTaskResults } from "../model/earlier-task-results.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
   Execution,

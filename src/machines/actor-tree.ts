@@ -28,7 +28,7 @@ export type TreeStart = { readonly input: unknown } | { readonly snapshot: JsonO
  * Creates the root actors of a machine. XState copies the options of each new actor several times, which takes longer than the rest of the
  * creation. Therefore these actors get no options; the logic supplies their first snapshot instead.
  */
-export class RootActors {
+export class RootActorFactory {
   readonly #xstate: XStateLibrary;
   readonly #machine: Machine;
   readonly #logic: object;
@@ -85,7 +85,7 @@ export class ActorTree {
    * Creates the actors from an input or from a stored snapshot.
    * @throws XState's error if the machine no longer has the stored state, or if its initial state cannot be computed
    */
-  constructor(roots: RootActors, start: TreeStart) {
+  constructor(roots: RootActorFactory, start: TreeStart) {
     this.root = roots.create(start, (root) => {
       this.#observe(root);
       // XState sends an event for each new actor, just before the actor computes its initial state, and after each microstep. An

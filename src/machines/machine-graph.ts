@@ -14,7 +14,7 @@ import { taskNamespace } from "../graph/interrupts.ts";
 import { toPlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
-import type { MachineAtWork, MachineMailbox, WaitingEvent } from "../model/mailbox.ts";
+import type { AcceptedEvents, MachineMailbox, WaitingEvent } from "../model/mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
 import { PromiseActors } from "./promise-actors.ts";
 import {
@@ -197,7 +197,7 @@ export function machineGraph(
       recursionLimit: RECURSION_LIMIT,
       refusesAnswer,
       refusesEvent: (event: unknown) => whyNotEvent(event, versions, "takes"),
-      takesAtWork: (values: JsonObject) => takesAtWork(versions, values),
+      acceptedEvents: (values: JsonObject) => acceptedEvents(versions, values),
       whyNeedsInput: () => whyNeedsInput(versions.current),
       firstContext: () => firstContext(versions.current),
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
@@ -427,7 +427,7 @@ function nextNodes(versions: MachineVersions, state: JsonObject) {
   return versions.find(version)?.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT_NODE;
 }
 
-function takesAtWork(versions: MachineVersions, values: JsonObject): MachineAtWork | null {
+function acceptedEvents(versions: MachineVersions, values: JsonObject): AcceptedEvents | null {
   const driver = versions.find(versionOf(values));
   if (driver === undefined) return null;
   try {

@@ -2,7 +2,7 @@
 import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
-import { ActorTree, RootActors } from "./actor-tree.ts";
+import { ActorTree, RootActorFactory } from "./actor-tree.ts";
 import type { ActorResult, ChildMachine, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
 import {
   allStates,
@@ -15,7 +15,7 @@ import {
 
 /** The driver for machines written for XState 5. It uses the pure transition functions of their actors. */
 export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
-  const roots = new RootActors(xstate, machine);
+  const roots = new RootActorFactory(xstate, machine);
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState puts its references to actors into the context.
     new ActorTree(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
@@ -100,7 +100,7 @@ function childMachinesOf(
 function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | undefined {
   try {
     const parent = xstate.createMachine({ invoke: { id: "child", src: machine, input: {} } });
-    const { root } = new ActorTree(new RootActors(xstate, parent), { input: undefined });
+    const { root } = new ActorTree(new RootActorFactory(xstate, parent), { input: undefined });
     const child = root._snapshot.children?.["child"];
     if (child === undefined || child._snapshot.status === "error") return undefined;
     return persisted(machine, child._snapshot).context;

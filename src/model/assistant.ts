@@ -1,5 +1,5 @@
 import { contains, type JsonObject } from "./json.ts";
-import type { Permits } from "./permission.ts";
+import type { Permits } from "./permitted-resources.ts";
 
 /** A configured graph. Times are epoch milliseconds. */
 export interface AssistantRecord {

@@ -1,6 +1,6 @@
 import type { PlainError } from "./errors.ts";
 import { contains, type JsonObject } from "./json.ts";
-import type { Permits } from "./permission.ts";
+import type { Permits } from "./permitted-resources.ts";
 import type { TerminalStatus } from "./run.ts";
 
 /**

@@ -11,7 +11,7 @@ export type WaitingEvent = { readonly run: string } & (
 );
 
 /** A machine that has invoked actors which are running. */
-export interface MachineAtWork {
+export interface AcceptedEvents {
   readonly state: unknown;
   /** Descriptors of the events that the machine accepts now, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];

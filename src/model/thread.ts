@@ -1,7 +1,7 @@
 import type { Interrupts } from "./interrupt.ts";
 import { type PlainError, threadNotFound } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
-import type { Permits } from "./permission.ts";
+import type { Permits } from "./permitted-resources.ts";
 import type { ThreadTimer } from "./machine-timer.ts";
 
 /** The key of a thread. The tenant is part of every key, never a filter; it is `_` when there is only one. */

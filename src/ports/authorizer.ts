@@ -1,5 +1,5 @@
 import type { AuthUser } from "../model/auth-user.ts";
-import type { Permission } from "../model/permission.ts";
+import type { Permission } from "../model/permitted-resources.ts";
 
 /** What a user wants to do, as `resource:action`. The names are LangGraph's. */
 export type AuthEvent =

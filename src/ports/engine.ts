@@ -5,7 +5,7 @@ import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { PendingInterrupts, Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { MachineAtWork } from "../model/mailbox.ts";
+import type { AcceptedEvents } from "../model/mailbox.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
@@ -260,7 +260,7 @@ export interface Engine {
    * The events that the machine accepts while actors that it has invoked are running; null if none is running. MUST NOT
    * throw.
    */
-  takesAtWork?(graph: string, values: JsonObject): MachineAtWork | null;
+  acceptedEvents?(graph: string, values: JsonObject): AcceptedEvents | null;
   /** @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**

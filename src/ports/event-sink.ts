@@ -44,7 +44,7 @@ export interface Sink {
 }
 
 /** Makes sinks: one for each attempt of a run. */
-export interface Sinks {
+export interface RunEventSinks {
   /**
    * Opens the sink of a new attempt of `run`. `first`: the id of its next event. An older sink of the run stops working. `run` MUST have
    * its `seq_base` (the thread's event number at the start of the run), because readers of the whole thread number the run's events from

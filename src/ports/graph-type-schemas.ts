@@ -1,4 +1,4 @@
-import type { ModuleExport } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/module-export.ts";
 import type { JsonObject } from "../model/json.ts";
 
 /** JSON Schemas (draft 7) of one graph, made from its TypeScript types; null for a part that has no type. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import type { Permits } from "../model/permission.ts";
+import type { Permits } from "../model/permitted-resources.ts";
 
 export type ActorKind = "thread" | "run" | "task" | "graph";
 

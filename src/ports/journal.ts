@@ -123,7 +123,7 @@ export interface Damage {
 }
 
 /** The number of chunks of a run that are always read in one turn of the event loop, however long that takes. */
-export const MIN_CHUNKS = 16;
+export const MIN_CHUNKS_PER_TURN = 16;
 
 /**
  * The durable, ordered log of threads, their runs, checkpoints and events; a fence rejects outdated writers. Callers
@@ -190,7 +190,7 @@ export interface Journal {
   // --- events ---
   /**
    * Stored chunks of a run in order, from the one that contains event `after + 1` (with `after` = -1: from the first).
-   * Returns at most about `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in
+   * Returns at most about `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS_PER_TURN} are read in
    * one turn of the event loop, so that nothing can delete them meanwhile. A result with fewer than `limit` chunks does
    * not mean the end; only an empty result does.
    */

@@ -1,4 +1,4 @@
-import type { Permission } from "../model/permission.ts";
+import type { Permission } from "../model/permitted-resources.ts";
 import type { StoreOp, StoreResults } from "../model/store-item.ts";
 import type { ThreadFence } from "./store-items.ts";
 

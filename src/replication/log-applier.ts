@@ -1,4 +1,4 @@
-import { packBatch, unpackBatch } from "../codec/msgpack.ts";
+import { packWriteBatch, unpackWriteBatch } from "../codec/msgpack.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
@@ -84,7 +84,7 @@ export class LogApplier {
       for (const [i, { seq, batch }] of entries.entries()) {
         if (seq !== this.#applied + 1 + i) throw damagedEntry(this.#shard, seq);
         try {
-          for (const op of unpackBatch(batch)) ops.push(op);
+          for (const op of unpackWriteBatch(batch)) ops.push(op);
         } catch (cause) {
           throw damagedEntry(this.#shard, seq, cause);
         }
@@ -111,7 +111,7 @@ export const decodePosition = (stored: Buffer): readonly [seq: number, epoch: nu
 ];
 
 /** The first entry of an owner. It changes nothing, but it takes a position in the log, so no late append of an earlier owner can take that position. */
-export const OPENING_ENTRY: Uint8Array = packBatch([]);
+export const OPENING_ENTRY: Uint8Array = packWriteBatch([]);
 
 const damagedEntry = (shard: number, seq: number, cause?: unknown): ServiceError =>
   new ServiceError("journal.damaged", `The log of shard ${shard} holds a damaged entry at position ${seq}`, {

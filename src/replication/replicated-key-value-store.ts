@@ -1,4 +1,4 @@
-import { packBatch } from "../codec/msgpack.ts";
+import { packWriteBatch } from "../codec/msgpack.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Eventually } from "../ports/eventually.ts";
@@ -167,7 +167,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     if (ops.length === 0) return;
     try {
       const seq = this.#applier.applied + 1;
-      const batch = packBatch(ops);
+      const batch = packWriteBatch(ops);
       await this.#append(seq, batch);
       await this.#apply(seq, ops);
       this.#snapshotMaker?.appended(batch.length);

@@ -25,7 +25,7 @@ const cronParts = compileBodySchema(Type.Object(parts));
 const ofNew = { assistant_id: Type.String(), schedule: Type.String() };
 const named = compileBodySchema(Type.Object(ofNew));
 
-export const cronFields = [
+export const selectableCronFields = [
   "cron_id",
   "assistant_id",
   "thread_id",

@@ -3,7 +3,7 @@ import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { md5Hex, pairedId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Permits } from "../model/permission.ts";
+import type { Permits } from "../model/permitted-resources.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type {

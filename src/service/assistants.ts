@@ -7,7 +7,7 @@ import type {
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
-import type { Permits } from "../model/permission.ts";
+import type { Permits } from "../model/permitted-resources.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";

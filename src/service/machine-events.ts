@@ -80,7 +80,7 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
     const checkpoint = id === null ? undefined : await journal.checkpoint(key, "", id);
     if (checkpoint === undefined) return NONE;
     const values = await journal.sharedValues(key, checkpoint);
-    const { state, events } = engine.takesAtWork?.(graph, values) ?? NONE_AT_WORK;
+    const { state, events } = engine.acceptedEvents?.(graph, values) ?? NONE_AT_WORK;
     return { ...NONE, state, events: events.map((type) => ({ type, schema: schemaOf(type, ANY_EVENT) })) };
   }
 

@@ -1,7 +1,7 @@
 import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { CancelAction, RunRecord } from "../model/run.ts";
-import type { Permits } from "../model/permission.ts";
+import type { Permits } from "../model/permitted-resources.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import { permittedThread, visibleThread } from "./threads.ts";

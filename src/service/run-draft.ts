@@ -1,7 +1,7 @@
 import type { AssistantRecord } from "../model/assistant.ts";
 import { withUser } from "../model/auth-user.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
-import type { Permits } from "../model/permission.ts";
+import type { Permits } from "../model/permitted-resources.ts";
 import type {
   Breakpoints,
   Command,

@@ -2,7 +2,7 @@ import type { RunDraft, ThreadSystem } from "../../actors/thread-system-interfac
 import { ServiceError, threadDeleted, threadNotFound } from "../model/errors.ts";
 import { pairedId } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
-import { type Permission, permitsOf } from "../model/permission.ts";
+import { type Permission, permitsOf } from "../model/permitted-resources.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
 import type { RunFilter, RunWithoutKwargs } from "../model/run-search.ts";
 import type { TemporaryKind, ThreadKey, ThreadLifetime, ThreadRecord } from "../model/thread.ts";

@@ -1,5 +1,5 @@
 import { contains, type JsonObject } from "../model/json.ts";
-import { type Permission, permitsOf } from "../model/permission.ts";
+import { type Permission, permitsOf } from "../model/permitted-resources.ts";
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
 import type { Catalog, ThreadSelection } from "../ports/catalog.ts";

@@ -12,7 +12,7 @@ import {
   type SnapshotContext,
   type StateProjection,
 } from "./state-snapshot.ts";
-import { stateWriteOf, type UpdateRequest } from "./state-writes.ts";
+import { stateWriteOf, type UpdateRequest } from "./state-update-requests.ts";
 import { visibleThread, readConsistently } from "./threads.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 

@@ -3,7 +3,7 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { isSmallJson } from "../codec/large-json.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type Permission, type Permits, permitsOf } from "../model/permission.ts";
+import { type Permission, type Permits, permitsOf } from "../model/permitted-resources.ts";
 import {
   isPermitted,
   type ThreadKey,
@@ -18,7 +18,7 @@ import type { Journal } from "../ports/journal.ts";
 import { apiThread, apiThreadStorage, apiTtl } from "./api-records.ts";
 import { emptySnapshot, stateSnapshot, type StateProjection } from "./state-snapshot.ts";
 import { storableObject } from "./storable-values.ts";
-import { stateWritesOf, type SuperstepRequest } from "./state-writes.ts";
+import { stateWritesOf, type SuperstepRequest } from "./state-update-requests.ts";
 import {
   countThreads,
   searchThreads,

@@ -8,7 +8,7 @@ import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./event-fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
 import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
-import { MIN_CHUNKS } from "../ports/journal.ts";
+import { MIN_CHUNKS_PER_TURN } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /**
@@ -91,7 +91,7 @@ export class EventReader {
       }
       chunks.push(chunk);
       id = chunkEnd(chunk);
-    } while (chunks.length < limit && (!isShareSpent || chunks.length < MIN_CHUNKS));
+    } while (chunks.length < limit && (!isShareSpent || chunks.length < MIN_CHUNKS_PER_TURN));
     return { chunks, isShareSpent };
   }
 

@@ -32,7 +32,7 @@ export async function nextCandidates(pages: CandidatePages): Promise<readonly Ca
   }
 }
 
-export async function* singlePage(page: CandidatePage): CandidatePages {
+export async function* pagesOfOne(page: CandidatePage): CandidatePages {
   yield page;
 }
 

@@ -18,7 +18,7 @@ import {
   type CandidatePage,
   asDoubtful,
   candidatesById,
-  singlePage,
+  pagesOfOne,
   type CandidatePages,
   nextCandidates,
   excluding,
@@ -192,7 +192,7 @@ export class ThreadIndexScans {
   async *#byUpdate(): CandidatePages {
     const busy = await this.#busyThreads();
     const resting = this.#range(threadsByUpdatePrefix(this.#tenant));
-    yield* this.#merged(singlePage(this.#sorted(busy, "updated_at")), excluding(resting, busy));
+    yield* this.#merged(pagesOfOne(this.#sorted(busy, "updated_at")), excluding(resting, busy));
   }
 
   // --- busy threads ---

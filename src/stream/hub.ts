@@ -5,7 +5,7 @@ import { ResponseMemoryBudget } from "./response-memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { Sink, Sinks } from "../ports/event-sink.ts";
+import type { Sink, RunEventSinks } from "../ports/event-sink.ts";
 import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-event-writer.ts";
 import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
@@ -36,7 +36,7 @@ export interface FollowOptions {
 }
 
 /** The event logs of all runs. The actors of runs get writers of these logs; everybody else gets readers. */
-export interface Hub extends Sinks {
+export interface Hub extends RunEventSinks {
   /** Makes a reader of the events of a run that waits, runs or has ended. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**

@@ -37,7 +37,7 @@ export const newReaderState = (): ReaderState => ({
  * Rendering stops within a slice when its output has this many characters. A chunk may refer to many states, each of which is much larger
  * than the facts of the chunk.
  */
-export const MAX_OUTPUT_CHARACTERS = 512 * 1024;
+export const OUTPUT_CHARACTERS_PER_PASS = 512 * 1024;
 
 /** A part of a chunk: its events with ids above `after`. */
 export interface ChunkSlice {
@@ -106,7 +106,7 @@ export function createView<Out>(
   modes: readonly StreamMode[],
   subgraphs: boolean,
   format: OutputFormat<Out>,
-  { namespaces, showsStates = true, maxOutput = MAX_OUTPUT_CHARACTERS }: ViewOptions = {},
+  { namespaces, showsStates = true, maxOutput = OUTPUT_CHARACTERS_PER_PASS }: ViewOptions = {},
 ): StreamView<Out> {
   const wanted = [...new Set(modes)].sort();
   const only = namespaces === undefined ? null : new Set([...namespaces].sort());

@@ -1,6 +1,6 @@
 import { type EventChunk, chunkEnd } from "../model/run-event.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { MIN_CHUNKS, type Journal } from "../ports/journal.ts";
+import { MIN_CHUNKS_PER_TURN, type Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RenderDataLoader } from "./render-data-loader.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
@@ -62,10 +62,10 @@ export class RunReader implements Reader {
   #ahead: readonly EventChunk[] = [];
   #index = 0;
   /**
-   * The number of chunks that are read at a time. It begins with {@link MIN_CHUNKS}, so that the first read returns a short run completely:
+   * The number of chunks that are read at a time. It begins with {@link MIN_CHUNKS_PER_TURN}, so that the first read returns a short run completely:
    * the run may be deleted before a second read.
    */
-  #limit = MIN_CHUNKS;
+  #limit = MIN_CHUNKS_PER_TURN;
   /** True when the log has not changed since the storage was read to its end. */
   #dry = false;
   #closed = false;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { compileAuthFilter } from "../../src/access/auth-filter.ts";
-import { permitsOf } from "../../src/model/permission.ts";
+import { permitsOf } from "../../src/model/permitted-resources.ts";
 
 const matches = (filter: unknown, metadata: object): boolean =>
   permitsOf(compileAuthFilter(filter))?.(metadata as never) ?? true;

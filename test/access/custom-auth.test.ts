@@ -2,7 +2,7 @@ import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 import { describe, expect, test } from "vitest";
 import { CustomAuth } from "../../src/access/custom-auth.ts";
 import type { AuthUser } from "../../src/model/auth-user.ts";
-import { permitsOf } from "../../src/model/permission.ts";
+import { permitsOf } from "../../src/model/permitted-resources.ts";
 import { failureResponseOf } from "../../src/schemas/error-to-response.ts";
 import { Timers } from "../http/support.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { UserAuthorizer } from "../../src/authorization/user-authorizer.ts";
 import { labelOf, OwnerRules } from "../../src/access/owner-rules.ts";
 import type { AuthUser } from "../../src/model/auth-user.ts";
-import { permitsOf } from "../../src/model/permission.ts";
+import { permitsOf } from "../../src/model/permitted-resources.ts";
 import type { AuthEvent } from "../../src/ports/authorizer.ts";
 
 const alice: AuthUser = { identity: "alice", display_name: "A", permissions: [], is_authenticated: true };

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { ModuleExport } from "../../src/model/export-location.ts";
+import type { ModuleExport } from "../../src/model/module-export.ts";
 import type { LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
 import { type Library, NEWEST_TESTED, versionWarnings } from "../../src/langgraph/user-library.ts";
 import { loadGraphs } from "../../src/graph-loader/load-graphs.ts";

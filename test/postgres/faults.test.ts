@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { unpackBatch } from "../../src/codec/msgpack.ts";
+import { unpackWriteBatch } from "../../src/codec/msgpack.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemRandom } from "../../src/platform/random.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
@@ -69,7 +69,7 @@ const replicated = (log: ShardLog, epoch: number, patienceMs?: number): Replicat
 
 async function loggedKeys(log: ShardLog): Promise<string[]> {
   const entries = await log.read(0, 1, 10_000_000);
-  return entries.flatMap(({ batch }) => unpackBatch(batch).map(({ key }) => key));
+  return entries.flatMap(({ batch }) => unpackWriteBatch(batch).map(({ key }) => key));
 }
 
 describe("connections that break", () => {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { unpackBatch } from "../../src/codec/msgpack.ts";
+import { unpackWriteBatch } from "../../src/codec/msgpack.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { KeyValueStore, WriteOperation } from "../../src/ports/key-value-store.ts";
 import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
@@ -94,7 +94,7 @@ class Node {
 async function logged(log: MemoryShardLog): Promise<string[]> {
   const entries = await log.read(SHARD, 1, Number.MAX_SAFE_INTEGER);
   return entries.flatMap(({ batch }) => {
-    const [op] = unpackBatch(batch);
+    const [op] = unpackWriteBatch(batch);
     return op === undefined ? [] : [op.key.slice(2)];
   });
 }

@@ -1,7 +1,7 @@
 import type { ServerHistory, WebhookRow } from "../api/records.ts";
 import { formatDuration } from "../components/duration.ts";
 import { bytes } from "./metric-series.ts";
-import { type LastHourMetrics, MAX_DELIVERIES } from "./last-hour-metrics.ts";
+import { type LastHourMetrics, MAX_DELIVERIES } from "./metric-series.ts";
 
 /** The lengths, in seconds, of "the last 5 minutes" and "the last minute" in the findings. */
 const MINUTES = 300;

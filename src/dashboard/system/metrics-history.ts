@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { getMetricsHistory, listDeliveries } from "../api/client.ts";
-import { type LastHourMetrics, MAX_DELIVERIES } from "./last-hour-metrics.ts";
+import { type LastHourMetrics, MAX_DELIVERIES } from "./metric-series.ts";
 import { settled } from "./server-sample.ts";
 
 /** Milliseconds between two reads; the server adds entries at the same interval. */

@@ -100,7 +100,7 @@ export function JsonAnswer({ onChange }: AnswerProps) {
   );
 }
 
-export const FieldsAnswer = KeyValueFields;
+export const KeyValueAnswer = KeyValueFields;
 
 interface FormAnswerProps extends AnswerProps {
   readonly schema: JsonSchema;

@@ -11,7 +11,7 @@ import { ProposalForm } from "./proposal-form.tsx";
 import {
   ChoiceButtons,
   choicesOf,
-  FieldsAnswer,
+  KeyValueAnswer,
   FormAnswer,
   JsonAnswer,
   TextAnswer,
@@ -168,7 +168,7 @@ function Asking({
       {way === "form" && schema !== null && (
         <FormAnswer schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />
       )}
-      {way === "fields" && <FieldsAnswer onChange={onChange} />}
+      {way === "fields" && <KeyValueAnswer onChange={onChange} />}
       {way === "text" && <TextAnswer onChange={onChange} />}
       {way === "yes" && <YesNoAnswer onChange={onChange} />}
       {way === "json" && <JsonAnswer onChange={onChange} />}

@@ -1,7 +1,7 @@
 import { apiCron } from "../../service/api-records.ts";
 import {
   parseCronChange,
-  cronFields,
+  selectableCronFields,
   parseCronCount,
   parseCronSearch,
   parseNewCron,
@@ -11,7 +11,7 @@ import type { RouteDeps } from "../deps.ts";
 import { mapIterable, paginationHeaders, pickFields } from "../search-results.ts";
 import type { Route } from "../router.ts";
 
-const FIELDS: ReadonlySet<string> = new Set(cronFields);
+const FIELDS: ReadonlySet<string> = new Set(selectableCronFields);
 
 export function cronRoutes({ sendList, sendJson, sendStored }: RouteDeps): readonly Route[] {
   return [

@@ -1,7 +1,7 @@
 import { type CronFilter, type CronRecord, matchesCron, type OnRunCompleted } from "../../model/cron.ts";
 import { ServiceError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Permits } from "../../model/permission.ts";
+import type { Permits } from "../../model/permitted-resources.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import type { TimeBudget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";

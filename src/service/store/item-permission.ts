@@ -1,6 +1,6 @@
 import { ServiceError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { memberOf, type Permission } from "../../model/permission.ts";
+import { memberOf, type Permission } from "../../model/permitted-resources.ts";
 import type { ItemKey, Namespace } from "../../model/store-item.ts";
 
 /**

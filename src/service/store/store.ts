@@ -1,5 +1,5 @@
 import { ServiceError } from "../../model/errors.ts";
-import type { Permission } from "../../model/permission.ts";
+import type { Permission } from "../../model/permitted-resources.ts";
 import type { Item, PutOp, SearchOp, StoreOp, StoreResult } from "../../model/store-item.ts";
 import { TimeBudget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";

@@ -9,7 +9,7 @@ import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, json, outputOf, type RenderContext, taskNs } from "../render-context.ts";
 import { tasksModeResult, tasksModeTask } from "../checkpoint-modes.ts";
 import type { RenderDataLoader } from "../render-data-loader.ts";
-import { MAX_OUTPUT_CHARACTERS, type ChunkSlice } from "../rendering.ts";
+import { OUTPUT_CHARACTERS_PER_PASS, type ChunkSlice } from "../rendering.ts";
 import { EventNumbering, type ProtocolEvent } from "./protocol-event.ts";
 import { MessageEvents, objectsIn } from "./message-events.ts";
 
@@ -80,7 +80,7 @@ export class Translator {
     let seq = first;
     for (let i = place; i < facts.length; i++) {
       const fact = facts[i] as Fact;
-      if (this.#size >= MAX_OUTPUT_CHARACTERS) {
+      if (this.#size >= OUTPUT_CHARACTERS_PER_PASS) {
         this.#stopped = { first: slice.entry.chunk.first, place: i, seq };
         slice.memo.stoppedAt = seq - this.#run.seq_base - 1;
         break;

@@ -11,7 +11,7 @@ const NOWHERE: Position = { head: null, values: {}, writes: [] };
  * The parent of a subgraph that runs as a task's node, for one attempt of the task: the subgraph's end becomes the
  * task's outcome.
  */
-export class SubgraphParent implements GraphParent {
+export class SubgraphAsTask implements GraphParent {
   readonly ns: string;
   readonly #above: GraphExecution;
   readonly #call: NodeCall;
