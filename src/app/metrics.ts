@@ -2,22 +2,22 @@ import type { ActorMetrics } from "../../actors/run-totals.ts";
 import type { Traffic } from "../http/response-counts.ts";
 import type { InspectorFeeds } from "../websocket/inspector/inspect-sockets.ts";
 import type { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
-import { Exposition, type SharedMetrics } from "../metrics/exposition.ts";
+import { Exposition } from "../metrics/exposition.ts";
+import { mergeHistories } from "../metrics/merged-history.ts";
+import { type MergedStatus, mergeStatuses } from "../metrics/merged-status.ts";
 import { counter, type MetricFamily, gauge, type MetricSample } from "../metrics/metric-family.ts";
 import { cachedFor } from "../metrics/cached-reading.ts";
 import { EventLoopLag } from "../metrics/event-loop-lag.ts";
-import {
-  type HistoryReading,
-  MetricsHistory,
-  type MetricsHistoryRecord,
-} from "../metrics/metrics-history.ts";
+import { type HistoryReading, MetricsHistory } from "../metrics/metrics-history.ts";
 import { processFamilies } from "../metrics/process-metrics.ts";
+import { presentAnswers, readAllShards, type SharedMetrics } from "../metrics/shared-metrics.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import type { ReadProcessMetrics } from "../ports/process-metrics.ts";
 import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
+import type { MetricsHistoryRecord, ShardMetrics, ShardStatus } from "../ports/shard-metrics.ts";
 import type { Storage } from "../storage/open.ts";
 import type { Hub } from "../stream/hub.ts";
 
@@ -47,8 +47,13 @@ export interface MetricsDeps {
   readonly logger: Logger;
 }
 
-export interface Metrics extends Pick<Exposition, "render" | "snapshot"> {
-  history(): MetricsHistoryRecord;
+/** The metrics of the whole server. */
+export interface Metrics extends Pick<Exposition, "render"> {
+  history(): Promise<MetricsHistoryRecord>;
+  /** The figures of all shards, and of each; absent if this process is the whole server. */
+  readonly status?: () => Promise<MergedStatus>;
+  /** The metrics of this process alone. */
+  readonly own: ShardMetrics;
   /** Starts recording the history of the metrics. */
   start(): void;
   close(): void;
@@ -56,7 +61,7 @@ export interface Metrics extends Pick<Exposition, "render" | "snapshot"> {
 
 /** Makes the server's metrics. The caller MUST close them with the server. */
 export function createMetrics(deps: MetricsDeps): Metrics {
-  const { clock, scheduler } = deps;
+  const { clock, scheduler, shared } = deps;
   const lag = new EventLoopLag(clock, scheduler);
   const stored = readingsOfStorage(deps);
   const families = [
@@ -66,12 +71,23 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     ...(deps.storage.replication() === undefined ? [] : ofReplication(deps)),
     ...processFamilies(deps.process, lag),
   ];
-  const exposition = new Exposition(families, deps.logger, deps.shared);
+  const exposition = new Exposition(families, deps.logger, shared);
   const history = new MetricsHistory({ clock, scheduler, read: historyReader(deps, stored) });
+  const own: ShardMetrics = {
+    snapshot: () => exposition.snapshot(),
+    history: async () => history.toRecord(),
+    status: statusReader(deps, stored),
+  };
   return {
     render: () => exposition.render(),
-    snapshot: () => exposition.snapshot(),
-    history: () => history.toRecord(),
+    async history() {
+      if (shared === undefined) return own.history();
+      return mergeHistories(presentAnswers(await readAllShards(shared, own, (metrics) => metrics.history())));
+    },
+    ...(shared !== undefined && {
+      status: async () => mergeStatuses(await readAllShards(shared, own, (metrics) => metrics.status())),
+    }),
+    own,
     start: () => history.start(),
     close() {
       lag.close();
@@ -91,12 +107,41 @@ const readingsOfStorage = ({ storage, outbox, clock }: MetricsDeps): StorageRead
   webhooks: cachedFor(WEBHOOK_CACHE_MS, clock, () => outbox.count(MAX_WEBHOOKS)),
 });
 
+/** Creates the function that reads the state of this process. */
+function statusReader(deps: MetricsDeps, stored: StorageReadings): ShardMetrics["status"] {
+  const { about, system, clock, shared } = deps;
+  return async (): Promise<ShardStatus> => {
+    const storage = await stored.size().catch(() => undefined);
+    const { pid, memory, started } = deps.process();
+    const { running, queued, busy, idle } = system.figures;
+    return {
+      ...(shared?.node !== undefined && { node: shared.node }),
+      pid,
+      version: about.version,
+      uptime_seconds: Math.round(clock.now() / 1_000 - started),
+      runs_running: running,
+      runs_queued: queued,
+      actors_live: busy + idle,
+      connections: openConnections(deps),
+      memory_bytes: memory.resident,
+      storage_bytes: storage ?? null,
+    };
+  };
+}
+
+const openConnections = ({
+  traffic,
+  sockets,
+  feeds,
+}: Pick<MetricsDeps, "traffic" | "sockets" | "feeds">): number =>
+  traffic.streams + sockets.open + feeds.watching;
+
 /**
  * Creates the function that reads the metrics of each entry of the history. Metrics from the storage are those that the
  * previous call requested, so that no entry waits for a slow storage.
  */
 function historyReader(deps: MetricsDeps, stored: StorageReadings): () => HistoryReading {
-  const { system, sockets, feeds, traffic, process } = deps;
+  const { system, traffic, process } = deps;
   let fromStorage: HistoryReading = {};
   const readStorage = (): void => {
     const take = (reading: HistoryReading) => (fromStorage = { ...fromStorage, ...reading });
@@ -137,7 +182,7 @@ function historyReader(deps: MetricsDeps, stored: StorageReadings): () => Histor
       event_loop_busy_ratio: loop.active,
       cpu_ratio: cpu.user + cpu.system,
       memory_bytes: memory.resident,
-      connections: traffic.streams + sockets.open + feeds.watching,
+      connections: openConnections(deps),
       requests_per_second: sum(answers.map(sum)),
       requests_failed_per_second: sum(answers.map((counts) => counts[5] ?? 0)),
       ...known,

@@ -155,6 +155,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     traffic,
     metrics: metrics.render,
     metricsHistory: metrics.history,
+    ...(metrics.status && { shardStatus: metrics.status }),
     about: {
       version: VERSION,
       transport: { kind: chosen.kind, why: chosen.why },
@@ -177,7 +178,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
       request: createRequestHandler({ ...requests, ...uncounted, isForPeers: true }),
       upgrade: createUpgrade({ ...shared, ...uncounted, inspect: watch }),
     },
-    metrics,
+    metrics.own,
     // A call between processes may be larger than the client's request that causes it, so its limit is twice as high.
     { maxBody: 2 * maxBody, bodyMemory: bodies.memory, scheduler },
   );

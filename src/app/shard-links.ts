@@ -11,7 +11,7 @@ import {
 } from "../cluster/process-calls.ts";
 import { type ListingService, ProcessService } from "../cluster/multi-process-service.ts";
 import { shardedItems } from "../cluster/sharded-items.ts";
-import type { SharedMetrics } from "../metrics/exposition.ts";
+import type { SharedMetrics } from "../metrics/shared-metrics.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -36,6 +36,8 @@ export interface ShardPlace {
    */
   readonly number?: number;
   readonly count: number;
+  /** The name of the cluster node to which this process belongs; absent outside a cluster. */
+  readonly node?: string;
   readonly network: ProcessAddresses;
 }
 
@@ -154,14 +156,20 @@ export class ShardLinks {
     return new ForwardedAccessControl(options, this.#deps, clientOfForwarded);
   }
 
-  /** The number of this shard, and the function that reads the metrics of all other processes. */
+  /** The place of this process for the metrics, and the function that reads the metrics of all other shards. */
   get metrics(): SharedMetrics {
-    const others = async (): Promise<readonly unknown[]> => {
-      const asked = Array.from(this.#others.values(), ({ metrics }) => metrics.snapshot());
-      const answers = await Promise.allSettled(asked);
-      return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+    const { number, node } = this.#deps.place;
+    return {
+      shard: number,
+      node,
+      readOthers: async (read) => {
+        const answers = [...this.#others].map(async ([shard, { metrics }]) => {
+          const answer = await read(metrics).catch(() => undefined);
+          return [shard, answer] as const;
+        });
+        return new Map(await Promise.all(answers));
+      },
     };
-    return { shard: this.#deps.place.number ?? "none", others };
   }
 
   /**

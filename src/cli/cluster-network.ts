@@ -11,6 +11,8 @@ export interface ClusterDatabaseLocation {
 
 /** The settings that a parent process passes to each of its processes on a cluster node. */
 export interface ClusterTask extends ClusterDatabaseLocation {
+  /** The name of the node. */
+  readonly node: string;
   /** The host on which the process listens for other nodes. */
   readonly host: string;
   /** The key of connections between nodes, in hexadecimal. */

@@ -112,6 +112,7 @@ export class ClusterNodeProcesses {
     const place = {
       url,
       leaseMs,
+      node: name,
       host,
       key,
       ...(schema !== undefined && { schema }),

@@ -120,7 +120,7 @@ export async function serve(options: Serving): Promise<void> {
     const { onProgress } = progress;
     const given = { ...settings, ...port, ...access, config, logger, onProgress, ...more };
     if (task !== undefined) {
-      const { number, count, port, tokenSecret, sockets = "" } = task;
+      const { number, count, port, tokenSecret, sockets = "", cluster } = task;
       const own: AppOptions = {
         ...given,
         port,
@@ -131,6 +131,7 @@ export async function serve(options: Serving): Promise<void> {
       const place = {
         ...(number !== undefined && { number }),
         count,
+        ...(cluster !== undefined && { node: cluster.node }),
         network: network ?? unixNetwork(sockets, number),
       };
       const app = await createShardApp(own, place).finally(() => progress.end());

@@ -4,6 +4,7 @@ import { type ErrorCode, type FieldError, type RefusalResponse, ServiceError } f
 import type { Clock } from "../ports/clock.ts";
 import type { KnownClient, Peers } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
+import type { ShardMetrics } from "../ports/shard-metrics.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { HttpRequest, Reply } from "../ports/transport.ts";
 import { type Assistants, isReachable } from "../service/assistants.ts";
@@ -15,11 +16,17 @@ import type { ListingService } from "./multi-process-service.ts";
 /** The HTTP path of calls between processes. No public route has this path. */
 const CALL_PATH = "/heddle/call";
 
+/**
+ * The most milliseconds that a call for metrics waits. A process that is stopped, or whose event loop is blocked, must not hold up the metrics
+ * of the others.
+ */
+const METRICS_TIMEOUT_MS = 2_000;
+
 /** The functions of a process that other processes may call. */
 export interface CalledParts extends ListingService {
   readonly assistants: Pick<Assistants, "get" | "resolve">;
   readonly items: StoreItems;
-  readonly metrics: { snapshot(): Promise<unknown> };
+  readonly metrics: ShardMetrics;
 }
 
 /**
@@ -35,7 +42,7 @@ const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledPa
   inspection: ["liveThreads", "threadOf"],
   assistants: ["get", "resolve"],
   items: ["find", "heads", "vectors", "namespaces", "expiring", "change"],
-  metrics: ["snapshot"],
+  metrics: ["snapshot", "history", "status"],
 };
 
 /** Calls that must not be carried out twice. They are not repeated if the called process ends before it answers. */
@@ -160,8 +167,8 @@ function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call
     headers: clientHeaders(client),
     body: packCall(call),
   };
-  const ask = async (): Promise<unknown> => {
-    const response = await deps.peers.request(shard, request, new AbortController().signal);
+  const ask = async (signal: AbortSignal): Promise<unknown> => {
+    const response = await deps.peers.request(shard, request, signal);
     const bytes = await readAllBytes(response);
     if (response.status !== 200 && response.status !== 503)
       throw new Error(`a process of this server failed: ${String(bytes)}`);
@@ -170,9 +177,19 @@ function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call
     const { code, message, fields, response: refusal } = outcome.error;
     throw new ServiceError(code, message, { fields, ...(refusal && { response: refusal }) });
   };
-  // A call for metrics is not repeated: a process that does not answer must not delay the metrics of the others.
-  if (call.part === "metrics") return ask();
-  return askPatiently(deps, !ONCE.has(`${call.part}.${call.name}`), ask);
+  if (call.part === "metrics") return askOnce(deps.scheduler, ask);
+  return askPatiently(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask(new AbortController().signal));
+}
+
+/** Asks a process once. Gives up after {@link METRICS_TIMEOUT_MS}. */
+async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const timeout = new AbortController();
+  const cancel = scheduler.after(METRICS_TIMEOUT_MS, () => timeout.abort());
+  try {
+    return await ask(timeout.signal);
+  } finally {
+    cancel();
+  }
 }
 
 /**

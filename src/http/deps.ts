@@ -80,7 +80,9 @@ export interface HttpDeps {
   /** The server's metrics as text, with its content type. */
   readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
   /** The metrics of the last hour. */
-  readonly metricsHistory: () => object;
+  readonly metricsHistory: () => Promise<object>;
+  /** The figures of the server's shards, for `/info`. Absent if this process is the whole server. */
+  readonly shardStatus?: () => Promise<object>;
   /** The contents of `/info`. */
   readonly about: ServerInfo;
 }

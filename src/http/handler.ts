@@ -129,16 +129,9 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     return forwarded !== undefined;
   }
 
-  /** Responds to a client. `isKnown`: the client is authenticated, or needs no credentials on this server. */
-  function respond(
-    request: HttpRequest,
-    reply: Reply,
-    found: Match | undefined,
-    client: CallClient,
-    isKnown: boolean,
-  ): void {
+  function respond(request: HttpRequest, reply: Reply, found: Match | undefined, client: CallClient): void {
     if (httpApp === undefined) return dispatch(request, reply, found, client);
-    const { id, headers, tenant, user } = client;
+    const { id, headers, tenant, user, isKnown } = client;
     const next = (asked: HttpRequest, to: Reply): void => {
       const path = access.path(asked.path);
       const match = path === undefined ? undefined : router.find(asked.method, path);
@@ -169,8 +162,8 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     access.authenticate(request).then(
       (user) => {
         if (logged !== undefined) Object.assign(logged, { tenant, user: user.identity });
-        const client = { tenant, user, service: serviceOf(user), id, headers };
-        pace.take(budgetOwnerOf(tenant, user), () => respond(request, reply, found, client, true));
+        const client = { tenant, user, service: serviceOf(user), isKnown: true, id, headers };
+        pace.take(budgetOwnerOf(tenant, user), () => respond(request, reply, found, client));
       },
       (cause: unknown) => {
         logFailure(deps, request, id, cause);
@@ -203,8 +196,8 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
       return authenticate(request, out, found, { id, headers }, logged);
     }
     const { tenant = DEFAULT_TENANT } = decision;
-    const client = { tenant, user: undefined, service, id, headers };
-    respond(request, out, found, client, decision.tenant !== undefined);
+    const client = { tenant, user: undefined, service, isKnown: decision.tenant !== undefined, id, headers };
+    respond(request, out, found, client);
   };
   return (request, reply) => {
     const path = access.path(request.path);

@@ -15,6 +15,8 @@ export interface CallClient {
   /** The user who sent the request. Undefined if the client has an API key, or if the server needs no credentials. */
   readonly user: AuthUser | undefined;
   readonly service: Service;
+  /** Whether the client is authenticated, or needs no credentials on this server. Only public routes serve other clients. */
+  readonly isKnown: boolean;
   readonly id: string;
   readonly headers: Headers;
 }
@@ -25,6 +27,8 @@ export class RouteCall {
   readonly reply: Reply;
   readonly tenant: string;
   readonly user: AuthUser | undefined;
+  /** Whether the client may read what concerns all tenants and users: it has an API key, or needs no credentials. */
+  readonly hasServerAccess: boolean;
   /** The service, restricted to what this client may do. */
   readonly service: Service;
   /** The id of the request, in the log and in the response. */
@@ -49,6 +53,7 @@ export class RouteCall {
     this.reply = reply;
     this.tenant = client.tenant;
     this.user = client.user;
+    this.hasServerAccess = client.isKnown && client.user === undefined;
     this.service = client.service;
     this.id = client.id;
     this.#extra = client.headers;

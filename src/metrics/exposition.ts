@@ -1,21 +1,20 @@
 import type { Counter, Gauge, Registry } from "prom-client";
 import type { Logger } from "../ports/logger.ts";
 import type { MetricFamily, MetricReading } from "./metric-family.ts";
+import { presentAnswers, type SharedMetrics } from "./shared-metrics.ts";
 
 export interface MetricsResponse {
   readonly type: string;
   readonly body: string;
 }
 
-/** What a process needs to render the metrics of all processes, if the server has several. */
-export interface SharedMetrics {
-  /** The number of the process's shard, which becomes a label; `none` if it has no shard. */
-  readonly shard: number | "none";
-  /** Resolves with the snapshots of the other processes, without those that do not answer. */
-  others(): Promise<readonly unknown[]>;
-}
+/** The name of the metric that says for each shard whether its process has answered. */
+const SHARD_UP = "heddle_shard_up";
 
-/** Renders metrics in the text format of Prometheus. */
+/**
+ * Renders metrics in the text format of Prometheus. Where a server has several processes, each series has the shard of its process as a label,
+ * and in a cluster also the node.
+ */
 export class Exposition {
   readonly #families: readonly MetricFamily[];
   readonly #logger: Logger;
@@ -48,16 +47,36 @@ export class Exposition {
   }
 
   async #ofAll(shared: SharedMetrics): Promise<Registry> {
-    const { AggregatorRegistry } = await import("prom-client");
-    const [own, others] = await Promise.all([this.snapshot(), shared.others()]);
-    return AggregatorRegistry.aggregate([own, ...others] as object[]);
+    const { AggregatorRegistry, Gauge } = await import("prom-client");
+    const [own, others] = await Promise.all([
+      this.snapshot(),
+      shared.readOthers((metrics) => metrics.snapshot()),
+    ]);
+    const registry: Registry = AggregatorRegistry.aggregate([own, ...presentAnswers(others)] as object[]);
+    const { shard: ownShard } = shared;
+    const up = [
+      ...(ownShard === undefined ? [] : [[ownShard, 1] as const]),
+      ...Array.from(others, ([shard, answer]) => [shard, answer === undefined ? 0 : 1] as const),
+    ];
+    // It has no label for the node, so that each shard has one series, wherever it moves.
+    const gauge = new Gauge({
+      name: SHARD_UP,
+      help: "Whether the process of a shard has answered: 1, or 0, and then its metrics are missing here",
+      labelNames: ["shard"],
+      registers: [registry],
+    });
+    for (const [shard, value] of up.toSorted(([a], [b]) => a - b)) gauge.set({ shard }, value);
+    return registry;
   }
 
   /** Registers the metrics at the first request: many servers never get one, and a start must be fast. */
   async #register(): Promise<Registry> {
     const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
     const registry = new Registry();
-    if (this.#shared !== undefined) registry.setDefaultLabels({ shard: this.#shared.shard });
+    if (this.#shared !== undefined) {
+      const { shard = "none", node } = this.#shared;
+      registry.setDefaultLabels({ shard, ...(node !== undefined && { node }) });
+    }
     const registers = [registry];
     for (const family of this.#families) {
       const { name, help } = family;

@@ -1,10 +1,11 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import type { MetricsHistoryRecord } from "../ports/shard-metrics.ts";
 
 /** Milliseconds between two entries. */
-const INTERVAL_MS = 10_000;
+export const ENTRY_INTERVAL_MS = 10_000;
 /** The number of entries that are kept: those of one hour. */
-const MAX_ENTRIES = 360;
+export const MAX_HISTORY_ENTRIES = 360;
 /**
  * Milliseconds between two measurements of the event loop's lag. `/metrics` measures ten times a second, which would keep an idle process
  * awake.
@@ -39,13 +40,6 @@ export type HistoryReading = {
   readonly [name in Exclude<HistoryFigure, "event_loop_lag_max_seconds">]?: number | undefined;
 };
 
-/** The history as it is sent: a list for each figure, oldest value first, null where a value is not known. */
-export interface MetricsHistoryRecord {
-  readonly interval_seconds: number;
-  readonly times: readonly string[];
-  readonly figures: { readonly [name in HistoryFigure]: readonly (number | null)[] };
-}
-
 export interface MetricsHistoryDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -55,9 +49,9 @@ export interface MetricsHistoryDeps {
 /** The figures of the last hour. They are kept in about 50 KB of memory, however busy the server is. */
 export class MetricsHistory {
   readonly #deps: MetricsHistoryDeps;
-  /** Ring buffers. When they are full, the oldest entry is at the index `#count % MAX_ENTRIES`. NaN: not known. */
-  readonly #times = new Float64Array(MAX_ENTRIES);
-  readonly #values: readonly Float64Array[] = NAMES.map(() => new Float64Array(MAX_ENTRIES));
+  /** Ring buffers. When they are full, the oldest entry is at the index `#count % MAX_HISTORY_ENTRIES`. NaN: not known. */
+  readonly #times = new Float64Array(MAX_HISTORY_ENTRIES);
+  readonly #values: readonly Float64Array[] = NAMES.map(() => new Float64Array(MAX_HISTORY_ENTRIES));
   #count = 0;
   #before: { readonly at: number; readonly reading: HistoryReading } | undefined;
   #maxLagMs = 0;
@@ -71,19 +65,19 @@ export class MetricsHistory {
   start(): void {
     const now = this.#deps.clock.mono();
     this.#take(now);
-    this.#wait(now, now + INTERVAL_MS);
+    this.#wait(now, now + ENTRY_INTERVAL_MS);
   }
 
   close(): void {
     this.#cancel();
   }
 
-  toRecord(): MetricsHistoryRecord {
-    const from = Math.max(0, this.#count - MAX_ENTRIES);
-    const places = Array.from({ length: this.#count - from }, (_, i) => (from + i) % MAX_ENTRIES);
+  toRecord(): MetricsHistoryRecord<HistoryFigure> {
+    const from = Math.max(0, this.#count - MAX_HISTORY_ENTRIES);
+    const places = Array.from({ length: this.#count - from }, (_, i) => (from + i) % MAX_HISTORY_ENTRIES);
     const listOf = (values: Float64Array | undefined) => places.map((place) => rounded(values?.[place]));
     return {
-      interval_seconds: INTERVAL_MS / 1_000,
+      interval_seconds: ENTRY_INTERVAL_MS / 1_000,
       times: places.map((place) => new Date(this.#times[place] ?? 0).toISOString()),
       figures: Object.fromEntries(NAMES.map((name, i) => [name, listOf(this.#values[i])])) as {
         [name in HistoryFigure]: (number | null)[];
@@ -99,14 +93,14 @@ export class MetricsHistory {
       if (now < due) return this.#wait(now, due);
       this.#take(now);
       // After a pause of the process of more than one interval, one entry is taken and the missed entries are skipped.
-      this.#wait(now, (now - due < INTERVAL_MS ? due : now) + INTERVAL_MS);
+      this.#wait(now, (now - due < ENTRY_INTERVAL_MS ? due : now) + ENTRY_INTERVAL_MS);
     });
   }
 
   #take(at: number): void {
     const { clock, read } = this.#deps;
     const reading = read();
-    const place = this.#count++ % MAX_ENTRIES;
+    const place = this.#count++ % MAX_HISTORY_ENTRIES;
     this.#times[place] = clock.now();
     for (const [i, name] of NAMES.entries()) {
       const values = this.#values[i];

@@ -1,5 +1,6 @@
 /** The resources that the process uses now, or has used since its start. */
 export interface ProcessMetrics {
+  readonly pid: number;
   /** Seconds of processor time of all threads, in user code and in the system. */
   readonly cpu: { readonly user: number; readonly system: number };
   /** The memory of the process, in bytes. */

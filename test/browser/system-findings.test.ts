@@ -104,6 +104,12 @@ describe("what is unusual", () => {
       "Memory grew from 95 MB to 572 MB within the hour.",
     ]);
   });
+
+  test("is no process whose memory is missing in earlier values, because it was started again", () => {
+    const memory_bytes = [3e8, 3e8, 3e8, 6e8, 6e8, 6e8];
+    expect(found({ memory_bytes, shards_counted: [1, 1, 1, 2, 2, 2] })).toEqual([]);
+    expect(found({ memory_bytes, shards_counted: [2, 2, 2, 2, 2, 2] })).toHaveLength(1);
+  });
 });
 
 describe("the charts of the last hour", () => {

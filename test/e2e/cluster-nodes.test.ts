@@ -191,6 +191,20 @@ test("two nodes: any answers for both; a killed one is taken over, and each ackn
   for (let i = 0; i < 3; i++)
     // oxlint-disable-next-line no-await-in-loop -- in different shards
     expect(await client.runs.wait(null, "where", { input: {} })).toHaveProperty("pid");
+  // Node b has no shard. The names of the nodes tell which process each series is from.
+  const metrics = await (await fetch(`${b.url}/metrics`)).text();
+  const places = [...metrics.matchAll(/^heddle_info\{.*(shard="\w+",node="\w+")\} 1$/gm)].map(
+    ([, place]) => place,
+  );
+  expect(places.toSorted()).toEqual(['shard="0",node="a"', 'shard="1",node="a"', 'shard="none",node="b"']);
+  expect(metrics.match(/^heddle_shard_up\{shard="[01]"\} 1$/gm)).toHaveLength(SHARDS);
+  const { heddle: figures } = (await (await fetch(`${b.url}/info`)).json()) as {
+    heddle: { shards: unknown };
+  };
+  expect(figures.shards).toMatchObject([
+    { shard: 0, up: true, node: "a" },
+    { shard: 1, up: true, node: "a" },
+  ]);
   const cron = await client.crons.create("count", { schedule: "0 0 1 1 *" });
   expect(await client.crons.search()).toMatchObject([{ cron_id: cron.cron_id }]);
   const more = await createRuns(client, idsOf(3));

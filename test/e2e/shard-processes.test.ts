@@ -266,7 +266,51 @@ describe("processes that share a port", () => {
       );
       expect(Number(ended.exec(metrics)?.[1])).toBeGreaterThan(0);
       expect(metrics).toMatch(new RegExp(`^heddle_info\\{.*shard="${shard}".*\\} 1$`, "m"));
+      expect(metrics).toContain(`\nheddle_shard_up{shard="${shard}"} 1\n`);
     }
+  });
+
+  test("tell in time the figures of all but one that is stopped", async () => {
+    const client = connect(server);
+    const thread = idIn(1);
+    await client.threads.create({ threadId: thread });
+    const { pid } = (await client.runs.wait(thread, "where", { input: { name: "stopped" } })) as {
+      pid: number;
+    };
+    const { totals, shards } = (await json<Info>(`${server.url}/info`)).heddle;
+    expect(shards).toMatchObject([
+      { shard: 0, up: true },
+      { shard: 1, up: true, pid },
+    ]);
+    expect(new Set(shards.map((shard) => shard["pid"])).size).toBe(SHARDS);
+    for (const [name, total] of Object.entries(totals))
+      expect(
+        shards.reduce((sum, shard) => sum + Number(shard[name]), 0),
+        name,
+      ).toBe(total);
+    const counted = (history: History) => history.figures["shards_counted"]?.at(-1);
+    // Entries are ten seconds apart, and the processes have not started at the same moment.
+    await expect
+      .poll(async () => counted(await json(`${server.url}/metrics/history`)), { timeout: 20_000 })
+      .toBe(SHARDS);
+
+    process.kill(pid, "SIGSTOP");
+    try {
+      const metrics = await anyAnswer(`${server.url}/metrics`);
+      expect(metrics).toContain('\nheddle_shard_up{shard="0"} 1\nheddle_shard_up{shard="1"} 0\n');
+      expect(metrics.match(/^.*shard="1".*$/gm)).toEqual(['heddle_shard_up{shard="1"} 0']);
+      expect(metrics).toMatch(/^heddle_runs_ended_total\{.*shard="0".*\} \d+$/m);
+      const during = (JSON.parse(await anyAnswer(`${server.url}/info`)) as Info).heddle;
+      expect(during.shards).toMatchObject([{ shard: 0, up: true }, { shard: 1 }]);
+      expect(during.shards[1]).toEqual({ shard: 1, up: false });
+      expect(during.totals["memory_bytes"]).toBe(during.shards[0]?.["memory_bytes"]);
+      expect(counted(JSON.parse(await anyAnswer(`${server.url}/metrics/history`)) as History)).toBe(1);
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    await expect
+      .poll(() => anyAnswer(`${server.url}/metrics`), { timeout: 20_000 })
+      .toContain('\nheddle_shard_up{shard="1"} 1\n');
   });
 
   test("answer errors as one server does", async () => {
@@ -287,6 +331,37 @@ describe("processes that share a port", () => {
   });
 });
 
+interface Info {
+  readonly heddle: {
+    readonly totals: Readonly<Record<string, number>>;
+    readonly shards: readonly Readonly<Record<string, unknown>>[];
+  };
+}
+
+interface History {
+  readonly figures: Readonly<Record<string, readonly (number | null)[]>>;
+}
+
+const json = async <T>(url: string, headers: Record<string, string> = {}): Promise<T> =>
+  (await (await fetch(url, { headers })).json()) as T;
+
+/**
+ * Asks over several new connections, because a stopped process gets some of them and does not answer. Fails if no answer comes within a few
+ * seconds.
+ */
+async function anyAnswer(url: string): Promise<string> {
+  const others = new AbortController();
+  const signal = AbortSignal.any([others.signal, AbortSignal.timeout(8_000)]);
+  const asked = Array.from({ length: 16 }, async () =>
+    (await fetch(url, { headers: { connection: "close" }, signal })).text(),
+  );
+  try {
+    return await Promise.any(asked);
+  } finally {
+    others.abort();
+  }
+}
+
 test("a client cannot name another one, nor call a process", async () => {
   const server = await start(home.data("forged"), { HEDDLE_API_KEYS: "a:key-of-a,b:key-of-b" });
   const forged = Buffer.from(JSON.stringify({ tenant: "b" })).toString("base64");
@@ -306,6 +381,15 @@ test("a client cannot name another one, nor call a process", async () => {
     body: "x",
   });
   expect(call.status).toBe(404);
+});
+
+test("the figures of the processes need a key where there are keys", async () => {
+  const server = await start(home.data("figures"), { HEDDLE_API_KEYS: "a:key-of-a" });
+  const membersOf = async (headers: Record<string, string>) =>
+    Object.keys((await json<Info>(`${server.url}/info`, headers)).heddle);
+  expect(await membersOf({})).toEqual(["version", "transport"]);
+  expect(await membersOf({ "x-api-key": "another" })).toEqual(["version", "transport"]);
+  expect(await membersOf({ "x-api-key": "key-of-a" })).toEqual(["version", "transport", "totals", "shards"]);
 });
 
 const AUTH = `

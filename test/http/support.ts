@@ -138,7 +138,7 @@ const accessAndClock = {
   dashboard: { prices: {}, has_users: false },
   pages: () => undefined,
   components: () => undefined,
-  metricsHistory: () => ({}),
+  metricsHistory: async () => ({}),
   metrics: async () => ({ type: "text/plain", body: "figures" }),
   about: { version: "0.0.0", transport: { kind: "node", why: "asked for" } },
 } as const;

@@ -37,6 +37,7 @@ test("a user who takes nothing of large responses holds up no other user of the 
       tenant: "default",
       user: user(identity),
       service: {} as Service,
+      isKnown: true,
       id: "1",
       headers: {},
     };

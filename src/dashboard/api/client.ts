@@ -250,10 +250,15 @@ export async function listNodes(assistant: string): Promise<readonly string[]> {
 
 export const getDashboardSettings = (): Promise<DashboardSettings> => fetchJson("dashboard/settings");
 
-export const getMetricsHistory = (): Promise<ServerHistory> => fetchJson("metrics/history");
+export const getMetricsHistory = (signal: AbortSignal): Promise<ServerHistory> =>
+  fetchJson("metrics/history", { signal });
 
-export const listDeliveries = (status: WebhookRow["status"], limit: number): Promise<readonly WebhookRow[]> =>
-  fetchJson(`webhooks/deliveries?status=${status}&limit=${limit}`);
+export const listDeliveries = (
+  status: WebhookRow["status"],
+  limit: number,
+  signal?: AbortSignal,
+): Promise<readonly WebhookRow[]> =>
+  fetchJson(`webhooks/deliveries?status=${status}&limit=${limit}`, { signal });
 export const retryDelivery = (id: string): Promise<WebhookRow> =>
   fetchJson(`webhooks/deliveries/${part(id)}/retry`, { method: "POST" });
 export const deleteDelivery = (id: string) =>

@@ -98,9 +98,18 @@ function standingFor({ interval_seconds, figures }: ServerHistory): number {
   return (queued.length - 1 - Math.max(0, empty + 1)) * interval_seconds * 1_000;
 }
 
+/**
+ * Returns the known values of the memory. Of a server with several processes, only values of as many shards as the last one are returned: when a
+ * process is started again, it has lost its history, and its memory is missing in the earlier values.
+ */
+function memoryOf({ figures }: ServerHistory): number[] {
+  const { memory_bytes: memory = [], shards_counted: counted } = figures;
+  return memory.filter((_, i) => counted?.[i] === counted?.at(-1)).filter((value) => value !== null);
+}
+
 function processFindings(history: ServerHistory): readonly string[] {
   const lag = Math.max(0, ...recent(history, "event_loop_lag_max_seconds", MINUTE));
-  const memory = recent(history, "memory_bytes", Infinity);
+  const memory = memoryOf(history);
   const [before, now] = [Math.min(...memory.slice(0, memory.length / 2)), memory.at(-1) ?? 0];
   return [
     ...(lag >= LONG_LAG

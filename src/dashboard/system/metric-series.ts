@@ -45,7 +45,7 @@ export function bytes(value: number): string {
   return `${scaled >= 10 || power === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${units[power]}`;
 }
 
-const ms = (seconds: number): string => {
+export const milliseconds = (seconds: number): string => {
   const value = seconds * 1_000;
   return value < 10 ? `${value.toFixed(1)} ms` : formatDuration(value);
 };
@@ -54,33 +54,56 @@ const wait = (seconds: number): string => formatDuration(seconds * 1_000);
 
 const percent = (value: number): string => `${whole(value * 100)} %`;
 
-type Read = (figures: MetricsSample) => number | undefined;
+type ReadFigure = (figures: MetricsSample) => number | undefined;
 
 /**
- * Returns the rate per second between consecutive samples. Null for the first sample, if a value is missing,
- * and if a counter has fallen: a restart of the server has reset it.
+ * Returns the growth of a counter between two samples: the sum of its growth in each process. A process that is missing in one of the
+ * samples is left out, because all that it has ever counted would look like growth when it is back. So is one whose counter
+ * has fallen, because a restart has reset it. Null if no process is left.
  */
-export function rates(looks: readonly MetricsSample[], read: Read): readonly (number | null)[] {
+export function growthOf(before: MetricsSample, now: MetricsSample, read: ReadFigure): number | null {
+  let sum: number | null = null;
+  for (const [key, { sample }] of now.processes) {
+    const earlier = before.processes.get(key);
+    const [from, to] = [earlier && read(earlier.sample), read(sample)];
+    if (from !== undefined && to !== undefined && to >= from) sum = (sum ?? 0) + to - from;
+  }
+  return sum;
+}
+
+/** Returns the rate per second between consecutive samples. Null for the first sample, and if the growth is not known. */
+export function rates(looks: readonly MetricsSample[], read: ReadFigure): readonly (number | null)[] {
   return looks.map((now, i) => {
     const before = looks[i - 1];
-    if (before === undefined) return null;
-    const [from, to] = [read(before), read(now)];
-    if (from === undefined || to === undefined || to < from || now.at <= before.at) return null;
-    return ((to - from) * 1_000) / (now.at - before.at);
+    if (before === undefined || now.at <= before.at) return null;
+    const growth = growthOf(before, now, read);
+    return growth === null ? null : (growth * 1_000) / (now.at - before.at);
   });
 }
 
-const levels = (looks: readonly MetricsSample[], read: Read): readonly (number | null)[] =>
+const levels = (looks: readonly MetricsSample[], read: ReadFigure): readonly (number | null)[] =>
   looks.map((figures) => read(figures) ?? null);
 
 /** Returns the growth of one counter per unit of growth of another. */
-function shares(looks: readonly MetricsSample[], part: Read, of: Read): readonly (number | null)[] {
+function shares(
+  looks: readonly MetricsSample[],
+  part: ReadFigure,
+  of: ReadFigure,
+): readonly (number | null)[] {
   const [parts, wholes] = [rates(looks, part), rates(looks, of)];
   return parts.map((value, i) => {
     const all = wholes[i] ?? null;
     return value === null || all === null ? null : all === 0 ? 0 : value / all;
   });
 }
+
+/** Returns the mean event-loop lag between consecutive samples, in seconds. */
+export const lags = (looks: readonly MetricsSample[]): readonly (number | null)[] =>
+  shares(
+    looks,
+    (figures) => figures.sum("heddle_event_loop_lag_seconds_sum"),
+    (figures) => figures.sum("heddle_event_loop_lag_seconds_count"),
+  );
 
 const last = (values: readonly (number | null)[]): number | null => values.at(-1) ?? null;
 const formatted = (value: number | null, unit: (value: number) => string): string =>
@@ -93,16 +116,16 @@ export function chartSeriesOf(
 ): readonly Series[] {
   const now = looks.at(-1);
   if (now === undefined) return [];
-  const ended = (wanted?: string): Read => {
+  const ended = (wanted?: string): ReadFigure => {
     const name = "heddle_runs_ended_total";
     return (f) => f.sum(name, (labels) => wanted === undefined || labels.get("status") === wanted) ?? 0;
   };
-  const busyAndIdle: Read = (f) => f.sum("heddle_actors", (labels) => labels.get("state") !== "waking");
+  const busyAndIdle: ReadFigure = (f) => f.sum("heddle_actors", (labels) => labels.get("state") !== "waking");
   const live = busyAndIdle(now) ?? 0;
   const at = (name: string, label: string, value: string) => now.of(name, label, value) ?? 0;
   const failures = last(rates(looks, (f) => (ended("error")(f) ?? 0) + (ended("timeout")(f) ?? 0)));
-  const active: Read = (f) => f.sum("heddle_event_loop_active_seconds_total");
-  const idle: Read = (f) => f.sum("heddle_event_loop_idle_seconds_total");
+  const active: ReadFigure = (f) => f.sum("heddle_event_loop_active_seconds_total");
+  const idle: ReadFigure = (f) => f.sum("heddle_event_loop_idle_seconds_total");
   const loop = last(shares(looks, active, (f) => (active(f) ?? 0) + (idle(f) ?? 0)));
   const written = last(rates(looks, (f) => f.sum("heddle_storage_written_bytes_total")));
   const batches = last(rates(looks, (f) => f.sum("heddle_storage_batches_total")));
@@ -145,12 +168,8 @@ export function chartSeriesOf(
     },
     {
       title: "Event-loop lag",
-      unit: ms,
-      values: shares(
-        looks,
-        (f) => f.sum("heddle_event_loop_lag_seconds_sum"),
-        (f) => f.sum("heddle_event_loop_lag_seconds_count"),
-      ),
+      unit: milliseconds,
+      values: lags(looks),
       note: `longest ${worst(looks)}; busy ${formatted(loop, percent)} of the time`,
       isBad: false,
     },
@@ -276,7 +295,7 @@ function worst(looks: readonly MetricsSample[]): string {
   const name = "heddle_event_loop_lag_seconds_bucket";
   const [before, now] = looks.slice(-2);
   if (before === undefined || now === undefined) return "–";
-  const grown = (bound: string) => (now.of(name, "le", bound) ?? 0) - (before.of(name, "le", bound) ?? 0);
+  const grown = (bound: string) => growthOf(before, now, (figures) => figures.of(name, "le", bound)) ?? 0;
   const all = grown("+Inf");
   if (all <= 0) return "–";
   const bounds = now.samples(name).flatMap(({ labels }) => labels.get("le") ?? []);

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { getMetricsHistory, listDeliveries } from "../api/client.ts";
 import { type LastHourMetrics, MAX_DELIVERIES } from "./metric-series.ts";
-import { settled } from "./server-sample.ts";
+import { haveAllShardsAnswered, pollTimeout, settled } from "./server-sample.ts";
 
 /** Milliseconds between two reads; the server adds entries at the same interval. */
 export const HISTORY_INTERVAL_MS = 10_000;
@@ -9,11 +9,14 @@ export const HISTORY_INTERVAL_MS = 10_000;
 export const shownHour = signal<LastHourMetrics | null>(null);
 
 export async function readLastHour(): Promise<void> {
-  const history = await settled(getMetricsHistory());
+  const history = await settled(getMetricsHistory(pollTimeout()));
   if (history === undefined) return;
   const skew = Date.now() - Date.parse(history.times.at(-1) ?? "");
   const clockSkewMs = Math.abs(skew) > 2 * HISTORY_INTERVAL_MS ? skew : 0;
   const count = history.figures["webhooks_pending"]?.at(-1) ?? 0;
-  const pending = count > 0 ? await settled(listDeliveries("pending", MAX_DELIVERIES)) : undefined;
+  const pending =
+    count > 0 && haveAllShardsAnswered()
+      ? await settled(listDeliveries("pending", MAX_DELIVERIES, pollTimeout()))
+      : undefined;
   shownHour.value = { history, clockSkewMs, pending: pending ?? [] };
 }

@@ -10,7 +10,16 @@ import { TimeSeriesChart } from "./time-series-chart.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
 import { findingsOf } from "./findings.ts";
 import { HISTORY_INTERVAL_MS, shownHour, readLastHour } from "./metrics-history.ts";
-import { SAMPLE_INTERVAL_MS, type ServerSample, takeSample, metricsSamples } from "./server-sample.ts";
+import {
+  readThreadCounts,
+  metricsSamples,
+  SAMPLE_INTERVAL_MS,
+  type ServerSample,
+  takeSample,
+  type ThreadCounts,
+} from "./server-sample.ts";
+import { shardRowsOf, silentShardFindings } from "./shard-rows.ts";
+import { ShardTable } from "./shard-table.tsx";
 import { usePolling } from "./use-polling.ts";
 import { chartSeriesOf, hourSeriesOf } from "./metric-series.ts";
 
@@ -34,6 +43,7 @@ function spanOf({ most, least, name }: (typeof SPANS)["hour"], first: number | u
 /** The state of the server: now, over the last minutes by the page's own samples, and over the last hour by the server's history. */
 export function SystemPage() {
   const [look, setLook] = useState<ServerSample | null>(null);
+  const [counts, setCounts] = useState<ThreadCounts | null>(null);
   const [error, setError] = useState<string | null>(null);
   usePolling(
     async () => {
@@ -47,10 +57,13 @@ export function SystemPage() {
     SAMPLE_INTERVAL_MS,
     SOON,
   );
+  usePolling(async () => setCounts(await readThreadCounts()), SAMPLE_INTERVAL_MS, SOON);
   usePolling(readLastHour, HISTORY_INTERVAL_MS);
+  const shards = shardRowsOf(metricsSamples.value);
+  const silent = silentShardFindings(shards);
   const hour = shownHour.value;
   const isHour = hour !== null && currentLocation.value.query.get("span") !== "minutes";
-  const live = chartSeriesOf(metricsSamples.value, look?.threads);
+  const live = chartSeriesOf(metricsSamples.value, counts?.threads);
   const charts = isHour ? hourSeriesOf(live, hour) : live;
   const span = spanOf(isHour ? SPANS.hour : SPANS.minutes, charts[0]?.times[0]);
   const dead = metricsSamples.value.at(-1)?.of("heddle_webhooks", "status", "dead") ?? 0;
@@ -67,19 +80,21 @@ export function SystemPage() {
         </div>
       </header>
       {error !== null && <LoadFailure text={error} />}
-      {look !== null && look.threads !== undefined && (
+      {counts !== null && counts.threads !== undefined && (
         <p class="pad statuses">
           <a href={hrefOf([])}>
-            {look.threads.toLocaleString("en")} {look.threads === 1 ? "thread" : "threads"}
+            {counts.threads.toLocaleString("en")} {counts.threads === 1 ? "thread" : "threads"}
           </a>
-          {look.statuses.map(([status, count]) => (
+          {counts.statuses.map(([status, count]) => (
             <span class="inline" key={status}>
               <StatusBadge of={status} small /> {count.toLocaleString("en")}
             </span>
           ))}
         </p>
       )}
-      {hour !== null && <Findings texts={findingsOf(hour)} />}
+      {(hour !== null || silent.length > 0) && (
+        <Findings texts={[...silent, ...(hour === null ? [] : findingsOf(hour))]} />
+      )}
       {hour !== null && (
         <Tabs
           label="Time shown"
@@ -95,6 +110,7 @@ export function SystemPage() {
           <TimeSeriesChart key={series.title} series={series} span={span} />
         ))}
       </div>
+      <ShardTable rows={shards} />
       <DeadLetterList count={dead} />
     </article>
   );

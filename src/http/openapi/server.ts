@@ -24,6 +24,43 @@ const ready = jsonResponse(
     verifying: Type.Optional(Type.Object({ tables: Type.Integer(), bytes: Type.Integer() })),
   }),
 );
+const figures = {
+  runs_running: Type.Integer(),
+  runs_queued: Type.Integer(),
+  actors_live: Type.Integer(),
+  connections: Type.Integer(),
+  memory_bytes: Type.Integer(),
+  storage_bytes: Type.Union([Type.Integer(), Type.Null()]),
+};
+const info = Type.Object({
+  version: Type.String(),
+  langgraph_js_version: Type.Optional(Type.String()),
+  context: Type.String(),
+  flags: object,
+  host: object,
+  metadata: object,
+  heddle: Type.Object({
+    version: Type.String(),
+    transport: Type.Object({ kind: Type.String(), why: Type.String() }),
+    totals: Type.Optional(Type.Object(figures)),
+    shards: Type.Optional(
+      Type.Array(
+        Type.Union([
+          Type.Object({
+            shard: Type.Integer(),
+            up: Type.Literal(true),
+            node: Type.Optional(Type.String()),
+            pid: Type.Integer(),
+            version: Type.String(),
+            uptime_seconds: Type.Integer(),
+            ...figures,
+          }),
+          Type.Object({ shard: Type.Integer(), up: Type.Literal(false) }),
+        ]),
+      ),
+    ),
+  }),
+});
 const whereabouts = Type.Object({
   ok: Type.Literal(true),
   version: Type.String(),
@@ -49,17 +86,23 @@ export const serverRouteDescriptions: RouteDescriptions = {
       "Can it take work? 503 while it stops, or its storage fails. `damaged` counts what is not served since data was lost, and the `findings` of damage that are not accepted; `verifying` tables whose checksums are still to be verified behind the start",
     answer: ready,
   },
-  "GET /info": { tag: "Server", summary: "Get the version and what is served", answer: jsonResponse(object) },
+  "GET /info": {
+    tag: "Server",
+    summary:
+      "Get the version and what is served. Where the server has several processes, clients that may read `/metrics` also get `heddle.shards`, with the figures of each shard, and `heddle.totals`, their sums; `up` is false for a shard that does not answer",
+    answer: jsonResponse(info),
+  },
   "GET /metrics": {
     tag: "Server",
-    summary: "Get figures, in the text format of Prometheus",
+    summary:
+      "Get figures, in the text format of Prometheus. Where the server has several processes, those of all of them, by `shard` and `node`",
     query: [choiceParam("format", ["prometheus"], "The only one")],
     answer: { kind: "text", type: "text/plain" },
   },
   "GET /metrics/history": {
     tag: "Server",
     summary:
-      "Get figures of the last hour: a list for each, the oldest value first, null where one is not known",
+      "Get figures of the last hour: a list for each, the oldest value first, null where one is not known. Where the server has several processes, those of all of them in one",
     answer: jsonResponse(
       Type.Object({
         interval_seconds: Type.Number(),

@@ -2,9 +2,15 @@ import { invalidField } from "../../model/errors.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-export function healthRoutes({ about, ready, metrics, metricsHistory }: RouteDeps): readonly Route[] {
+export function healthRoutes({
+  about,
+  ready,
+  metrics,
+  metricsHistory,
+  shardStatus,
+}: RouteDeps): readonly Route[] {
   const { version, transport, langGraphVersion } = about;
-  const info = (langgraph = langGraphVersion?.()) => ({
+  const info = (shards = {}, langgraph = langGraphVersion?.()) => ({
     version,
     ...(langgraph !== undefined && { langgraph_js_version: langgraph }),
     context: "js",
@@ -24,7 +30,7 @@ export function healthRoutes({ about, ready, metrics, metricsHistory }: RouteDep
       tenant_id: null,
     },
     metadata: {},
-    heddle: { version, transport },
+    heddle: { version, transport, ...shards },
   });
   const alive: Route["handle"] = (call) => call.json({ ok: true });
   const able: Route["handle"] = async (call) => {
@@ -39,8 +45,16 @@ export function healthRoutes({ about, ready, metrics, metricsHistory }: RouteDep
     },
     { method: "GET", path: "/live", access: "public", handle: alive },
     { method: "GET", path: "/ready", access: "public", handle: able },
-    // Clients request `/info` before they have a key.
-    { method: "GET", path: "/info", access: "public", handle: (call) => call.json(info()) },
+    {
+      // Clients request `/info` before they have a key. Without one they do not get the figures, which show what all tenants do.
+      method: "GET",
+      path: "/info",
+      access: "public",
+      handle: (call) =>
+        shardStatus !== undefined && call.hasServerAccess
+          ? shardStatus().then((shards) => call.json(info(shards)))
+          : call.json(info()),
+    },
     {
       // This route needs a key if there are keys, because the metrics show what all tenants do.
       method: "GET",
@@ -53,6 +67,6 @@ export function healthRoutes({ about, ready, metrics, metricsHistory }: RouteDep
         call.send(200, { "content-type": type, "cache-control": "no-store" }, body);
       },
     },
-    { method: "GET", path: "/metrics/history", handle: (call) => call.json(metricsHistory()) },
+    { method: "GET", path: "/metrics/history", handle: async (call) => call.json(await metricsHistory()) },
   ];
 }

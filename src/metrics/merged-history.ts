@@ -1,0 +1,104 @@
+import type { MetricsHistoryRecord } from "../ports/shard-metrics.ts";
+import {
+  ENTRY_INTERVAL_MS,
+  HISTORY_FIGURES,
+  type HistoryFigure,
+  MAX_HISTORY_ENTRIES,
+} from "./metrics-history.ts";
+
+/**
+ * Figures whose highest value among the shards stands for the server; all others are added up. The waits have no exact value for the
+ * server, because a history does not keep single waits. The highest is right as a bound: if half of the runs of each shard have waited
+ * no longer, then so have half of all runs.
+ */
+const HIGHEST: ReadonlySet<HistoryFigure> = new Set([
+  "run_wait_p50_seconds",
+  "run_wait_p99_seconds",
+  "event_loop_lag_max_seconds",
+  "event_loop_busy_ratio",
+]);
+
+const NAMES = Object.keys(HISTORY_FIGURES) as readonly HistoryFigure[];
+
+/** The history of a server with several processes. `shards_counted` has, for each entry, the number of shards whose figures are in it. */
+export type MergedHistory = MetricsHistoryRecord<HistoryFigure | "shards_counted">;
+
+/** The history of one shard, with the position of each entry by its time slot. */
+interface SlottedHistory {
+  readonly record: MetricsHistoryRecord;
+  readonly positions: ReadonlyMap<number, number>;
+  /** The slot of the newest entry. */
+  readonly newest: number;
+}
+
+/**
+ * Merges the histories of all shards into one. Each process takes its entries at times of its own, so time is divided into slots as long as
+ * the interval between two entries, and an entry of the result is made of the entries in one slot. A slot that some shards have not
+ * reached yet is left out: its sums would be too low. The clocks of nodes must agree to within some seconds.
+ */
+export function mergeHistories(records: readonly MetricsHistoryRecord[]): MergedHistory {
+  const histories = records.map(slotted).filter((history) => history !== undefined);
+  const slots = slotsOf(histories);
+  const entries = slots.map((slot) =>
+    histories.flatMap(({ record, positions }) => {
+      const position = positions.get(slot);
+      return position === undefined ? [] : [{ record, position }];
+    }),
+  );
+  const figures = NAMES.map((name) => [
+    name,
+    entries.map((entry) =>
+      merged(
+        name,
+        entry.flatMap(({ record, position }) => record.figures[name]?.[position] ?? []),
+      ),
+    ),
+  ]);
+  return {
+    interval_seconds: ENTRY_INTERVAL_MS / 1_000,
+    // The times of one slot are in the same format, so their order is that of their characters.
+    times: entries.map((entry) =>
+      entry.reduce((latest, { record, position }) => {
+        const time = record.times[position] ?? "";
+        return time > latest ? time : latest;
+      }, ""),
+    ),
+    figures: {
+      ...(Object.fromEntries(figures) as { [name in HistoryFigure]: (number | null)[] }),
+      shards_counted: entries.map((entry) => entry.length),
+    },
+  };
+}
+
+/** Undefined if the history has no entries. */
+function slotted(record: MetricsHistoryRecord): SlottedHistory | undefined {
+  const times = record.times.map((time) => Date.parse(time));
+  const last = times.at(-1);
+  if (last === undefined) return undefined;
+  const newest = Math.floor(last / ENTRY_INTERVAL_MS);
+  // Timers fire some milliseconds late, sometimes beyond the end of a slot. Slots are therefore counted back from the newest entry, so that no
+  // slot is skipped or taken twice.
+  const positions = times.map(
+    (time, position) => [newest - Math.round((last - time) / ENTRY_INTERVAL_MS), position] as const,
+  );
+  return { record, positions: new Map(positions), newest };
+}
+
+/** The slots of the result, in ascending order. */
+function slotsOf(histories: readonly SlottedHistory[]): readonly number[] {
+  const newest = Math.max(...histories.map((history) => history.newest));
+  // A history that ends earlier than one slot before the newest is that of a process whose event loop is blocked. The others do not wait for it.
+  const end = Math.min(...histories.map((history) => history.newest).filter((slot) => slot >= newest - 1));
+  const all = new Set(histories.flatMap(({ positions }) => [...positions.keys()]));
+  return [...all]
+    .filter((slot) => slot <= end)
+    .toSorted((a, b) => a - b)
+    .slice(-MAX_HISTORY_ENTRIES);
+}
+
+/** Null if no shard knows the figure. */
+function merged(name: HistoryFigure, values: readonly number[]): number | null {
+  if (values.length === 0) return null;
+  if (HIGHEST.has(name)) return Math.max(...values);
+  return values.reduce((sum, value) => sum + value, 0);
+}

@@ -1,0 +1,36 @@
+import type { ShardMetrics } from "../ports/shard-metrics.ts";
+
+/** The place of a process among the processes of a server, and access to the metrics of the others. */
+export interface SharedMetrics {
+  /** The number of the process's shard; undefined if it has none. */
+  readonly shard: number | undefined;
+  /** The name of the process's node; undefined outside a cluster. */
+  readonly node: string | undefined;
+  /**
+   * Reads the metrics of all other shards, each in the process that has it. The value of a shard that does not answer in time is
+   * undefined.
+   */
+  readOthers<T>(read: (metrics: ShardMetrics) => Promise<T>): Promise<AnswersOfShards<T>>;
+}
+
+/** The answer of each shard, by its number; undefined if the shard has not answered. */
+export type AnswersOfShards<T> = ReadonlyMap<number, T | undefined>;
+
+/** Reads the metrics of all shards, in the order of their numbers. `own`: the metrics of this process. */
+export async function readAllShards<T>(
+  shared: SharedMetrics,
+  own: ShardMetrics,
+  read: (metrics: ShardMetrics) => Promise<T>,
+): Promise<AnswersOfShards<T>> {
+  const { shard } = shared;
+  const [others, answer] = await Promise.all([
+    shared.readOthers(read),
+    shard === undefined ? undefined : read(own),
+  ]);
+  const answers = shard === undefined ? [...others] : [...others, [shard, answer] as const];
+  return new Map(answers.toSorted(([a], [b]) => a - b));
+}
+
+/** The answers of the shards that have answered. */
+export const presentAnswers = <T>(answers: AnswersOfShards<T>): readonly T[] =>
+  [...answers.values()].filter((answer) => answer !== undefined);
