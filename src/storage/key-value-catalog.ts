@@ -57,7 +57,7 @@ const AHEAD = 25;
  */
 const SEARCHES = 2;
 
-/** The catalog over a key-value store. The journal's appends maintain its index of threads. */
+/** The catalog over a key-value store. The catalog's index of threads is written by the appends of the journal. */
 export class KeyValueCatalog implements Catalog {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;

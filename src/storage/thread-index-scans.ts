@@ -93,8 +93,8 @@ export class ThreadIndexScans {
     const members = membersAsked(metadata);
     // True if the index keys alone decide which threads match.
     const isSure = members.length === asked && !isPartial && status === undefined;
-    // A thread that matches has a key in each of these lists. A busy thread has its key under its last status, so no
-    // list is used for the status `busy`.
+    // A thread that matches has a key in each of these lists. A busy thread has its key under the status that it had before, so no list is
+    // used for the status `busy`.
     const wide = threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS_KEY);
     const lists: PostingList[] = members.map((member) => [
       threadsByMetadataPrefix(this.#tenant, member),
@@ -177,11 +177,11 @@ export class ThreadIndexScans {
     );
   }
 
-  /** The threads with a status. The index has the threads without unfinished runs; busy threads are few, so all of them are read. */
+  /** The threads with a status. The index is right for all threads except the busy ones, which are few and are all read. */
   async *#inStatus(status: ThreadStatus): CandidatePages {
     const busy = await this.#busyThreads();
     if (status === "busy") yield this.#sorted(busy, "created_at");
-    // Excludes busy threads, which are in the index under their last status.
+    // Excludes busy threads, which are in the index under the status that they had before.
     else yield* excluding(this.#range(threadsByStatusPrefix(this.#tenant, status)), busy);
   }
 

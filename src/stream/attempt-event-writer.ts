@@ -62,8 +62,8 @@ export class AttemptEventWriter implements Sink {
    */
   #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
   /**
-   * Set while `take` adds facts. If chunks become full in the meantime, it collects a callback for each. Readers do not see such a chunk
-   * before its callback was called; see {@link Sink.take}.
+   * Set while `take` adds facts: the callbacks of the chunks that became full in the meantime. Readers do not see such a chunk before its
+   * callback was called; see {@link Sink.take}.
    */
   #waiting: (() => void)[] | undefined;
 

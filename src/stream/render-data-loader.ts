@@ -39,7 +39,7 @@ export interface RenderDataDeps {
   readonly shared: SharedReads;
 }
 
-/** The most {@link TokenEventFrame}s that are cached for one run. A head that was removed is made again from its fact. */
+/** The maximum number of cached {@link TokenEventFrame}s of one run. A frame that was removed from the cache is made again from its fact. */
 const HEADS = 1024;
 /**
  * The most checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. The newest ones are kept, and

@@ -194,7 +194,7 @@ class Rendering<Out> implements RenderContext {
     for (; this.#index < facts.length; this.#index++) {
       const fact = facts[this.#index] as Fact;
       if (this.#slot === 0) {
-        // Only the first fact of a message has its namespace, and that fact may have to be read.
+        // Only the first fact of a message contains the namespace of the message, and that fact may have to be read.
         if (only !== null && namesMessage(fact) && this.data.head(fact.m) === undefined) {
           const wait = this.data.seek(fact.m);
           if (wait instanceof Promise) return wait.then(() => this.run());
