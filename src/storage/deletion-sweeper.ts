@@ -152,8 +152,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * Deletes all keys of the thread, including the index entries of its runs, or the events of the run; then deletes the mark. Rejects if the
-   * storage fails; then the mark stays. `isIndexed`: false if the thread's runs are known to be in no index.
+   * Deletes the events of `run`, or, if `run` is null, all keys of the thread and the index entries of its runs; then deletes the mark. Rejects
+   * if the storage fails; then the mark stays. `isIndexed`: false if the thread was temporary, so that its runs are in no index.
    */
   async sweep(key: ThreadKey, run: string | null, isIndexed = true): Promise<void> {
     const prefix = threadPrefix(key);

@@ -100,8 +100,8 @@ function listedBy(at: string): ThreadKey | undefined {
 }
 
 /**
- * True if the index key agrees with the record that it belongs to. The key and the record may be read at different moments, so callers
- * repeat the check before they report an error.
+ * True if the index key agrees with the record that it belongs to, or does not exist any more. The key and the record may be read at different
+ * moments, so callers repeat the check before they report an error.
  */
 async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<boolean> {
   if ((await kv.get(at)) === undefined) return true;

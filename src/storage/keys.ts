@@ -180,8 +180,9 @@ export const deliveryContentKey = (tenant: string, id: string): string =>
   `${escapeSegment(tenant)}/dc/${escapeSegment(id)}`;
 
 /**
- * Keys of the items of the long-term store (LangGraph's `Store`). In a key, each label of the namespace ends with `#`, and the whole namespace with `!`. Both characters sort
- * before all characters of a label. So a namespace sorts before the namespaces below it, and these sort before its next sibling.
+ * Keys of the items of the long-term store (LangGraph's store). In a key, each label of the namespace ends with `#`, and the whole namespace
+ * with `!`. Both characters sort before all characters of a label. So a namespace sorts before the namespaces below it, and these sort before
+ * its next sibling.
  */
 export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string =>

@@ -10,8 +10,8 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 export type PostingList = readonly [own: string, wide?: string];
 
 /**
- * The most thread ids of one condition that are read into memory to exclude other threads. If more threads meet the condition, no ids are
- * read: a scan then finds enough matches soon, because they are frequent.
+ * The maximum number of thread ids of one condition that are kept in memory to exclude other threads. If more threads meet the condition, its
+ * ids are not used: a scan then finds enough matches soon, because they are frequent.
  */
 const MAX_IDS = 4_096;
 /** After this many key lookups, all ids of a condition are read into memory instead. */

@@ -13,7 +13,7 @@ import { createRowCodec } from "./record-columns.ts";
  * a missing entry is noticed.
  */
 export interface JournalEntry {
-  /** The kind of change, for people who look at a database. No code reads this member. */
+  /** The kind of change, for people who look at a database, and for the search for lost run ends. */
   readonly kind: string;
   readonly epoch: number;
   readonly runs?: readonly string[];

@@ -12,7 +12,7 @@ import {
 } from "./channel-values.ts";
 import type { DecodedValues } from "./decoded-values-cache.ts";
 
-/** The most segments of stored lists that are read in one turn of the event loop. Reading that many takes some milliseconds. */
+/** The maximum number of segments of stored lists that are read in one turn of the event loop. Reading that many takes some milliseconds. */
 const SEGMENTS = 256;
 
 /**

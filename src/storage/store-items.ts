@@ -38,8 +38,8 @@ const rows = createRowCodec<Stored>()(["created_at", "updated_at", "ttl", "expir
 type Changes = Map<string, { readonly head: Stored | null }>;
 
 /**
- * The items of the long-term store (LangGraph's `Store`), in a key-value store. The record, the value and the vectors of an item have separate keys. So a search reads only
- * the records at first, and then only the values that it returns or needs for a filter.
+ * The items of the long-term store (LangGraph's store), in a key-value store. The record, the value and the vectors of an item have separate
+ * keys. So a search reads only the records at first, and then only the values that it returns or needs for a filter.
  */
 export class KeyValueItems implements StoreItems {
   readonly #kv: KeyValueStore;

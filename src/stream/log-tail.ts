@@ -54,7 +54,7 @@ export function statesInChunk({ facts }: EventChunk): ReadonlyMap<number, LiveSt
 }
 
 export interface TailLimits {
-  /** The most bytes that the chunks in memory may take. The bytes are estimated. */
+  /** The maximum size of the chunks in memory, in estimated bytes. */
   readonly weight: number;
   readonly facts: number;
 }

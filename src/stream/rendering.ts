@@ -48,7 +48,7 @@ export interface ChunkSlice {
   readonly shared: boolean;
   /** The state of the reader for whom the slice is rendered. */
   readonly memo: ReaderState;
-  /** Set if the slice has no events, but marks the end of the run. `record`: the run's record; undefined if the run was rolled back. */
+  /** Set if the slice has no events, but marks the end of the run. `record`: the run's record; undefined if the run was rolled back or deleted. */
   readonly ended?: { readonly record: RunRecord | undefined };
 }
 
@@ -319,7 +319,7 @@ class Rendering<Out> implements RenderContext {
 }
 
 /**
- * The most messages whose streaming is tracked at the same time. If there are more, the oldest one is dropped, and read again when its next
+ * The maximum number of messages whose streaming is tracked at the same time. If there are more, the oldest one is dropped, and read again when its next
  * piece arrives.
  */
 const MAX_STREAMING_MESSAGES = 256;

@@ -22,7 +22,7 @@ export interface TableBounds {
  * value, are lost.
  */
 const LARGEST = 64 * 1024;
-/** The most bytes that one search may read in total. They take about a second. */
+/** The maximum number of bytes that one search reads in total. Reading them takes about a second. */
 const MAX_SEARCH_BYTES = 512 * 1024 * 1024;
 /** How many bytes are read between two yields. */
 const TURN_BYTES = 4 * 1024 * 1024;
