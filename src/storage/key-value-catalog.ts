@@ -93,7 +93,7 @@ export class KeyValueCatalog implements Catalog {
       reverse: true,
     })) {
       const record = await this.assistant(tenant, lastSegment(at));
-      // An assistant that was stored again with another date is in the index twice. Skips the entry with the old date.
+      // Skips an outdated entry of the index: the assistant was stored again with another date while the index was read.
       if (record !== undefined && orderOf(tenant, record) === at && matchesAssistant(record, filter))
         yield record;
     }

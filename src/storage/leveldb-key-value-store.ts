@@ -45,7 +45,7 @@ interface NativeDb {
 }
 
 /**
- * A batch with this many bytes of values or more is passed as an array. LevelDB's copy of an array is freed as soon as it is written. The copy of a
+ * A batch with more bytes of values than this is passed as an array. LevelDB's copy of an array is freed as soon as it is written. The copy of a
  * {@link NativeBatch} is freed only by the garbage collector, which does not know how large it is.
  */
 const LARGE_BATCH = 256 * 1024;

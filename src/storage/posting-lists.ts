@@ -30,8 +30,9 @@ export class PostingLists {
   }
 
   /**
-   * The candidates that meet all conditions. `isPlaced`: the `at` of a candidate is its creation time, which is a part of the index keys,
-   * so the keys can be looked up one by one. After {@link MAX_LOOKUPS} lookups, all ids of a condition are read instead.
+   * Filters candidates by the conditions. Some that do not meet all conditions may remain: in the first page, where all are marked as doubtful,
+   * and if too many threads meet a condition. `isPlaced`: the `at` of a candidate is its creation time, which is a part of the index keys, so
+   * the keys can be looked up one by one. After {@link MAX_LOOKUPS} lookups, all ids of a condition are read instead.
    */
   async *intersect(pages: CandidatePages, lists: readonly PostingList[], isPlaced: boolean): CandidatePages {
     let asked = 0;

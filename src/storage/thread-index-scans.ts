@@ -32,7 +32,10 @@ import { MANY_MEMBERS_KEY } from "./thread-index.ts";
 
 /** A scan of an index that finds all threads that match a search, and perhaps others. */
 export interface IndexScan {
-  /** True: the scan yields candidates in the requested order. False: the whole scan has to be read before the first result is known. */
+  /**
+   * True: the scan yields candidates in the requested order. False: unless it is `bounded`, the whole scan has to be read before the first
+   * result is known.
+   */
   readonly ordered: boolean;
   /** True: each candidate matches. False: the record of each candidate has to be read. */
   readonly sure: boolean;
