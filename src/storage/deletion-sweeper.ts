@@ -18,7 +18,7 @@ import { PRESENT_MARK } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** How many keys are deleted at a time. */
+/** The number of deletions in one batch. */
 const PIECE = 200;
 
 /**
@@ -31,9 +31,9 @@ export class DeletionSweeper {
   readonly #committer: Committer;
   readonly #order: WriteOrder;
   readonly #logger: Logger;
-  /** The keys of the marks that are stored. */
+  /** The keys of the stored marks, and of marks that {@link reserve} is storing. They hide their thread or run from readers. */
   readonly #marks = new Set<string>();
-  /** Marks in flight. Nothing may be written to their thread or run any more, but readers still see it until the mark is stored. */
+  /** Marks whose batch is in flight. Writes to their thread or run are refused, but readers still see it until the mark is stored. */
   readonly #refusing = new Set<string>();
   /** The marks of threads that are being written in pieces. They hide such a thread until it is complete. */
   readonly #reserved = new Set<string>();
@@ -48,7 +48,7 @@ export class DeletionSweeper {
     this.#logger = logger;
   }
 
-  /** True when readers must not see the thread, or this run's log, because it is deleted. */
+  /** True when readers must not see the thread, or the event log of `run`: it is deleted, or is still being written in pieces. */
   isDeleted(key: ThreadKey, run: string | null = null): Eventually<boolean> {
     if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
     return andThen(
@@ -58,15 +58,15 @@ export class DeletionSweeper {
   }
 
   /**
-   * True when the mark is stored. A mark is added to `#marks` only when its batch is acknowledged, some time after the batch
-   * was stored. For a mark that is not acknowledged yet, this method reads the store.
+   * True when the mark hides its thread or run. The mark of a deletion is added to `#marks` only when its batch is acknowledged, some time
+   * after the batch was stored. For a mark that is not acknowledged yet, this method reads the store.
    */
   #isGone(mark: string): Eventually<boolean> {
     if (this.#marks.has(mark)) return true;
     return this.#refusing.has(mark) && andThen(this.#kv.get(mark), (found) => found !== undefined);
   }
 
-  /** True when writes to the thread, or to this run's log, are refused. */
+  /** True when writes to the thread, or to the event log of `run`, are refused. */
   refusesWrites(key: ThreadKey, run: string | null = null): boolean {
     if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
     const isRefused = (mark: string) => this.#marks.has(mark) || this.#refusing.has(mark);
@@ -152,8 +152,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * Deletes all keys of the thread, including the index entries of its runs, or the events of the run; then deletes the mark. Rejects if the
-   * storage fails; then the mark stays. `isIndexed`: false if the thread's runs are known to be in no index.
+   * Deletes the events of `run`, or, if `run` is null, all keys of the thread and the index entries of its runs; then deletes the mark. Rejects
+   * if the storage fails; then the mark stays. `isIndexed`: false if the thread was temporary, so that its runs are in no index.
    */
   async sweep(key: ThreadKey, run: string | null, isIndexed = true): Promise<void> {
     const prefix = threadPrefix(key);

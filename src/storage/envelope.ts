@@ -4,8 +4,8 @@ import type { ThreadKey } from "../model/thread.ts";
 import { crcFrom } from "./crc32.ts";
 
 /**
- * The bytes of the envelope in front of each value: the value's length and CRC-32, each with 32 bits, little-endian. They show whether the value
- * is complete: LevelDB may return less than was written.
+ * The size in bytes of the envelope in front of each value. It contains the value's length and CRC-32, each with 32 bits, little-endian. They
+ * show whether the value is complete: LevelDB may return less than was written.
  */
 const HEAD = 8;
 const NOT_DECODABLE = "it cannot be decoded";

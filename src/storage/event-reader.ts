@@ -33,8 +33,8 @@ export class EventReader {
   readonly #thread: string;
 
   /**
-   * `share` limits how much of a turn of the event loop the read takes. `shared` caches chunks that took long to decode. `slowKeys`
-   * collects the key prefixes of threads whose chunks are small but slow to read.
+   * `prefix`: the prefix of the thread's keys. `share` limits how much of a turn of the event loop the read takes. `shared` caches chunks that
+   * took long to decode. `slowKeys` collects the key prefixes of threads whose chunks are small but slow to read.
    */
   constructor(
     kv: KeyValueStore,

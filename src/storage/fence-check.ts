@@ -21,7 +21,10 @@ export function fencedError(head: Pick<ThreadHead, "key" | "epoch">, epoch: numb
   );
 }
 
-/** Checks that the `seq` and `epoch` of an append's record follow those of its fence. Otherwise the fence of the next append would be wrong. */
+/**
+ * Checks that an append's thread record has the next `seq` after the fence, and the fence's `epoch` or the next one. Otherwise the fence of the
+ * next append would be wrong.
+ */
 export function checkNumbers({ key, fence, thread }: Append): ServiceError | undefined {
   const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
   if (thread.seq === fence.seq + 1 && next && thread.thread_id === key.thread) return undefined;
@@ -33,8 +36,8 @@ export function checkNumbers({ key, fence, thread }: Append): ServiceError | und
 }
 
 /**
- * Rejects with `error`, but only when the writes in flight are stored. A newer write is the reason for the refusal. If the
- * caller then reads the thread, it finds that write.
+ * Rejects with `error`, but only when the thread's writes in flight have succeeded or failed. The write was refused because of a newer one;
+ * so a caller that then reads the thread finds the newer write.
  */
 export function rejectAfterFlights(head: ThreadHead, error: ServiceError): Promise<never> {
   const fail = (): never => {

@@ -10,15 +10,15 @@ import { PRESENT_MARK, RUN_INDEX_MARK } from "./records.ts";
 /** The storage format that this version of Heddle writes. The number is raised when older versions could not read the new format. */
 const FORMAT = 5;
 /**
- * The storage formats that this version of Heddle reads. Format 3 has no short forms: its values are text or plain MessagePack, which can
- * still be decoded. Format 4 has all step results of a task in one row.
+ * The storage formats that this version of Heddle reads. In format 3, values are text or plain MessagePack, which can still be decoded.
+ * In format 4, all step results of a task are in one row.
  */
 const READ: readonly unknown[] = [3, 4, FORMAT];
 
-/** The marker file, outside the database. */
+/** The name of the file of {@link FormatMarker}. */
 export const MARKER_FILE = "heddle.json";
 
-/** A file outside the database, which records that the database exists. Without it, a lost database would look like a new one. */
+/** A file outside the database, which records that the database exists, and its format. Without the file, a lost database would look like a new one. */
 export class FormatMarker {
   readonly #path: string;
   /** The format that the marker names; undefined when there is no marker, or it is damaged. */
@@ -83,7 +83,7 @@ function configurationFileError(path: string): ServiceError {
 
 /**
  * Refuses a store whose format is not supported. Writes the current format into a new store, and into a store of an older format. From then
- * on, older versions of Heddle cannot read the store.
+ * on, older versions of Heddle cannot read the store. `marked`: true if a marker file names the format.
  * @throws ServiceError `storage.version`
  */
 export async function checkFormat(kv: KeyValueStore, where: string, marked: boolean): Promise<void> {
@@ -94,8 +94,8 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
     check(format, where);
     if (format === FORMAT) return;
   } else if (!marked) {
-    // LevelDB may have lost the key of the format together with others. The format in the marker file is used then, and `verify` reports
-    // the missing data.
+    // Without a marker, only an empty store may lack the key of the format. With a marker, LevelDB may have lost the key together with
+    // others: the store is opened, and `verify` reports the missing data.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
     // A new store has no runs, so every run has its end and its index entries. These two marks record that, so that later starts do not
     // search for runs without them.
@@ -106,7 +106,7 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
 }
 
 /**
- * Checks that the database itself records its format.
+ * Checks that the database itself records a supported format.
  * @throws ServiceError `storage.version`
  */
 export async function checkStoredFormat(kv: KeyValueStore, where: string): Promise<void> {

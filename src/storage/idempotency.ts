@@ -42,7 +42,7 @@ export async function expireIdempotencyRecords(
   const submitted = order.run(keys, () =>
     andThen(allOf(expired.map(({ tenant, name }) => readIdempotencyRecord(kv, tenant, name))), (found) => {
       const ops: WriteOperation[] = expired.map(({ mark }) => ({ key: mark, value: null }));
-      // Deletes a record only if it has the same time as its mark. A record with another time is newer: the idempotency
+      // Deletes a record only if it has the same time as its key in the index by time. A record with another time is newer: the idempotency
       // key was used again.
       for (const [i, { at }] of expired.entries())
         if (found[i]?.at === at) ops.push({ key: keys[i] as string, value: null });

@@ -1,7 +1,7 @@
 /** A thread that may match a search. */
 export interface Candidate {
   readonly thread: string;
-  /** The thread's sort key in the scanned index, if it is a number. */
+  /** The number by which the scanned index sorts the thread, such as its creation time; 0 if threads are read by id. */
   readonly at: number;
   /**
    * Set when the thread's record has to be read to decide whether the thread matches, although the key is enough for the other candidates

@@ -65,7 +65,7 @@ import {
   type AppendWrite,
 } from "./append-operations.ts";
 
-/** The most keys that are remembered as slow to read. */
+/** The maximum number of keys that are remembered as slow to read. */
 const SLOW_KEYS = 4096;
 
 /**
@@ -402,7 +402,7 @@ export class KeyValueJournal implements Journal {
 
   readonly #get = (key: string): Eventually<Buffer | undefined> => this.#kv.get(key);
 
-  /** Reads a value: in another thread if it is already known to be large. */
+  /** Reads a value: outside the main thread of the process if an earlier read has shown that the value is large. */
   readonly #getValue = (key: string): Eventually<Buffer | undefined> =>
     andThen(this.#kv.get(key, this.#slowKeys.has(key)), (bytes) => {
       if (bytes !== undefined && bytes.length > LARGE_VALUE_BYTES) this.#slowKeys.add(key);
@@ -432,8 +432,8 @@ export class KeyValueJournal implements Journal {
 
   /**
    * Submits a write to a thread, in the order of the calls. `submit` gets the thread's {@link ThreadHead}, and
-   * `context`. Until it has settled, nothing else is written to the thread or to the other `records`. Resolves when the
-   * write is stored.
+   * `context`. Until `submit` has returned or its promise has settled, nothing else is written to these `records`, which include the thread.
+   * Resolves when the write is stored.
    */
   #write<C>(
     key: ThreadKey,

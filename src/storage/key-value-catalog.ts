@@ -57,7 +57,7 @@ const AHEAD = 25;
  */
 const SEARCHES = 2;
 
-/** The catalog over a key-value store. The journal's appends maintain its index of threads. */
+/** The catalog over a key-value store. The catalog's index of threads is written by the appends of the journal. */
 export class KeyValueCatalog implements Catalog {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
@@ -93,7 +93,7 @@ export class KeyValueCatalog implements Catalog {
       reverse: true,
     })) {
       const record = await this.assistant(tenant, lastSegment(at));
-      // An assistant that was stored again with another date is in the index twice. Skips the entry with the old date.
+      // Skips an outdated entry of the index: the assistant was stored again with another date while the index was read.
       if (record !== undefined && orderOf(tenant, record) === at && matchesAssistant(record, filter))
         yield record;
     }

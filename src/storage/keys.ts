@@ -8,7 +8,7 @@ import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
  * The keys of the storage. No other file builds keys. A key consists of segments with slashes between them; the first one is the tenant. All keys
  * of a thread begin with `<tenant>/t/<thread>/`; the list below has what follows. The server's own keys begin with `!`, as no tenant does.
  *
- *   h                                 the thread
+ *   h                                 the record of the thread
  *   j/<seq>                           a journal entry (an append); `seq` counts the entries from 1 without gaps
  *   r/<run>                           a run
  *   k/<run>                           the kwargs of a run
@@ -16,7 +16,8 @@ import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
  *   s/<event>/<run>                   a delayed run that has started; `event` is the number of the thread's latest event at that time
  *   c/<ns>/<id>                       a checkpoint
  *   b/<ns>/<channel>/<at>             the whole value of a channel; `at` is the number of the checkpoint that wrote it
- *   l/<ns>/<channel>/<at>/<start>     a segment of a list, from index `start` on; `at` is the number of the checkpoint that started its span
+ *   l/<ns>/<channel>/<at>/<start>     a segment of a list, from index `start` on; `at` is the number of the checkpoint that started the span
+ *                                     of the segment (see `Spans` in `channel-values.ts`)
  *   w/<ns>/<checkpoint>[/<task>]      pending writes of a task; without a task: a mark that the checkpoint has pending writes
  *   w/<ns>/<checkpoint>/<task>/<seq>  results of `ctx.step` calls that append `seq` added to the pending writes of the task
  *   e/<run>/<first>                   a chunk of events; `first` is the number of its first event
@@ -60,7 +61,7 @@ export function splitThread(key: string): { readonly key: ThreadKey; readonly re
   return { key: { tenant: unescapeSegment(tenant), thread: unescapeSegment(thread) }, rest };
 }
 
-// --- of a thread, by its prefix ---
+// --- keys of a thread; `p` is the prefix from `threadPrefix` ---
 
 export const threadRecordKey = (p: string): string => `${p}h`;
 export const journalEntryKey = (p: string, seq: number): string => `${p}j/${encodeOrdinal(seq)}`;
@@ -79,7 +80,7 @@ export const checkpointKey = (p: string, ns: string, id: string): string =>
   `${p}c/${escapeSegment(ns)}/${escapeSegment(id)}`;
 export const channelValueKey = (p: string, ns: string, channel: string, at: number): string =>
   `${p}b/${escapeSegment(ns)}/${escapeSegment(channel)}/${encodeOrdinal(at)}`;
-/** The key prefix of one span of a list. The index in the list of a segment's first item follows. For spans and segments, see `Spans` in `channel-values.ts`. */
+/** The key prefix of the segments of one span. It is followed by the list index of a segment's first item. See `Spans` in `channel-values.ts`. */
 export const listSpanPrefix = (p: string, ns: string, channel: string, at: number): string =>
   `${p}l/${escapeSegment(ns)}/${escapeSegment(channel)}/${encodeOrdinal(at)}/`;
 export const pendingWritesMarkKey = (p: string, ns: string, checkpoint: string): string =>
@@ -103,7 +104,7 @@ export function lastSegment(key: string): string {
   return unescapeSegment(key.slice(key.lastIndexOf("/") + 1));
 }
 
-// --- of a tenant ---
+// --- keys of a tenant ---
 
 export const threadIdsPrefix = (tenant: string): string => `${escapeSegment(tenant)}/i/`;
 export const threadIdKey = (key: ThreadKey): string =>
@@ -115,7 +116,7 @@ export const threadIdKey = (key: ThreadKey): string =>
 const sortPrefix = (tenant: string, order: string): string => `${escapeSegment(tenant)}/${order}/`;
 export const threadsByCreationPrefix = (tenant: string): string => sortPrefix(tenant, "ic");
 export const threadsByUpdatePrefix = (tenant: string): string => sortPrefix(tenant, "iu");
-/** Threads by their status, sorted by creation. A busy thread is listed under its last status. */
+/** Threads by their status, sorted by creation. A busy thread is listed under the status that it had before it became busy. */
 export const threadsByStatusPrefix = (tenant: string, status: string): string =>
   sortPrefix(tenant, `is/${status}`);
 /** Threads by a member of their metadata (name and value as `memberKey` writes them), sorted by creation. */
@@ -150,9 +151,9 @@ export function parseRunSortKey(key: string): { readonly thread: string; readonl
   return { thread: unescapeSegment(thread), run: unescapeSegment(run) };
 }
 
-/** The second segments of keys that are indexes of runs. */
+/** The second segments of the keys in the indexes of runs. */
 const RUN_INDEX_SEGMENTS: ReadonlySet<string> = new Set(["ir", "if", "ii", "in"]);
-/** The second segments of keys that are indexes of threads, and of their runs. */
+/** The second segments of the keys in the indexes of threads, and in the indexes of runs. */
 const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im", ...RUN_INDEX_SEGMENTS]);
 /** The thread that an index key names; undefined for any other key. */
 export function threadOfIndexKey(key: string): ThreadKey | undefined {
@@ -179,8 +180,9 @@ export const deliveryContentKey = (tenant: string, id: string): string =>
   `${escapeSegment(tenant)}/dc/${escapeSegment(id)}`;
 
 /**
- * Keys of the store's items. In a key, each label of the namespace ends with `#`, and the whole namespace with `!`. Both characters sort
- * before all characters of a label. So a namespace sorts before the namespaces below it, and these sort before its next sibling.
+ * Keys of the items of the long-term store (LangGraph's store). In a key, each label of the namespace ends with `#`, and the whole namespace
+ * with `!`. Both characters sort before all characters of a label. So a namespace sorts before the namespaces below it, and these sort before
+ * its next sibling.
  */
 export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string =>
@@ -223,7 +225,7 @@ export const idempotencyRecordKey = (tenant: string, name: string): string =>
 export const cronPrefix = (tenant: string): string => `${escapeSegment(tenant)}/cr/`;
 export const cronRowKey = (tenant: string, id: string): string => cronPrefix(tenant) + escapeSegment(id);
 
-// --- of the server ---
+// --- keys of the server ---
 
 export const FORMAT_KEY = "!format";
 
@@ -239,7 +241,7 @@ export const RUN_INDEX_COMPLETE_KEY = "!runs";
 /** A key that never exists. Deleting it changes nothing, but shows whether the storage accepts writes. */
 export const CHECK_KEY = "!check";
 
-/** The numbers of stored batches. Each batch stores its own number. */
+/** The numbers of the latest stored batches. Each batch stores its own number. */
 export const BATCHES_RANGE = prefixRange("!batch/");
 export const batchKey = (number: number): string => `!batch/${encodeOrdinal(number)}`;
 export const parseBatchKey = (key: string): number => parseOrdinal(lastSegment(key));
@@ -322,7 +324,7 @@ export const PENDING_DELIVERIES_RANGE = prefixRange("!outbox/");
 export const pendingDeliveriesPrefix = (target: string): string => `!outbox/${escapeSegment(target)}/`;
 export const pendingDeliveryKey = (target: string, due: number, tenant: string, id: string): string =>
   `${pendingDeliveriesPrefix(target)}${encodeOrdinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
-/** Dead letters, by the time when they will be deleted. */
+/** Dead letters (webhook deliveries that are not attempted any more) of all tenants, by the time when they will be deleted. */
 export const DEAD_LETTERS_RANGE = prefixRange("!dead/");
 export const deadLetterKey = (due: number, tenant: string, id: string): string =>
   `!dead/${encodeOrdinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;

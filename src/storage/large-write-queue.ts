@@ -4,17 +4,17 @@ import type { PendingWrite } from "./committer.ts";
 export interface LargeWriteLimits {
   /** A write of this many bytes or more counts as large. */
   readonly large: number;
-  /** When this many bytes of large writes are queued or in flight, no further one is encoded. A single write may exceed it. */
+  /** While this many bytes of large writes or more are queued or in flight, no further one is encoded. A single write may have more bytes. */
   readonly most: number;
 }
 
-/** The default limits. Writing 256 KiB takes the store and the event loop some milliseconds each. */
+/** The default limits. A write of 256 KiB takes some milliseconds of the store's time, and some milliseconds of the event loop. */
 const LIMITS: LargeWriteLimits = { large: 256 * 1024, most: 8 * 1024 * 1024 };
 
 interface QueuedWrite {
   readonly write: PendingWrite;
   readonly bytes: number;
-  /** The number of ordinary writes that were submitted before this one. */
+  /** The number of ordinary (not large) writes that had been submitted to the committer before this write. */
   readonly ordinaryBefore: number;
 }
 
@@ -79,8 +79,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Takes the writes of a batch: at least one, and more up to `maxBytes`. A write must not overtake the ordinary writes that were submitted before
-   * it, so the list is empty while such writes are not taken yet. `ordinaryTaken`: the number of ordinary writes that were taken so far.
+   * Takes writes for one batch, up to `maxBytes` in total; a first write may be larger. A write must not overtake the ordinary writes that were
+   * submitted before it, so a write stays queued until these are taken. `ordinaryTaken`: the number of ordinary writes that were taken so far.
    */
   take(ordinaryTaken: number, maxBytes: number): readonly PendingWrite[] {
     const writes: PendingWrite[] = [];
@@ -117,7 +117,7 @@ export class LargeWriteQueue {
     if (left > 0) this.#threads.set(thread, left);
     else this.#threads.delete(thread);
     this.#queuedBytes -= bytes;
-    // Moves the tenant behind the other tenants.
+    // Moves the tenant behind the other tenants, or removes it if it has no more queued writes.
     this.#queues.delete(tenant);
     if (queue.length > 0) this.#queues.set(tenant, queue);
   }

@@ -10,14 +10,15 @@ import type { KeyValueStore, ReplaceableKeyValueStore, WriteOperation } from "..
 type Db = Level<string, Buffer>;
 
 /**
- * The bytes of the log that LevelDB also keeps in memory before it writes a table. The size is a compromise: with a larger log, tables are merged
- * less often, but the start after a crash takes longer. Twice the size halves the merges; reading the log takes 20 ms per megabyte.
+ * The size of the log, in bytes, at which LevelDB writes it as a table. Until then, its content is also in memory. The size is a compromise: with
+ * a larger log, tables are merged less often, but the start after a crash takes longer. Twice the size halves the merges; reading the log takes
+ * 20 ms per megabyte.
  */
 const WRITE_BUFFER = 32 * 1024 * 1024;
-/** The bytes of a block in a table. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
+/** The size of a block in a table, in bytes. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
 const BLOCK = 8 * 1024;
 /**
- * The bytes of the block cache: none. A large value is a block of its own, and each of the cache's 16 parts may keep one: with states of 15 MiB,
+ * The size of the block cache: there is none. A large value is a block of its own, and each of the cache's 16 parts may keep one: with states of 15 MiB,
  * that would be 240 MiB that nobody reads any more. Without a cache a read takes only 0.7 us more, because tables are in the system's page cache.
  */
 const CACHE = 0;
@@ -44,7 +45,7 @@ interface NativeDb {
 }
 
 /**
- * A batch with this many bytes of values or more is passed as an array. LevelDB's copy of an array is freed as soon as it is written. The copy of a
+ * A batch with more bytes of values than this is passed as an array. LevelDB's copy of an array is freed as soon as it is written. The copy of a
  * {@link NativeBatch} is freed only by the garbage collector, which does not know how large it is.
  */
 const LARGE_BATCH = 256 * 1024;
@@ -55,7 +56,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
   /** True if the directory must contain a database. If its database cannot be found, {@link open} reports damage and creates no new database. */
   readonly #existing: boolean;
 
-  /** `existing`: refuses to create a new database. */
+  /** `existing`: if true, {@link open} refuses to create a new database. */
   constructor(directory: string, existing: boolean) {
     super();
     this.#directory = directory;
@@ -118,7 +119,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
     }
     await this.close();
     try {
-      // A directory cannot be renamed to one that exists. If the process ends between the two steps, there is no database.
+      // Two steps, because a directory cannot be renamed to one that exists. If the process ends between them, no database is at this path.
       await rename(this.#directory, former);
       await rename(made, this.#directory);
     } catch (cause) {

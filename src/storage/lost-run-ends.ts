@@ -36,8 +36,8 @@ export class KeyValueLostRunEnds implements LostRunEnds {
   }
 
   /**
-   * Opens the search. `isHidden` returns true while any thread is quarantined; then the search counts as incomplete, because quarantined
-   * threads are not searched.
+   * Prepares the search for runs that have ended but are not stored as ended. `isHidden` returns true while any thread is quarantined; then the
+   * search counts as incomplete, because quarantined threads are not searched.
    */
   static async open(
     kv: KeyValueStore,

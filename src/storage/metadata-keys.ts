@@ -2,8 +2,8 @@ import { md5Hex } from "../model/ids.ts";
 import { MAX_INDEXED_LENGTH } from "../model/thread-search.ts";
 
 /**
- * The index key of a metadata member: a short hash, which is practically unique. Undefined for values that are not indexed: objects, lists, and
- * texts that are too long.
+ * The index key of a metadata member: a short hash, which is practically unique. Undefined for members that are not indexed: those whose value is
+ * an object or a list, and those whose name and text value have more than {@link MAX_INDEXED_LENGTH} characters together.
  */
 export function memberKey(name: string, value: unknown): string | undefined {
   if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
@@ -11,9 +11,9 @@ export function memberKey(name: string, value: unknown): string | undefined {
   return md5Hex(JSON.stringify([name, value])).slice(0, 16);
 }
 
-/** The most cached keys. The number is limited, because the members come from clients. */
+/** The maximum number of cached keys. There is a limit, because the members come from clients. */
 const MAX_CACHED_KEYS = 256;
-/** The most characters of a name or value that is cached. */
+/** Members whose name or value has more characters are not cached. */
 const LONGEST_KNOWN = 128;
 
 /** A cache of metadata index keys. Nearly every thread has members with the ids of its graph and its assistant, which repeat often. */

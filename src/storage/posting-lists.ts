@@ -10,8 +10,8 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 export type PostingList = readonly [own: string, wide?: string];
 
 /**
- * The most thread ids of one condition that are read into memory to exclude other threads. If more threads meet the condition, no ids are
- * read: a scan then finds enough matches soon, because they are frequent.
+ * The maximum number of thread ids of one condition that are kept in memory to exclude other threads. If more threads meet the condition, its
+ * ids are not used: a scan then finds enough matches soon, because they are frequent.
  */
 const MAX_IDS = 4_096;
 /** After this many key lookups, all ids of a condition are read into memory instead. */
@@ -30,8 +30,9 @@ export class PostingLists {
   }
 
   /**
-   * The candidates that meet all conditions. `isPlaced`: the `at` of a candidate is its creation time, which is a part of the index keys,
-   * so the keys can be looked up one by one. After {@link MAX_LOOKUPS} lookups, all ids of a condition are read instead.
+   * Filters candidates by the conditions. Some that do not meet all conditions may remain: in the first page, where all are marked as doubtful,
+   * and if too many threads meet a condition. `isPlaced`: the `at` of a candidate is its creation time, which is a part of the index keys, so
+   * the keys can be looked up one by one. After {@link MAX_LOOKUPS} lookups, all ids of a condition are read instead.
    */
   async *intersect(pages: CandidatePages, lists: readonly PostingList[], isPlaced: boolean): CandidatePages {
     let asked = 0;

@@ -1,8 +1,8 @@
 import type { ThreadRecord } from "../model/thread.ts";
 
 /**
- * The most bytes of stored records in each of the two generations of the cache. That is enough for about 16,000 small records. In memory, a
- * record takes about six times its stored size.
+ * The maximum size, in bytes, of the stored records in each of the two generations of the cache. Each generation then has about 16,000 small
+ * records. In memory, a record takes about six times its stored size.
  */
 const MAX_GENERATION_BYTES = 2 * 1024 * 1024;
 

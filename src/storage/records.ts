@@ -9,11 +9,11 @@ import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./chann
 import { createRowCodec } from "./record-columns.ts";
 
 /**
- * A journal entry: the list of what an append wrote, so that the append can be rolled back. Entries are numbered without gaps, so that a
- * missing entry is noticed.
+ * A journal entry: the list of what an append wrote, so that the data of a run can be deleted later. Entries are numbered without gaps, so that
+ * a missing entry is noticed.
  */
 export interface JournalEntry {
-  /** The kind of change, for people who look at a database. No code reads this member. */
+  /** The kind of change, for people who look at a database, and for the search for lost run ends. */
   readonly kind: string;
   readonly epoch: number;
   readonly runs?: readonly string[];
@@ -187,7 +187,7 @@ export const checkpointRowCodec = createRowCodec<StoredCheckpoint>()(
 
 /** The value of keys whose presence alone has a meaning. */
 export const PRESENT_MARK: Buffer = seal(true);
-/** The value of the mark of a thread that is hidden from clients. */
+/** The value of the mark under `!active/` of a temporary thread, which is hidden from clients. */
 export const HIDDEN_MARK: Buffer = seal(false);
 /**
  * The value of the mark that the index of runs is complete. The number is raised when a new version adds index keys to runs, so that the
@@ -204,7 +204,7 @@ export function sealNumber(n: number): Buffer {
 
 export type Get = (key: string) => Eventually<Buffer | undefined>;
 
-/** The most checkpoints in an append. The number of a checkpoint is `seq` of its append times this constant, plus its index in the append. */
+/** The maximum number of checkpoints in an append. The number of a checkpoint is `seq` of its append times this constant, plus its index there. */
 export const CHECKPOINTS_PER_APPEND = 4096;
 
 /** If stored kwargs have this many bytes or more, readers share one decoded copy. */

@@ -94,7 +94,7 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
   };
 }
 
-/** The range of index keys that a search reads: between the two times of the search, and after its cursor. */
+/** The range of index keys that a search reads: between `created_after` and `created_before`, and after the cursor in the order of the search. */
 function rangeOf(
   prefix: string,
   { cursor, sort_order, created_after, created_before }: RunSearch,

@@ -12,7 +12,7 @@ import {
 } from "./channel-values.ts";
 import type { DecodedValues } from "./decoded-values-cache.ts";
 
-/** The most segments of stored lists that are read in one turn of the event loop. Reading that many takes some milliseconds. */
+/** The maximum number of segments of stored lists that are read in one turn of the event loop. Reading that many takes some milliseconds. */
 const SEGMENTS = 256;
 
 /**
@@ -73,8 +73,8 @@ class Reading {
   }
 
   /**
-   * Reads until the time for this turn of the event loop is used up, or until the read has to wait for a promise. `value`: the result of
-   * the promise for which the read waited last.
+   * Reads until {@link SEGMENTS} segments or values, or more than {@link LARGE_VALUE_BYTES} bytes, were read in this turn of the event loop, or
+   * until the read has to wait for a promise. `value`: the result of the promise for which the read waited last.
    */
   advance(value?: unknown): PauseReason | "end" {
     this.#bytes = 0;

@@ -38,8 +38,8 @@ const rows = createRowCodec<Stored>()(["created_at", "updated_at", "ttl", "expir
 type Changes = Map<string, { readonly head: Stored | null }>;
 
 /**
- * The items of the store, in a key-value store. The record, the value and the vectors of an item have separate keys. So a search reads only
- * the records at first, and then only the values that it returns or needs for a filter.
+ * The items of the long-term store (LangGraph's store), in a key-value store. The record, the value and the vectors of an item have separate
+ * keys. So a search reads only the records at first, and then only the values that it returns or needs for a filter.
  */
 export class KeyValueItems implements StoreItems {
   readonly #kv: KeyValueStore;
@@ -166,8 +166,8 @@ export class KeyValueItems implements StoreItems {
   }
 
   /**
-   * Refuses the write if the thread has a newer epoch than the fence: then a newer attempt has replaced the writer. The thread is only
-   * read: it gets no {@link ThreadHead}, which would be needed only for writing to it.
+   * Refuses the write if the thread has another epoch than the fence, because a newer attempt has replaced the writer, or if the thread does
+   * not exist. The thread is only read: it gets no {@link ThreadHead}, which would be needed only for writing to it.
    */
   *#judge({ thread, epoch }: ThreadFence): Steps<void> {
     const { epoch: now, seq } =

@@ -30,7 +30,7 @@ import { runIndexKeys } from "./run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/** Returns true if the thread, or the event log of one of its runs, is being deleted. Readers no longer see the deleted data. */
+/** Returns true if the thread, or the event log of `run`, is being deleted. Readers no longer see the deleted data. */
 export type IsDeleted = (key: ThreadKey, run: string | null) => Eventually<boolean>;
 
 interface Chunk {

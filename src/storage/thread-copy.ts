@@ -21,9 +21,9 @@ interface Deps {
 /** The kinds of keys that a copy includes: journal entries, checkpoints, values, pending writes. */
 const COPIED_KEY_KINDS: ReadonlySet<string> = new Set(["j", "c", "b", "l", "w"]);
 
-/** The most operations that are written at a time. */
+/** A piece of the copy is written when it has this many operations. */
 const PIECE = 256;
-/** The most bytes that are written at a time. */
+/** A piece of the copy is also written when its values have this many bytes or more. */
 const BYTES = 256 * 1024;
 
 /**

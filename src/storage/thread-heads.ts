@@ -30,13 +30,13 @@ export interface ThreadHead {
   /** The latest checkpoint of each namespace. The namespace's next checkpoint is derived from it. */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /**
-   * The end index of each list span that was written, by the key prefix of the span. The ends of other spans are read from the store. For
-   * spans, see `Spans` in `channel-values.ts`.
+   * The end indexes of the list spans that were written last, by the key prefix of the span. The ends of other spans are read from the store.
+   * For spans, see `Spans` in `channel-values.ts`.
    */
   readonly spanEnds: SmallMap<string, number>;
   /** The stored kwargs of unfinished runs. If a run still has the same object, it need not be written again. */
   readonly kwargs: SmallMap<string, RunKwargs>;
-  /** The id after the last event of each run that has been written to. */
+  /** By run: one more than the id of its last event. Only for runs whose events were written since this object was made. */
   readonly ends: SmallMap<string, number>;
   /** The operations of the writes in flight, oldest first. If the thread is being deleted, the deletion is the last. */
   readonly inFlight: (readonly WriteOperation[])[];
@@ -47,7 +47,7 @@ export interface ThreadHead {
   isValid: boolean;
 }
 
-/** The most span ends that are remembered. */
+/** The maximum number of remembered span ends. */
 const TIPS = 256;
 
 /** The {@link ThreadHead} of each thread that is being written to, and the cache of thread records. */

@@ -32,7 +32,10 @@ import { MANY_MEMBERS_KEY } from "./thread-index.ts";
 
 /** A scan of an index that finds all threads that match a search, and perhaps others. */
 export interface IndexScan {
-  /** True: the scan yields candidates in the requested order. False: the whole scan has to be read before the first result is known. */
+  /**
+   * True: the scan yields candidates in the requested order. False: unless it is `bounded`, the whole scan has to be read before the first
+   * result is known.
+   */
   readonly ordered: boolean;
   /** True: each candidate matches. False: the record of each candidate has to be read. */
   readonly sure: boolean;
@@ -93,8 +96,8 @@ export class ThreadIndexScans {
     const members = membersAsked(metadata);
     // True if the index keys alone decide which threads match.
     const isSure = members.length === asked && !isPartial && status === undefined;
-    // A thread that matches has a key in each of these lists. A busy thread has its key under its last status, so no
-    // list is used for the status `busy`.
+    // A thread that matches has a key in each of these lists. A busy thread has its key under the status that it had before, so no list is
+    // used for the status `busy`.
     const wide = threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS_KEY);
     const lists: PostingList[] = members.map((member) => [
       threadsByMetadataPrefix(this.#tenant, member),
@@ -177,11 +180,11 @@ export class ThreadIndexScans {
     );
   }
 
-  /** The threads with a status. The index has the threads without unfinished runs; busy threads are few, so all of them are read. */
+  /** The threads with a status. The index is right for all threads except the busy ones, which are few and are all read. */
   async *#inStatus(status: ThreadStatus): CandidatePages {
     const busy = await this.#busyThreads();
     if (status === "busy") yield this.#sorted(busy, "created_at");
-    // Excludes busy threads, which are in the index under their last status.
+    // Excludes busy threads, which are in the index under the status that they had before.
     else yield* excluding(this.#range(threadsByStatusPrefix(this.#tenant, status)), busy);
   }
 

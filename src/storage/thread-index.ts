@@ -20,18 +20,18 @@ import { PRESENT_MARK } from "./records.ts";
  * thread's record alone, so a check can find missing keys:
  *
  *   by id, by creation    written once
- *   by last change        changes when a thread settles: one key is deleted and one is added. A plain run changes no other key of the index
+ *   by last change        changes when a thread settles: one key is deleted and one is added. Most runs change no other key of the index
  *   by status             changes when a thread settles with another status than before; a busy thread keeps its key
  *   by member             for top-level members of the metadata whose value is no object or list; changes when the member changes
  *   by expiry             only for threads that expire
  *   by next timer         only for threads of machines with timers; a thread is listed under its next timer
  *
- * Busy threads are found by the marks that the server reads when it starts, so that starting a run changes no index.
+ * Busy threads are found by their marks under `!active/`, which the server also reads when it starts. So starting a run changes no index.
  */
 
 /**
- * The most members that are indexed for one thread. A thread with more members is listed under {@link MANY_MEMBERS_KEY} instead; every search by
- * members reads that list too.
+ * The maximum number of metadata members that are indexed for one thread. A thread with more members is listed under {@link MANY_MEMBERS_KEY}
+ * instead; every search by members reads that list too.
  */
 const MAX_INDEXED_MEMBERS = 32;
 export const MANY_MEMBERS_KEY = "*";

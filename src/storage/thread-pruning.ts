@@ -16,7 +16,7 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { checkpointRowCodec, type StoredCheckpoint } from "./records.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/** How many keys are deleted at a time. */
+/** The number of operations in one batch. */
 const PIECE = 200;
 
 type Write = (ops: readonly WriteOperation[], durable: boolean) => Promise<void>;

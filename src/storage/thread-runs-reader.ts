@@ -17,7 +17,7 @@ export class ThreadRunsReader {
   readonly #get: Get;
   readonly #shared: WeakCache<RunKwargs>;
 
-  /** `get`: reads a value, in another thread if it is large. `shared`: a cache of large kwargs that other readers have decoded. */
+  /** `get`: reads a value, outside the main thread of the process if it is large. `shared`: a cache of large kwargs that other readers have decoded. */
   constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, get: Get, shared: WeakCache<RunKwargs>) {
     this.#kv = kv;
     this.#get = get;

@@ -77,7 +77,10 @@ export async function raceScans(
 
 type Search = AsyncGenerator<void, ThreadMatches>;
 
-/** Reads a scan that has the requested order: first to the end of the page, then as far as `ahead` allows, to count more matches. */
+/**
+ * Reads a scan in its own order: first to the end of the page, then as far as `ahead` allows, to count more matches. For scans that have the
+ * requested order, and for searches that only count.
+ */
 async function* seek(
   scan: IndexScan,
   { offset, limit, ahead }: PageRange,
@@ -128,8 +131,8 @@ interface Place {
 }
 
 /**
- * Reads a scan in any order to its end, and sorts the matches. Only ids and sort keys are kept in memory; the records of the page are read
- * at the end.
+ * Reads a scan in any order to its end (a `bounded` scan: until no later candidate can be on the page), and sorts the matches. Only ids and sort
+ * keys are kept in memory; the records of the page are read at the end.
  */
 async function* collect(
   scan: IndexScan,

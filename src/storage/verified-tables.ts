@@ -30,7 +30,7 @@ export class VerifiedTables {
     if (this.#files.delete(name)) this.#isStored = false;
   }
 
-  /** Removes all tables except `names`, and stores the list. If a crash loses entries of the list, their tables are only verified again. */
+  /** Removes all tables except `names` from the list, and stores it. If a crash loses entries of the list, their tables are only verified again. */
   store(names: ReadonlySet<string>): void {
     for (const name of this.#files.keys()) if (!names.has(name)) this.delete(name);
     if (this.#isStored) return;

@@ -22,8 +22,8 @@ import { strayThreadOf } from "./index-repair.ts";
 import { itemLabel, readItemHead } from "./store-items.ts";
 
 /**
- * Checks the key of a store item, and yields an error if the item's value or index entry is missing. Yields nothing for other keys. The
- * bytes under the key itself have already been checked.
+ * Checks a key of a store item, or of the index of items by expiry. Yields an error if the item's record, value or index entry is missing, or
+ * if the index entry has another time than the record. Yields nothing for other keys. The bytes under the key itself have already been checked.
  */
 async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGenerator<string> {
   if (at.startsWith("!expire/")) {

@@ -17,9 +17,9 @@ import { factSize } from "./fact-size.ts";
 export type StreamSync = "os" | "memory";
 
 export interface LogLimits {
-  /** The most facts in one chunk. Readers get a chunk as one piece. */
+  /** The maximum number of facts in one chunk. Readers get a chunk as one piece. */
   readonly chunkFacts: number;
-  /** The most estimated bytes in one chunk. */
+  /** The maximum size of one chunk, in estimated bytes. */
   readonly chunkWeight: number;
   /** Limits of the stored chunks that a log keeps in memory. */
   readonly tail: TailLimits;
@@ -44,7 +44,7 @@ export class AttemptEventWriter implements Sink {
   readonly #log: RunLog;
   readonly #deps: LogDeps;
   readonly #epoch: number;
-  /** False when a newer attempt, or the end of the log, has replaced this writer. */
+  /** False when a newer attempt has replaced this writer, or the log has ended. */
   #alive = true;
   /** False after `close`. Chunks in flight are still tracked until they are stored. */
   #open = true;
@@ -57,13 +57,13 @@ export class AttemptEventWriter implements Sink {
   #scheduled = false;
   #inFlight = 0;
   /**
-   * Chunks that the run's actor has taken to store them in its own append, oldest first. `waiting`: callbacks of chunks that were full
-   * before. They are called when the taken chunk is stored, and make these chunks visible to readers.
+   * Chunks that the run's actor has taken to store them in its own append, oldest first. `waiting`: the callbacks of the chunks that became full
+   * before the taken chunk. They are called when the taken chunk is stored, and make the full chunks visible to readers.
    */
   #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
   /**
-   * Set while `take` adds facts. If chunks become full in the meantime, it collects a callback for each. Readers do not see such a chunk
-   * before its callback was called; see {@link Sink.take}.
+   * Set while `take` adds facts: the callbacks of the chunks that became full in the meantime. Readers do not see such a chunk before its
+   * callback was called; see {@link Sink.take}.
    */
   #waiting: (() => void)[] | undefined;
 

@@ -158,7 +158,7 @@ export function findPlannedTask(
   }));
 }
 
-/** The metadata of a task's events. Its messages have the same metadata. */
+/** The metadata of a task's events. The task's messages have the same metadata. */
 export function taskMeta(
   run: RunRecord,
   fact: TaskFact | ResultFact,

@@ -20,7 +20,7 @@ export interface ExpiryDeps {
 /** The default lifetime of events in milliseconds: a day. */
 export const DEFAULT_EVENT_TTL = 86_400_000;
 
-/** How many threads are checked in one batch. */
+/** How many threads are checked, or how many records of idempotency keys are deleted, in one batch. */
 const PIECE = 100;
 /** Milliseconds between batches, so that a search through many threads does not delay other work for long. */
 const PAUSE_MS = 100;

@@ -50,9 +50,9 @@ export interface Hub extends RunEventSinks {
    * run to understand the next one.
    */
   followWhole(key: ThreadKey, after: number): ThreadReader;
-  /** Disconnects all readers and ends all logs in memory. Called when the server stops. */
+  /** Disconnects all readers, and removes all logs from memory. Called when the server stops. */
   close(): void;
-  /** `logs`: the logs in memory. `readers`: the readers of single runs. `watches`: the threads of which all runs are read. */
+  /** The numbers of logs in memory, of readers of single runs, and (`watches`) of threads of which all runs are followed. */
   readonly counts: { readonly logs: number; readonly readers: number; readonly watches: number };
 }
 

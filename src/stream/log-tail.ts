@@ -3,7 +3,10 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 
-/** A state in memory to which a fact refers, and the checkpoint of the state if the fact reports a new checkpoint. */
+/**
+ * A state in memory to which a fact (an entry of a run's event log) refers, and the checkpoint of the state if the fact reports a new
+ * checkpoint.
+ */
 export interface LiveState {
   readonly values: JsonObject;
   readonly head: CheckpointHead | undefined;
@@ -51,12 +54,12 @@ export function statesInChunk({ facts }: EventChunk): ReadonlyMap<number, LiveSt
 }
 
 export interface TailLimits {
-  /** The most bytes that the chunks in memory may take. The bytes are estimated. */
+  /** The maximum size of the chunks in memory, in estimated bytes. */
   readonly weight: number;
   readonly facts: number;
 }
 
-/** The number of the newest chunks for which rendered output is cached. Readers that keep up with the writer do not need older chunks. */
+/** Rendered output is cached for this many of the newest chunks. Readers that keep up with the writer do not need older chunks. */
 const RENDERED = 8;
 /** Output with more characters than this is counted in the memory budget. It is cached only for the newest chunk. */
 export const LARGE_OUTPUT = 256 * 1024;

@@ -7,7 +7,7 @@ export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
 
 /**
  * The messages that are being streamed at one position of a run's event log, each as received so far, by the id of the fact that began it.
- * A map is never changed after it was made. V8 keeps a text that grows only once in memory, however many positions refer to it.
+ * A map is never changed after it was made. However many positions refer to a growing text, V8 keeps it in memory only once.
  */
 export type Partials = ReadonlyMap<number, JsonObject>;
 
@@ -52,7 +52,7 @@ export function extendMessage(message: JsonObject, fact: PieceFact): JsonObject 
 const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
 
-/** Joins two contents. Two texts give a text; if one of the two is a list of blocks, the result is a list of blocks. */
+/** Joins two contents. Two texts give a text; if one or both are lists of blocks, the result is a list of blocks. */
 function joinContent(before: unknown, more: unknown): unknown {
   if (typeof before === "string" && typeof more === "string") return before + more;
   return joinByIndex(blocksOf(before), blocksOf(more));

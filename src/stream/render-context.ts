@@ -61,7 +61,7 @@ export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns
 export const eventName = (event: string, ns: string): string =>
   ns === "" ? event : sseEventName(`${event}|${ns}`);
 
-/** The part of a state that the graph returns as its output: the channels `output`. */
+/** The part of a state that the graph returns as its output: the channels `output`, or the whole state if `output` is undefined. */
 export function outputOf(state: JsonObject | null, output: readonly string[] | undefined): JsonObject | null {
   return state === null || output === undefined ? state : pick(state, output);
 }

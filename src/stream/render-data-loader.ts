@@ -19,7 +19,7 @@ export interface TokenEventFrame {
   readonly after: string;
 }
 
-/** Caches that the readers of all runs share. Their entries never become outdated, because checkpoints never change. */
+/** Caches that the readers of all runs share. Entries are not invalidated: of a stored checkpoint, only the parent can change. */
 export class SharedReads {
   /** Checkpoints by thread, namespace and id. */
   readonly checkpoints = new WeakCache<Checkpoint>();
@@ -39,10 +39,10 @@ export interface RenderDataDeps {
   readonly shared: SharedReads;
 }
 
-/** The most {@link TokenEventFrame}s that are cached for one run. A head that was removed is made again from its fact. */
+/** The maximum number of cached {@link TokenEventFrame}s of one run. A frame that was removed from the cache is made again from its fact. */
 const HEADS = 1024;
 /**
- * The most checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. The newest ones are kept, and
+ * The maximum number of checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. The newest ones are kept, and
  * there are enough of them for the subgraphs that usually run at the same time.
  */
 const SNAPSHOTS = 8;

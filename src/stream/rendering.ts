@@ -48,7 +48,7 @@ export interface ChunkSlice {
   readonly shared: boolean;
   /** The state of the reader for whom the slice is rendered. */
   readonly memo: ReaderState;
-  /** Set if the slice has no events, but marks the end of the run. `record`: the run's record; undefined if the run was rolled back. */
+  /** Set if the slice has no events, but marks the end of the run. `record`: the run's record; undefined if the run was rolled back or deleted. */
   readonly ended?: { readonly record: RunRecord | undefined };
 }
 
@@ -206,7 +206,7 @@ class Rendering<Out> implements RenderContext {
     for (; this.#index < facts.length; this.#index++) {
       const fact = facts[this.#index] as Fact;
       if (this.#slot === 0) {
-        // Only the first fact of a message has its namespace, and that fact may have to be read.
+        // Only the first fact of a message contains the namespace of the message, and that fact may have to be read.
         if (only !== null && namesMessage(fact) && this.data.head(fact.m) === undefined) {
           const wait = this.data.seek(fact.m);
           if (wait instanceof Promise) return wait.then(() => this.run());
@@ -331,7 +331,7 @@ class Rendering<Out> implements RenderContext {
 }
 
 /**
- * The most messages whose streaming is tracked at the same time. If there are more, the oldest one is dropped, and read again when its next
+ * The maximum number of messages whose streaming is tracked at the same time. If there are more, the oldest one is dropped, and read again when its next
  * piece arrives.
  */
 const MAX_STREAMING_MESSAGES = 256;

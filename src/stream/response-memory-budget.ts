@@ -2,9 +2,9 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 export interface MemoryLimits {
-  /** The most bytes of one tenant's responses that clients have not read yet. A single response may exceed it. */
+  /** The maximum size, in bytes, of one tenant's responses that clients have not read yet. A single response may be larger. */
   readonly tenant: number;
-  /** The most bytes of the responses of all tenants. */
+  /** The maximum size, in bytes, of the responses of all tenants that clients have not read yet. */
   readonly all: number;
   /** How many values of unknown size may be read at the same time for one tenant. */
   readonly reads: number;

@@ -30,7 +30,7 @@ type ThreadDeletion = "none" | "pending" | "deleted";
 export class RunLog {
   readonly key: ThreadKey;
   readonly run: string;
-  /** Loads the data for rendering the run's facts. The first reader creates it, because it has the run's record. */
+  /** Loads the data for rendering the run's facts. It is created for the first reader, which has the run's record. */
   data: RenderDataLoader | undefined;
   /** The run's record while an attempt is live. It may not be stored yet. */
   record: RunRecord | undefined;

@@ -24,7 +24,7 @@ export interface Reader {
    * @throws ServiceError `journal.damaged` if events are missing; it never skips them
    */
   next(): Eventually<ChunkSlice | NoEventsReason>;
-  /** Registers the one listener. After `next` has returned `wait`, the listener is called when `next` should be called again. */
+  /** Sets the listener. After `next` has returned `wait`, the listener is called when `next` should be called again. */
   onReady(listener: () => void): void;
   /** True when the log has ended early, for example because the server stops. A read that fails then is not an error. */
   readonly isCut: boolean;
@@ -47,7 +47,7 @@ const AHEAD = 1024;
 export interface ReaderStart {
   /** The id of the last event that the client has; -1: start at the first. */
   readonly start: number;
-  /** An event id that replaces `start` if the run has reached it. The reader waits until the log knows the answer. */
+  /** An event id that replaces `start` if the run has reached it. The reader waits until the log knows whether the run has. */
   readonly later: number | undefined;
 }
 

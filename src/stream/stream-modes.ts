@@ -48,8 +48,8 @@ import {
 const CACHED = ',"__metadata__":{"cached":true}}';
 
 /**
- * The renderers of the events of all stream modes, by the kind of fact (entry of a run's event log) and by its slot (the mode in {@link
- * eventModes}). The events of the mode `messages-tuple` have the name `messages`.
+ * The renderers of the events of all stream modes, by the kind of a fact (an entry of a run's event log) and by slot (a mode of this kind in
+ * {@link eventModes}). The events of the mode `messages-tuple` have the name `messages`.
  */
 const table: ModeTable = {
   start: {

@@ -71,7 +71,7 @@ export class StreamPump<Out> {
   #blocked = false;
   /** True while the pump runs or waits for a promise. It continues by itself then, and must not be started again. */
   #busy = false;
-  /** True while a read waits for a promise. Nothing is written to the output during that time. */
+  /** True while a step waits for a promise: of reading, of rendering, or of memory. The output may be flushed during that time. */
   #isReading = false;
   /** True when the pump was asked to continue or to flush while it was busy. */
   #missed = false;

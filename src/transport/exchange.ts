@@ -1,7 +1,7 @@
 import type { ByteStream, HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
 import type { RequestBody } from "./request-body.ts";
 
-/** A request and its response: the common part of both transports. */
+/** A request and its response: the common part of the transports over uWebSockets.js and over Node's HTTP server. */
 export abstract class Exchange implements HttpRequest, Reply {
   readonly method: string;
   readonly path: string;

@@ -24,7 +24,7 @@ export const HEAD_TIMEOUT_MS = 10_000;
 /** The slowest speed at which a body may arrive. */
 export const MIN_UPLOAD_BYTES_PER_SECOND = 16 * 1024;
 
-/** The most file descriptors that are reserved for files and for connections that the server opens itself. */
+/** The maximum number of file descriptors that are reserved for files and for connections that the server opens itself. */
 const MAX_RESERVED_DESCRIPTORS = 4_096;
 
 /**

@@ -13,7 +13,7 @@ import {
 } from "../ports/peers.ts";
 import type { ReplyHeaders } from "../ports/transport.ts";
 
-/** The most bytes that may wait to be sent to a socket. If there are more, the connection counts as lost. */
+/** The maximum number of bytes that may wait to be sent to a socket. If there are more, the connection counts as lost. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -31,7 +31,7 @@ interface PeerConnections {
   readonly address: PeerAddress;
   readonly agent: Agent;
   readonly sockets: Set<WebSocket>;
-  /** The options of TLS. */
+  /** The TLS options; undefined for a Unix socket. */
   readonly secured: object | undefined;
 }
 

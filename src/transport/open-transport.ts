@@ -9,7 +9,8 @@ export interface ChosenTransport {
 }
 
 /**
- * Chooses a transport: uWebSockets.js if it has a binary, else Node's own servers. `kind` requests one of them, or none.
+ * Chooses a transport. Without `kind`: uWebSockets.js if it has a binary for this platform, else Node's own servers. `kind` requests one of
+ * these, or a transport that does not listen (`none`).
  * @throws ServiceError `config.invalid` for another kind; `unsupported` when uWebSockets.js is requested and has no binary here
  */
 export async function openTransport(kind?: Transport["kind"]): Promise<TransportOpener & ChosenTransport> {

@@ -81,7 +81,7 @@ export class RequestBody implements IncomingBody {
     else this.#parts.push(isLent ? Buffer.from(piece) : piece);
   }
 
-  /** Counts the bytes of a piece that the caller discards. */
+  /** Adds the bytes of a piece that the caller discards to the number of received bytes. */
   skip(bytes: number): void {
     this.#size += bytes;
   }
@@ -151,8 +151,8 @@ export class RequestBody implements IncomingBody {
   /** Counts the memory of the body. Returns false, and refuses the body, if there is not enough memory. */
   #count(): boolean {
     if (this.#size <= SMALL) return true;
-    // Counts the announced length from the start. If only the received bytes were counted, a tenant could start so many uploads that none
-    // of them can be completed.
+    // Counts the announced length as soon as the tenant is known. If only the received bytes were counted, a tenant could start so many uploads
+    // that none of them can be completed.
     const size = this.#tenant === undefined ? this.#size : Math.max(this.#size, this.#announced);
     if (size === this.#counted) return true;
     if (!this.#memory.take(size - this.#counted, this.#tenant)) {
@@ -186,8 +186,8 @@ export class RequestBody implements IncomingBody {
 const brokenOff = () => new ServiceError("body.malformed", "The body was broken off");
 
 /**
- * Returns a function that makes bodies for requests without a transport, such as web requests. The announced length of these bodies is
- * ignored, because it cannot be trusted.
+ * Returns a function that makes bodies for requests that do not come from one of Heddle's transports, such as a `Request` of the Fetch API. The
+ * announced length of these bodies is ignored, because it cannot be trusted.
  */
 export const bodyOpener =
   ({ maxBody, memory }: BodyLimits): (() => IncomingBody) =>

@@ -16,12 +16,13 @@ import { UwsSocket } from "./uws-socket.ts";
  */
 const MAX_TRIES = 10;
 
-/** `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets. */
+/** The listen option `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets: no other server may listen on the same port. */
 const ALONE = 1;
 const SHARED = 0;
 
 /**
- * The part of uWebSockets.js that listens. The older build also accepts options together with a host, although its types do not include it.
+ * The part of uWebSockets.js that listens. The build `uWebSockets.js` also accepts options together with a host, although its types do not
+ * include it.
  */
 interface ListensWith {
   listen(

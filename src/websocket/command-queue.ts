@@ -4,10 +4,10 @@ import { parseObject, type RawBody } from "../schemas/body.ts";
 
 /** The largest number of pending commands of one socket. */
 const MAX_PENDING_COMMANDS = 32;
-/** The largest total size of the pending commands, in bytes. */
+/** The largest total size of the pending commands, in characters. A single command may be larger. */
 const BYTES = 1024 * 1024;
 /**
- * A command with more bytes than this is parsed in a turn of the event loop of its own. Several large commands in one turn would block all
+ * A command with more characters than this is parsed in a turn of the event loop of its own. Several large commands in one turn would block all
  * other work.
  */
 const LARGE = 64 * 1024;

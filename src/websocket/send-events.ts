@@ -16,8 +16,8 @@ const UNTAKEN = 128;
 export type SendAnswer = (answer: string | Uint8Array) => void;
 
 /**
- * Sends events over a WebSocket, one message for each event. It ends when there are no more events, when the socket is closed, or when the
- * peer reads nothing for too long. `isRereadable`: whether events that a slow peer has not read may be dropped, because they can be read
+ * Sends events over a WebSocket, one message for each event. The sending ends when there are no more events, when the socket is closed, or when
+ * the peer reads nothing for too long. `isRereadable`: whether events that a slow peer has not read may be dropped, because they can be read
  * again later, starting with any of them.
  */
 export function sendEvents(

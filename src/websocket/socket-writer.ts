@@ -3,7 +3,10 @@ import type { Frames } from "../stream/websocket-frames.ts";
 import type { PumpOutcome, PumpOutput } from "../stream/stream-pump.ts";
 import { closeFrames } from "./close-codes.ts";
 
-/** The most bytes of events that wait for a slow peer. If there are more, they are dropped, and read again when the peer has caught up. */
+/**
+ * If more bytes of events than this wait for a slow peer, all waiting events are dropped, and read again when the peer has caught up. Events that
+ * cannot be read again are kept.
+ */
 const HELD = 128 * 1024;
 
 const NONE: Frames = { messages: [], ids: [] };
@@ -22,7 +25,7 @@ export class SocketWriter implements PumpOutput<Frames> {
     this.#isRereadable = isRereadable;
   }
 
-  /** The number of answers that the peer has not read. */
+  /** The number of answers that have not been passed to the socket yet. */
   get backlog(): number {
     return this.#answers.length;
   }

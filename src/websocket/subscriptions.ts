@@ -13,7 +13,7 @@ import { SwitchingEventReader } from "./switching-event-reader.ts";
 
 /** The largest number of subscriptions of one socket. */
 const MAX_SUBSCRIPTIONS = 256;
-/** The largest number of namespaces that all subscriptions of a socket name. */
+/** The largest number of namespaces that all subscriptions of a socket may name together. */
 const MAX_NAMESPACES = 2048;
 
 interface Subscription {
@@ -99,9 +99,9 @@ export class SubscriptionFeed {
   async #startThose(): Promise<void> {
     this.#isHeld = false;
     const waiting = [...this.#waiting];
-    // The other subscriptions continue after the last event that they have received.
+    // The subscriptions that have already started continue after the last event that was processed.
     const others = [...this.#subscriptions.values()];
-    // All subscriptions were removed in the meantime, so there is nothing to start.
+    // If all subscriptions were removed in the meantime, there is nothing to start.
     if (waiting.length === 0 && others.length === 0) return;
     const from = waiting.map(([, { since }]) => since).filter((since) => since !== undefined);
     if (others.length > 0) from.push(this.#seen);

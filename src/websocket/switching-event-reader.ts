@@ -2,7 +2,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { NoEventsReason, Reader } from "../stream/run-reader.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
 
-/** A reader whose source can be replaced. Reads wait until it has its first source. */
+/** A reader whose source can be replaced. While it has no source, reads wait. */
 export class SwitchingEventReader implements Reader {
   #inner: Reader | undefined;
   #turn = 0;
@@ -17,7 +17,7 @@ export class SwitchingEventReader implements Reader {
     return this.#inner?.cursor ?? -1;
   }
 
-  /** The number of switches so far. A slice that was read before the last switch has to be dropped. */
+  /** A number that increases when the source is closed or replaced. A slice that was read before the last increase has to be dropped. */
   get turn(): number {
     return this.#turn;
   }

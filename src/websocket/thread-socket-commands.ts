@@ -67,7 +67,7 @@ export function createCommandHandler(
     return { run_id: id };
   }
 
-  /** The id of the run in progress, or of the first waiting run; null: the thread is idle. */
+  /** The id of the run in progress, or else of the first waiting run; null if there is neither. */
   async function inProgress(): Promise<string | null> {
     const { active, queue } = await threads.record(key);
     return active ?? queue[0] ?? null;

@@ -145,7 +145,7 @@ function attempt<T>(call: () => T): () => T {
   }
 }
 
-/** The id of the thread or run whose shard serves a socket; undefined for the inspector's feed of all threads. */
+/** The id of the thread or run whose shard serves a socket; undefined for the inspector's feed of all threads, and if the id is invalid. */
 function socketShardOf(path: string, [thread]: readonly string[], query: string): string | undefined {
   if (path !== "/inspect") return parseUuid(thread);
   const asked = new URLSearchParams(query);

@@ -28,8 +28,8 @@ export type ToWorker =
 
 /**
  * Messages from a worker to the server's thread, sent as one list for each turn of the event loop. A `fact` message contains an entry for
- * the run's event log. In it, the messages of one call are numbered from 0, and token and piece facts refer to these numbers, because the
- * worker does not know the event ids that the server assigns.
+ * the run's event log. In it, the chat messages that one call streams are numbered from 0, and token and piece facts refer to these numbers,
+ * because the worker does not know the event ids that the server assigns.
  */
 export type FromWorker =
   /** The graphs are loaded. */

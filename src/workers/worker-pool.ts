@@ -19,7 +19,7 @@ const CLOSED: PlainError = { error: "WorkerLostError", message: "The worker thre
 export interface WorkerPoolDeps {
   readonly count: number;
   spawn(): WorkerThread<ToWorker, readonly FromWorker[]>;
-  /** Runs calls in the server's own thread that workers cannot run. */
+  /** Runs, in the server's own thread, the calls that workers cannot run. */
   readonly local: NodeExecutor;
   /** True if the workers have the definition that the call needs. */
   serves(call: NodeCall): boolean;

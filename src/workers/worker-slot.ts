@@ -18,7 +18,7 @@ export interface WorkerCall {
 }
 
 interface RunningCall extends WorkerCall {
-  /** The event ids of the messages of this call, by the number that the worker gives each message. */
+  /** The event ids of the chat messages that this call streams, by the number that the worker gives each message. */
   readonly messages: number[];
   readonly removeListener: () => void;
 }

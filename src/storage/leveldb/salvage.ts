@@ -22,7 +22,7 @@ export interface TableBounds {
  * value, are lost.
  */
 const LARGEST = 64 * 1024;
-/** The most bytes that one search may read in total. They take about a second. */
+/** The maximum number of bytes that one search reads in total. Reading them takes about a second. */
 const MAX_SEARCH_BYTES = 512 * 1024 * 1024;
 /** How many bytes are read between two yields. */
 const TURN_BYTES = 4 * 1024 * 1024;
@@ -36,7 +36,7 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
   const blocks: DataBlock[] = [];
   let read = 0;
   let turn = 0;
-  /** True if a block is known to begin at `at`. */
+  /** True if a block must begin at `at`: at the start of the file, and after the end of a block that was found. */
   let isBlockStart = true;
   for (let at = 0; at + BLOCK_TRAILER_BYTES < bytes.length && read < MAX_SEARCH_BYTES;) {
     const most = isBlockStart ? bytes.length : Math.min(bytes.length, at + LARGEST);
@@ -63,7 +63,7 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
   return first === undefined || (first.offset === 0 && !first.first.equals(bounds.first)) ? [] : blocks;
 }
 
-/** The ranges of keys between the blocks that were found: their entries are lost. */
+/** The ranges of keys before, between and after the found blocks in which entries are lost. */
 export function lostKeyRanges(
   blocks: readonly DataBlock[],
   { from, to }: Pick<TableBounds, "from" | "to">,

@@ -21,7 +21,7 @@ export interface TableDamage {
   readonly what: string;
   /** The keys that may be lost; undefined when no key is lost, but lookups may go wrong. */
   readonly range: KeyRange | undefined;
-  /** The position of the damaged block's type byte. */
+  /** Set for a damaged data block: the position of its type byte. */
   readonly kindAt?: number;
   /** For a table that has lost its index: the data blocks that can still be read. */
   readonly blocks?: readonly DataBlock[];

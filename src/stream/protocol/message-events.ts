@@ -21,7 +21,7 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
   ["system", "system"],
 ]);
 
-/** The most messages whose streaming is tracked at the same time. */
+/** The maximum number of messages whose streaming is tracked at the same time. */
 const MAX_STREAMING_MESSAGES = 256;
 
 /** Emits the messages of one run as protocol events: streamed messages, and messages that nodes return whole. */

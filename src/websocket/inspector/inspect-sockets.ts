@@ -10,10 +10,10 @@ import { failureDetailsOf } from "../../schemas/error-to-response.ts";
 import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./inspector-peer.ts";
 
-/** The most inspector sockets that one user may have open at once. Clients with API keys of one tenant count as one user. */
+/** The maximum number of inspector sockets that one user may have open at once. Clients with API keys of one tenant count as one user. */
 const MAX_PEERS_PER_OWNER = 256;
 /**
- * The most inspector sockets that may be open at once on this server. The number is large enough for many users that each use their
+ * The maximum number of inspector sockets that may be open at once on this server. The number is large enough for many users that each use their
  * maximum.
  */
 const MAX_PEERS = 4_096;
