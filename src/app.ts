@@ -127,7 +127,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
   const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
     registry.replace(graphs);
-    // This cast is safe: all hosted graphs come from the loader, which makes only `LoadedLangGraph` objects.
+    // This cast is safe: all graphs of LangGraph.js come from the loader, which makes only `LoadedLangGraph` objects.
     served = langGraphs as ReadonlyMap<string, LoadedLangGraph>;
   };
   replaceGraphs(
@@ -396,7 +396,7 @@ function storageOf(data: AppOptions["data"]): StorageOptions {
 }
 
 function urlOf({ host, port }: Transport["address"], v4 = "localhost", v6 = v4): string {
-  // 0.0.0.0 and :: mean "listen on every address"; a client cannot connect to them.
+  // 0.0.0.0 and :: mean "listen on every address"; not every client can connect to them.
   const reachable = host === "0.0.0.0" ? v4 : host === "::" ? v6 : host;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -1,4 +1,4 @@
-import type { MachineMailbox, WaitingEvent } from "../../src/model/mailbox.ts";
+import type { MachineMailbox, WaitingEvent } from "../../src/model/machine-mailbox.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Attempt } from "./attempt.ts";
 

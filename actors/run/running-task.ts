@@ -2,7 +2,7 @@ import type { AnyActorRef } from "../xstate.ts";
 import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
-import type { MachineMailbox } from "../../src/model/mailbox.ts";
+import type { MachineMailbox } from "../../src/model/machine-mailbox.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
 import type { NodeCall, StreamedFact } from "../../src/ports/engine.ts";

@@ -8,8 +8,8 @@ import type { RunDraft } from "../thread-system-interface.ts";
 import type { MultitaskDecision } from "./multitask.ts";
 
 /**
- * The number of event ids that an attempt may use before its event mark has to be raised, in an append that
- * survives a power cut.
+ * How far the event mark (`RunRecord.event_mark`, a number above all event ids of an attempt) is set ahead. Before the ids reach the mark,
+ * it is raised by an append that is synced to disk, so that no id is used twice after a power cut.
  */
 export const EVENT_MARK_STEP = 65_536;
 

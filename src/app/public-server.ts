@@ -60,7 +60,7 @@ export interface PublicServerDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** The logger for requests of clients. It logs nothing once the server has stopped. */
+  /** The logger for requests of clients. Once the server has stopped, it logs warnings and errors at the level `info`. */
   readonly servingLogger: Logger;
 }
 

@@ -25,7 +25,7 @@ import { CronOutcomes } from "../service/crons/cron-outcomes.ts";
 import { CronWorker } from "../service/crons/cron-worker.ts";
 import { IDEMPOTENCY_TTL } from "../service/idempotency.ts";
 import { LostRunEndRepair } from "../service/lost-run-end-repair.ts";
-import { createTimerHandler } from "../service/machine-timers.ts";
+import { createTimerHandler } from "../service/due-machine-timer.ts";
 import { createService, type ServerService } from "../service/service.ts";
 import { ItemSweeper } from "../service/store/item-sweeper.ts";
 import { ThreadExpiry } from "../service/thread-expiry.ts";
@@ -76,7 +76,7 @@ export interface ShardDeps extends ShardSettings {
   readonly scheduler: Scheduler;
   readonly failpoints: Failpoints;
   readonly logger: Logger;
-  /** The logger for requests of clients. It logs nothing once the server has stopped. */
+  /** The logger for requests of clients. Once the server has stopped, it logs warnings and errors at the level `info`. */
   readonly servingLogger: Logger;
 }
 

@@ -1,8 +1,8 @@
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/non-json-data.ts";
 
 /**
- * The path of an instance in the data, and its content: the class name of a {@link ClassInstance}, or the content of a
- * {@link NonJsonValue}.
+ * The path of an instance in the data, and what the plain data does not tell: the class name of a {@link ClassInstance}, or the kind of a
+ * {@link NonJsonValue} (its `data` is null here, and is in the plain data).
  */
 type InstanceMark = readonly [path: readonly (string | number)[], content: string | NonJsonContent];
 

@@ -2,8 +2,8 @@ import { createRequire } from "node:module";
 import type * as Esbuild from "esbuild";
 
 /**
- * Describes where and why a text is not JSON. Uses esbuild, because the parser of Node 20 reports no line, and does not
- * recognise comments.
+ * Returns the cause and the place of the error in a text that `JSON.parse` has refused; undefined if esbuild finds none. Uses esbuild,
+ * because the errors of `JSON.parse` in Node 20 give no line, and do not say that a comment is the cause.
  */
 export function jsonError(text: string): string | undefined {
   try {

@@ -1,6 +1,6 @@
 import { MismatchError } from "./mismatch-error.ts";
 
-/** An event of a stream, as received. */
+/** An event of a stream of server-sent events. `data`: the parsed JSON, or the text if it is not JSON. */
 export interface SentEvent {
   readonly event: string;
   readonly data: unknown;

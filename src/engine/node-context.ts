@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import type { MachineMailbox } from "../model/mailbox.ts";
+import type { MachineMailbox } from "../model/machine-mailbox.ts";
 import { toJsonText } from "../model/stringify-json.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/node-executor.ts";

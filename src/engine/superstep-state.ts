@@ -11,7 +11,7 @@ import { SmallMap, smallMapBy } from "../model/small-map.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
-import { earlierTaskResultsOf, showsEarlierTaskResults } from "../model/earlier-task-results.ts";
+import { earlierTaskResultsOf, showsEarlierTaskResults } from "../model/shown-task-results.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
 import type { Emission, Position, ExecutionServices, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";

@@ -16,7 +16,7 @@ import {
   describeType,
 } from "./definition-checks.ts";
 import { isBranch, type Target } from "./commands.ts";
-import type { AcceptedEvents } from "../model/mailbox.ts";
+import type { AcceptedEvents } from "../model/machine-mailbox.ts";
 import { isGraphNode, readNode, type NodeRule } from "./node.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import type { MachineMailbox } from "../model/mailbox.ts";
+import type { MachineMailbox } from "../model/machine-mailbox.ts";
 import type { Message } from "./message.ts";
 import type { NodeStore } from "./node-store.ts";
 import type { Schema } from "./standard-schema.ts";

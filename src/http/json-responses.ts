@@ -207,7 +207,10 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
   };
 }
 
-/** The JSON text of a response: sent with its length if it is short, else page by page. */
+/**
+ * Collects and sends the JSON text of a response. A text shorter than {@link PAGE} is sent at once, with its length (`content-length`), unless
+ * the response has already started. A longer text is sent in chunks of about that size, as fast as the client reads.
+ */
 class JsonOutput {
   readonly #call: RouteCall;
   readonly #headers: Headers;

@@ -23,9 +23,9 @@ import type { Library } from "./user-library.ts";
 import { deserialise } from "./deserialisation.ts";
 import { serialise } from "./serialisation.ts";
 
-/** The most items or namespaces that the store returns for one operation. */
+/** The most items or namespaces that one {@link StoreOp} can request. */
 const MAX_RESULTS = 1_000;
-/** The most pages that one operation is split into. */
+/** The most pages, each a {@link StoreOp}, that one operation of LangGraph is split into. */
 const PAGES = 10;
 
 /**

@@ -2,7 +2,7 @@ import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { earlierTaskResultsOf } from "../model/earlier-task-results.ts";
+import { earlierTaskResultsOf } from "../model/shown-task-results.ts";
 import { stringifyJson } from "../model/stringify-json.ts";
 import type { Emission, Position, ExecutionServices } from "../ports/engine.ts";
 import { PendingWrites, type TaskKey } from "./pending-writes.ts";

@@ -1,7 +1,7 @@
 import { emptyWrites } from "../model/checkpoint.ts";
 import { toPlainError, ServiceError, type PlainError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { showsEarlierTaskResults } from "../model/earlier-task-results.ts";
+import { showsEarlierTaskResults } from "../model/shown-task-results.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
   Execution,
@@ -111,7 +111,7 @@ export class HostedExecution implements Execution {
     });
   }
 
-  // --- calls of the run's actor ---
+  // --- methods that the run's actor calls ---
 
   begin(): Promise<EngineStep> {
     this.#checkAnswers();

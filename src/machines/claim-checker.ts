@@ -9,7 +9,10 @@ export interface ProvableClaim {
   readonly kind: "never" | "eventually" | "reachable";
   /** The ids of the states that the claim names. Entering any one of them counts. */
   readonly states: ReadonlySet<string>;
-  /** The events that a `never` claim lists after `without`. The claim covers only the paths without these events. Empty for other claims. */
+  /**
+   * The events that a `never` claim lists after `without`. The claim covers only the paths on which nobody else sends these events to the
+   * machine; the machine may still send them to itself. Empty for other claims.
+   */
   readonly without: readonly string[];
 }
 

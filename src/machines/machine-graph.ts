@@ -14,7 +14,7 @@ import { taskNamespace } from "../graph/interrupts.ts";
 import { toPlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
-import type { AcceptedEvents, MachineMailbox, WaitingEvent } from "../model/mailbox.ts";
+import type { AcceptedEvents, MachineMailbox, WaitingEvent } from "../model/machine-mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
 import { PromiseActors } from "./promise-actors.ts";
 import {

@@ -25,7 +25,7 @@ export class MachineVersions {
   readonly hash: string;
   /** The descriptors of the events that any of the versions handles. */
   readonly events: readonly string[];
-  /** True if any of the versions declares a version. Threads then store the version that made their state. */
+  /** True if at least one of the machines declares a `version`. Each thread then stores the version of the machine that made its state. */
   readonly areDeclared: boolean;
   readonly #drivers: readonly MachineDriver[];
   readonly #migrate: Migrate | undefined;

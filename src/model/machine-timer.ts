@@ -3,8 +3,8 @@ import { isObject } from "./json.ts";
 import type { ThreadRecord } from "./thread.ts";
 
 /**
- * A timer of a machine. Its id is unique among the timers of a checkpoint. Branches of a thread may use the same id, but not
- * the same id with the same `due`.
+ * A timer of a machine. Its id is unique among the timers of a checkpoint. Different timers in two branches of a thread may have the same
+ * id; `due` tells them apart.
  */
 export interface Timer {
   readonly id: string;

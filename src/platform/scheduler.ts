@@ -6,7 +6,8 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 /** The scheduler over Node's event loop. */
 export const systemScheduler: Scheduler = {
   soon(task, isLast = false) {
-    // The callback of `nextTick` comes after all promise callbacks, so `task` is queued behind what they schedule.
+    // `isLast` is for calls from a promise callback. There, the callback of `nextTick` comes only after all promise callbacks that are
+    // queued, so `task` is queued behind the tasks that they schedule.
     if (isLast) process.nextTick(setImmediate, task);
     else setImmediate(task);
   },

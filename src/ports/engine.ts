@@ -5,7 +5,7 @@ import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { PendingInterrupts, Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { AcceptedEvents } from "../model/mailbox.ts";
+import type { AcceptedEvents } from "../model/machine-mailbox.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";

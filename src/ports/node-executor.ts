@@ -1,6 +1,6 @@
 import type { NodeCall, TaskOutcome } from "./engine.ts";
 import type { StoreOp, StoreResults } from "../model/store-item.ts";
-import type { MachineMailbox } from "../model/mailbox.ts";
+import type { MachineMailbox } from "../model/machine-mailbox.ts";
 import type { Fact } from "../model/run-event.ts";
 
 /**

@@ -13,7 +13,7 @@ const BYTES = 256 * 1024;
  */
 const LONG = 2 * TURN_MS;
 const LONGEST_PAUSE = 100;
-/** How many requests begin in a turn of the event loop before the clock is checked. */
+/** The clock is checked before each request that begins in a turn of the event loop, from the request with this number on. */
 const UNTIMED_REQUESTS = 16;
 /**
  * The most waiting tasks that are scheduled for one turn of the event loop. Usually the time of the turn is used up
@@ -39,7 +39,7 @@ export class TimeBudget {
   /** True when {@link #turned} is already scheduled to run at the end of this turn. */
   #isWatched = false;
   /**
-   * Number of requests that have begun in this turn; more than {@link UNTIMED_REQUESTS} if older work waits.
+   * Number of requests that have begun since the last turn of the event loop that was watched; more than {@link UNTIMED_REQUESTS} if older work waits.
    */
   #begun = 0;
   /** Time on the monotonic clock, in milliseconds, at which the work of this turn began; undefined if there was none. */

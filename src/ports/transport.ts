@@ -53,7 +53,7 @@ export type Headers = { readonly [name: string]: string };
 /** The headers of a reply. Several values of a header are joined into one line, except those of `set-cookie`. */
 export type ReplyHeaders = { readonly [name: string]: string | readonly string[] };
 
-/** A response whose body is sent piece by piece, with chunked encoding. */
+/** A response whose body is sent piece by piece. */
 export interface ByteStream {
   /**
    * Sends a piece. Returns false if the peer does not keep up: the piece was accepted, but callers MUST NOT write more before the listener of

@@ -17,7 +17,7 @@ import type {
 import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import { permittedThread } from "./threads.ts";
-import { storedRunActors, storedThreadActor } from "./actors-from-records.ts";
+import { storedRunActors, storedThreadActor } from "./stored-actor-snapshots.ts";
 
 /** A statechart that actors run. */
 export interface MachineInfo {

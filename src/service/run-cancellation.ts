@@ -22,7 +22,10 @@ export interface RunCancellation {
    * @throws ServiceError `run.not_found`, `thread.not_found`
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, options?: CancelOptions): Promise<void>;
-  /** Cancels the run because its client has disconnected. A connection that a server shutdown closed counts as disconnected too. */
+  /**
+   * Registers that the client wants the run to end with its connection. A shutdown of the server closes the connection, so the run ends at
+   * the shutdown, and is not continued by the next start.
+   */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /** Cancels the unfinished runs of a thread, including queued and delayed runs. @throws ServiceError `thread.not_found` */
   cancelAll(

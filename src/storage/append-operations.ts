@@ -55,7 +55,7 @@ import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
  */
 const NAMESPACES = 256;
 
-/** An append that is turned into operations: the context of the steps that do so. */
+/** The context of the functions that turn an append into write operations on the key-value store. */
 export interface AppendWrite {
   readonly draft: AppendDraft;
   readonly append: Append;

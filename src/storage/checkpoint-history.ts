@@ -22,8 +22,8 @@ import { parseOrdinal } from "./sortable-numbers.ts";
 const LARGE = 256 * 1024;
 
 /**
- * Reads checkpoints of a namespace, and returns them newest first. With `after`, they are those that directly
- * follow this checkpoint; otherwise the newest ones, or the newest ones older than `before`.
+ * Reads checkpoints of a namespace, and returns them newest first. With `after`, they are the oldest of those that are newer than this
+ * checkpoint; otherwise the newest of all, or of those that are older than `before`.
  */
 export async function readHistory(
   kv: KeyValueStore,

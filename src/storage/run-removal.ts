@@ -172,8 +172,8 @@ function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> 
 }
 
 /**
- * The start index of the segment that a checkpoint added to a list; undefined if it added none. The segment is in a new span,
- * or in the last span of the parent's list. For spans and segments, see `Spans` in `channel-values.ts`.
+ * The index in the list of the first item that a checkpoint added; undefined if it added none. The added items are one segment (stored
+ * under one key), in a new span (a series of segments) or in the last span of the parent's list.
  */
 function writtenFrom(
   { spans }: Extract<ChannelRef, { kind: "list" }>,

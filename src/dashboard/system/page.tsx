@@ -9,7 +9,7 @@ import type { TimeSpan } from "./time-axis.ts";
 import { TimeSeriesChart } from "./time-series-chart.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
 import { findingsOf } from "./findings.ts";
-import { HISTORY_INTERVAL_MS, shownHour, readLastHour } from "./metrics-history.ts";
+import { HISTORY_INTERVAL_MS, shownHour, readLastHour } from "./last-hour-metrics.ts";
 import {
   readThreadCounts,
   metricsSamples,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTimerHandler } from "../../src/service/machine-timers.ts";
+import { createTimerHandler } from "../../src/service/due-machine-timer.ts";
 import type { Runs } from "../../src/service/runs.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 
