@@ -73,7 +73,7 @@ describe.each(LISTS)("a stream of events %s", (_, events, start) => {
 test("an event is passed on when it is complete, and a comment behind it at once", () => {
   const relay = new EventStreamRelay(undefined);
   const take = (text: string) => Buffer.from(relay.take(Buffer.from(text))).toString();
-  const [one = "", two = ""] = [event("1").text, event("2").text];
+  const [one, two] = [event("1").text, event("2").text] as const;
   expect(take(HEARTBEAT)).toBe(HEARTBEAT);
   expect(take(one.slice(0, 20))).toBe("");
   expect(take(one.slice(20, -1))).toBe("");
