@@ -134,9 +134,9 @@ test("a killed node on an empty directory starts from a snapshot; so does one wi
   );
   const metrics = await (await fetch(`${second.url}/metrics`)).text();
   for (const name of ["log_bytes", "log_entries", "log_position", "snapshot_bytes", "snapshot_position"])
-    expect(metrics).toMatch(new RegExp(`heddle_cluster_${name}\\{shard="0"\\} [1-9]`));
-  expect(metrics).toMatch(/heddle_cluster_snapshots_total\{result="made",shard="0"\} [1-9]/);
-  expect(metrics).toMatch(/heddle_cluster_snapshots_total\{result="failed",shard="0"\} 0\n/);
+    expect(metrics).toMatch(new RegExp(`heddle_cluster_${name}\\{shard="0",node="a"\\} [1-9]`));
+  expect(metrics).toMatch(/heddle_cluster_snapshots_total\{result="made",shard="0",node="a"\} [1-9]/);
+  expect(metrics).toMatch(/heddle_cluster_snapshots_total\{result="failed",shard="0",node="a"\} 0\n/);
   await second.stop("SIGKILL");
 
   for (const data of ["empty", "first"]) {
