@@ -192,6 +192,8 @@ class Exchange {
   async #pass(response: PeerResponse, request: PeerRequest): Promise<void> {
     const { status, headers: given } = response;
     const isEvents = status === 200 && String(given["content-type"]).startsWith("text/event-stream");
+    // The client has received nothing yet, so this response is passed on as the first one.
+    if (this.#stream === undefined) this.#events = undefined;
     if (this.#events === undefined) {
       const after = given[STREAM_START_HEADER] ?? request.headers[LAST_EVENT_ID];
       if (isEvents) this.#events = new EventStreamRelay(typeof after === "string" ? after : undefined);

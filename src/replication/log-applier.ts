@@ -111,7 +111,7 @@ export const decodePosition = (stored: Buffer): readonly [seq: number, epoch: nu
 ];
 
 /** The first entry of an owner. It changes nothing, but it takes a position in the log, so no late append of an earlier owner can take that position. */
-export const OPENING_ENTRY: Uint8Array = packWriteBatch([]);
+export const TAKEOVER_ENTRY: Uint8Array = packWriteBatch([]);
 
 const damagedEntry = (shard: number, seq: number, cause?: unknown): ServiceError =>
   new ServiceError("journal.damaged", `The log of shard ${shard} holds a damaged entry at position ${seq}`, {

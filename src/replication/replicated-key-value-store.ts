@@ -14,7 +14,7 @@ import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import { fencedAppend, type ShardLog } from "../ports/shard-log.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import { LogApplier, OPENING_ENTRY } from "./log-applier.ts";
+import { LogApplier, TAKEOVER_ENTRY } from "./log-applier.ts";
 import { type DatabaseCopy, ShardSnapshotMaker, type ShardSnapshotOptions } from "./shard-snapshot-maker.ts";
 import { reachesBackTo, restoreNewestSnapshot } from "./shard-snapshot-restore.ts";
 
@@ -256,7 +256,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     );
   }
 
-  /** Applies the entries that the inner store lacks, and appends the {@link OPENING_ENTRY}. */
+  /** Applies the entries that the inner store lacks, and appends the {@link TAKEOVER_ENTRY}. */
   async #recover(): Promise<void> {
     const { shard, epoch } = this.#owned;
     if (this.#isFenced) throw fencedAppend(shard, this.#applier.applied + 1, epoch);
@@ -266,7 +266,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
       const seq = this.#applier.applied + 1;
       if (this.#applier.epoch > epoch) throw this.#fenced(fencedAppend(shard, seq, epoch));
       try {
-        await this.#log.append(shard, seq, epoch, OPENING_ENTRY);
+        await this.#log.append(shard, seq, epoch, TAKEOVER_ENTRY);
         return await this.#apply(seq, []);
       } catch (error) {
         if (!isFenced(error)) throw error;

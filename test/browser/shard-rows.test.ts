@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chartSeriesOf, growthOf } from "../../src/dashboard/system/metric-series.ts";
+import { chartSeriesOf, counterGrowth } from "../../src/dashboard/system/metric-series.ts";
 import { type MetricsSample, parseMetrics } from "../../src/dashboard/system/prometheus-metrics.ts";
 import { shardRowsOf, silentShardFindings } from "../../src/dashboard/system/shard-rows.ts";
 
@@ -50,14 +50,14 @@ describe("the growth of a counter of several processes", () => {
         { shard: 1, ended: 5_002 },
       ]),
     ];
-    expect(growthOf(both, one, ended)).toBe(10);
-    expect(growthOf(one, again, ended)).toBe(20);
-    expect(growthOf(both, again, ended)).toBe(32);
+    expect(counterGrowth(both, one, ended)).toBe(10);
+    expect(counterGrowth(one, again, ended)).toBe(20);
+    expect(counterGrowth(both, again, ended)).toBe(32);
     const restarted = sampleOf(6, [
       { shard: 0, ended: 131 },
       { shard: 1, ended: 0 },
     ]);
-    expect(growthOf(again, restarted, ended)).toBe(1);
+    expect(counterGrowth(again, restarted, ended)).toBe(1);
     const charts = chartSeriesOf([both, one, again], undefined);
     expect(charts.find(({ title }) => title === "Runs ended")).toMatchObject({
       values: [null, 5, 10],
@@ -70,14 +70,14 @@ describe("the growth of a counter of several processes", () => {
       sampleOf(0, [{ shard: 0, ended: 1 }], [1]),
       sampleOf(2, [{ shard: 1, ended: 9 }], [0]),
     ];
-    expect(growthOf(before, now, ended)).toBeNull();
+    expect(counterGrowth(before, now, ended)).toBeNull();
   });
 
   test("is that of the whole server if it has one process", () => {
     const plain = (at: number, count: number) =>
       parseMetrics(`heddle_runs_ended_total{graph="a"} ${count}`, at);
-    expect(growthOf(plain(0, 3), plain(1, 5), ended)).toBe(2);
-    expect(growthOf(plain(0, 3), plain(1, 1), ended)).toBeNull();
+    expect(counterGrowth(plain(0, 3), plain(1, 5), ended)).toBe(2);
+    expect(counterGrowth(plain(0, 3), plain(1, 1), ended)).toBeNull();
   });
 });
 

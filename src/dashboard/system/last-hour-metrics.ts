@@ -6,7 +6,7 @@ import { haveAllShardsAnswered, pollTimeout, settled } from "./server-sample.ts"
 /** Milliseconds between two reads; the server adds entries at the same interval. */
 export const HISTORY_INTERVAL_MS = 10_000;
 /** The server's last hour, as last read. Null: it was not read yet, or the server does not provide it. */
-export const shownHour = signal<LastHourMetrics | null>(null);
+export const lastHour = signal<LastHourMetrics | null>(null);
 
 export async function readLastHour(): Promise<void> {
   const history = await settled(getMetricsHistory(pollTimeout()));
@@ -18,5 +18,5 @@ export async function readLastHour(): Promise<void> {
     count > 0 && haveAllShardsAnswered()
       ? await settled(listDeliveries("pending", MAX_DELIVERIES, pollTimeout()))
       : undefined;
-  shownHour.value = { history, clockSkewMs, pending: pending ?? [] };
+  lastHour.value = { history, clockSkewMs, pending: pending ?? [] };
 }

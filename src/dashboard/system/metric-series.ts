@@ -61,7 +61,7 @@ type ReadFigure = (figures: MetricsSample) => number | undefined;
  * samples is left out, because all that it has ever counted would look like growth when it is back. So is one whose counter
  * has fallen, because a restart has reset it. Null if no process is left.
  */
-export function growthOf(before: MetricsSample, now: MetricsSample, read: ReadFigure): number | null {
+export function counterGrowth(before: MetricsSample, now: MetricsSample, read: ReadFigure): number | null {
   let sum: number | null = null;
   for (const [key, { sample }] of now.processes) {
     const earlier = before.processes.get(key);
@@ -76,7 +76,7 @@ export function rates(looks: readonly MetricsSample[], read: ReadFigure): readon
   return looks.map((now, i) => {
     const before = looks[i - 1];
     if (before === undefined || now.at <= before.at) return null;
-    const growth = growthOf(before, now, read);
+    const growth = counterGrowth(before, now, read);
     return growth === null ? null : (growth * 1_000) / (now.at - before.at);
   });
 }
@@ -98,7 +98,7 @@ function shares(
 }
 
 /** Returns the mean event-loop lag between consecutive samples, in seconds. */
-export const lags = (looks: readonly MetricsSample[]): readonly (number | null)[] =>
+export const eventLoopLags = (looks: readonly MetricsSample[]): readonly (number | null)[] =>
   shares(
     looks,
     (figures) => figures.sum("heddle_event_loop_lag_seconds_sum"),
@@ -169,7 +169,7 @@ export function chartSeriesOf(
     {
       title: "Event-loop lag",
       unit: milliseconds,
-      values: lags(looks),
+      values: eventLoopLags(looks),
       note: `longest ${worst(looks)}; busy ${formatted(loop, percent)} of the time`,
       isBad: false,
     },
@@ -295,7 +295,8 @@ function worst(looks: readonly MetricsSample[]): string {
   const name = "heddle_event_loop_lag_seconds_bucket";
   const [before, now] = looks.slice(-2);
   if (before === undefined || now === undefined) return "–";
-  const grown = (bound: string) => growthOf(before, now, (figures) => figures.of(name, "le", bound)) ?? 0;
+  const grown = (bound: string) =>
+    counterGrowth(before, now, (figures) => figures.of(name, "le", bound)) ?? 0;
   const all = grown("+Inf");
   if (all <= 0) return "–";
   const bounds = now.samples(name).flatMap(({ labels }) => labels.get("le") ?? []);

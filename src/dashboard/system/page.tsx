@@ -9,7 +9,7 @@ import type { TimeSpan } from "./time-axis.ts";
 import { TimeSeriesChart } from "./time-series-chart.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
 import { findingsOf } from "./findings.ts";
-import { HISTORY_INTERVAL_MS, shownHour, readLastHour } from "./last-hour-metrics.ts";
+import { HISTORY_INTERVAL_MS, lastHour, readLastHour } from "./last-hour-metrics.ts";
 import {
   readThreadCounts,
   metricsSamples,
@@ -61,7 +61,7 @@ export function SystemPage() {
   usePolling(readLastHour, HISTORY_INTERVAL_MS);
   const shards = shardRowsOf(metricsSamples.value);
   const silent = silentShardFindings(shards);
-  const hour = shownHour.value;
+  const hour = lastHour.value;
   const isHour = hour !== null && currentLocation.value.query.get("span") !== "minutes";
   const live = chartSeriesOf(metricsSamples.value, counts?.threads);
   const charts = isHour ? hourSeriesOf(live, hour) : live;

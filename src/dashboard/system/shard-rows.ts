@@ -1,4 +1,4 @@
-import { lags } from "./metric-series.ts";
+import { eventLoopLags } from "./metric-series.ts";
 import { type MetricsSample, type ProcessSample, SHARD_UP } from "./prometheus-metrics.ts";
 
 /** What is shown of a shard. */
@@ -42,7 +42,7 @@ function figuresOf(now: MetricsSample, before: MetricsSample | undefined): Shard
     running: now.sum("heddle_runs_running") ?? 0,
     queued: now.sum("heddle_runs_queued") ?? 0,
     memory: now.sum("process_resident_memory_bytes") ?? 0,
-    lag: lags(before === undefined ? [now] : [before, now]).at(-1) ?? null,
+    lag: eventLoopLags(before === undefined ? [now] : [before, now]).at(-1) ?? null,
   };
 }
 
