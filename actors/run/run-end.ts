@@ -78,9 +78,9 @@ function timeoutOf({ run, liveThread }: Attempt): PlainError {
 }
 
 /**
- * Stores the end of a run in one append: its last step, its final record, and the thread's new status. When that is
- * stored, the statechart moves on, then readers end, then waiting requests resolve. Because of this order, a client that
- * learns of the end finds the thread idle.
+ * Stores the end of a run in one append: its last step, its final record, and the thread's new status; for a rollback,
+ * the deletion of the run. When that is stored, the statechart moves on, then readers end, then waiting requests resolve.
+ * Because of this order, a client that learns of the end never finds this run still active.
  */
 export function endRun(attempt: Attempt, stop: StopReason | null): void {
   if (stop === "rollback") rollBack(attempt);

@@ -73,8 +73,8 @@ export class RunningTask implements NodeIo {
   }
 
   /**
-   * Stores the result of a `ctx.step` with the task's other writes. The first result of this attempt is stored with the whole
-   * writes of the task, each later one by itself.
+   * Stores the result of a `ctx.step`. The first result of this attempt is stored together with all other writes of the task, each
+   * later result alone, unless those writes are still waiting to be stored.
    */
   record(step: string, value: unknown): Promise<void> {
     const { call } = this;

@@ -101,7 +101,7 @@ function whole(value: unknown, at: string, least: number, most: number): number 
 /** Headers that frame or identify the request. A configured value would break the request or impersonate Heddle. */
 const OURS = /^(host|content-length|content-type|transfer-encoding|connection|expect|upgrade|x-webhook-.*)$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Matches the texts that a header can carry: tabs, and Latin-1 without control characters. */
+/** Matches the texts that a header can carry: tabs, and Latin-1 without the control characters of ASCII. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 function readHeaders(value: unknown): WebhookPolicy["headers"] {

@@ -31,7 +31,7 @@ export interface LoadedGraphs {
  * Loads graph files: JavaScript or TypeScript, ES modules or CommonJS. In these files, `heddle` resolves to the running
  * package, never to a second copy. All other packages, including LangGraph.js, come from the project of the file. If an
  * export is a function, it is called to make the graph.
- * @throws ServiceError `config.invalid`, with the name of the graph, the file and the export
+ * @throws ServiceError `config.invalid`, with the name of the graph and the file, and the export if that is what is wrong
  */
 export async function loadGraphs(
   config: Pick<Config, "path" | "graphs">,

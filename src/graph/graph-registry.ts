@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { isDefinition, type GraphDefinition } from "./definition.ts";
 
-/** A graph definition with its edition: a number that is unique in this process. */
+/** A graph definition with its edition: a number that is unique in its registry. */
 interface Edition {
   readonly definition: GraphDefinition;
   readonly edition: number;

@@ -88,7 +88,7 @@ class OpenRules extends Map<string, ChannelRule> {
 
 const CONTEXT_RULE = value();
 
-/** The keys that the schemas of every child machine have, besides the keys of its context. */
+/** The description of a child machine, without its `machine` part: the state and output schemas have these keys besides the keys of its context. */
 const CHILD: DescribedGraph = Object.freeze({
   name: null,
   rules: new Map([STATE_KEY, OUTPUT_KEY].map((key) => [key, CONTEXT_RULE])),

@@ -24,7 +24,7 @@ export interface HistogramFamily extends Named {
   readonly type: "histogram";
   /** Upper bounds of the buckets, ascending. */
   readonly buckets: readonly number[];
-  /** Passes all further values to `observe`. Called at each request for metrics, each time with the same `observe`. */
+  /** Passes all further values to `observe`. Called again at each request for metrics, with an `observe` that replaces the earlier one. */
   look(observe: (value: number) => void): void;
 }
 

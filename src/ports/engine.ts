@@ -95,7 +95,7 @@ export interface NodeCall {
   readonly graph: string;
   /** The kind of engine that opened the run. The host of that engine runs the node, even if another engine serves the graph's name by now. */
   readonly engine: EngineKind;
-  /** The number of the graph's definition in this process. A run keeps the definition that it started with. */
+  /** The number of the graph's definition in the graph registry of the process or worker thread. A run keeps the definition that it started with. */
   readonly edition: number;
   readonly node: string;
   readonly task: string;

@@ -23,8 +23,8 @@ export interface ShardSnapshots {
   /**
    * Stores a snapshot. Each of its parts has at most a few megabytes. {@link list} MUST NOT return the
    * snapshot before all parts are stored. If `put` rejects, or if the process ends before `put` resolves,
-   * there is no such snapshot. Its parts that were already stored are deleted by `put` itself, or else by the
-   * next `put` for the same shard at a higher position. That call deletes all incomplete snapshots at lower
+   * the snapshot is either absent or complete. The stored parts of an incomplete snapshot are deleted by `put`
+   * itself, or else by the next `put` for the same shard at a higher position. That call deletes all incomplete snapshots at lower
    * positions; a `put` that is still storing one of them then rejects. An error of `parts` rejects `put`.
    */
   put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot>;

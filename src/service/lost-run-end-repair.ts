@@ -10,7 +10,7 @@ export interface LostRunEndRepairDeps {
 
 /**
  * Ends runs that have no end in storage: an older version of Heddle was shut down while they ran. The repair works in the background. When
- * it has found all such runs, later starts of the server do not search again.
+ * it has searched all threads and has ended all such runs, later starts of the server do not search again.
  */
 export class LostRunEndRepair {
   readonly #deps: LostRunEndRepairDeps;

@@ -325,8 +325,9 @@ function readParentRefs(draft: AppendDraft, ns: string, id: string): Eventually<
 }
 
 /**
- * Adds a chunk of events. The key of a chunk contains the id of its first event. That is the id after the last event of the
- * previous chunk, so a reader of one chunk can compute the key of the next one.
+ * Adds a chunk of events. The key of a chunk contains the id of its first event. That is usually the id after the last event of the
+ * previous chunk, so a reader of one chunk can compute the key of the next one. The first chunk of a later attempt may begin at a
+ * higher id; a reader then has to search for it.
  */
 export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
   const { head } = draft;

@@ -92,7 +92,7 @@ export class RunLog {
     return this.#shown ? (this.#tail.first ?? this.#visible) : Number.POSITIVE_INFINITY;
   }
 
-  /** One more than the id of the last event that readers may see. */
+  /** One more than the id of the last event that readers may see; Infinity until an attempt has started to write. */
   get visible(): number {
     return this.#visible;
   }

@@ -19,11 +19,10 @@ export interface WebhookWorkerDeps extends SenderDeps {
   readonly logger: Logger;
 }
 
-/** The largest number of concurrent attempts at all targets together. */
+/** No new attempt begins while this many are in progress at all targets together. */
 const SLOTS = 64;
 /**
- * The largest number of concurrent attempts at all those targets together that did not answer the last
- * attempt.
+ * The same limit for all failing targets together: those that did not answer their last attempt.
  */
 const SLOTS_FAILING = 16;
 /** The number of deliveries of a target that are read at a time. */

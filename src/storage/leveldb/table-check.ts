@@ -93,7 +93,7 @@ function sizeIs(bytes: Buffer, size: number): string {
   return `it has ${bytes.length} bytes in place of ${size}`;
 }
 
-/** Reports what a table without an index has lost: the key ranges between the blocks that can be found. */
+/** Reports what a table without an index has lost: the key ranges before, between and after the blocks that can be found; without `bounds`, the whole key range. */
 function* salvage(
   bytes: Buffer,
   bounds: TableBounds | undefined,

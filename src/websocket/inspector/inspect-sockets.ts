@@ -13,8 +13,7 @@ import { InspectorPeer } from "./inspector-peer.ts";
 /** The maximum number of inspector sockets that one user may have open at once. Clients with API keys of one tenant count as one user. */
 const MAX_PEERS_PER_OWNER = 256;
 /**
- * The maximum number of inspector sockets that may be open at once on this server. The number is large enough for many users that each use their
- * maximum.
+ * The maximum number of inspector sockets that may be open at once on this server. It is enough for 16 users that each use their maximum.
  */
 const MAX_PEERS = 4_096;
 const MAX_QUERY_CHARACTERS = 1024;
