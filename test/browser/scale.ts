@@ -3,11 +3,14 @@
  * the time from the server's answer to the first row, and the memory of tabs during live updates. Exits with 1 if a limit is exceeded.
  * The directory is kept (`dist/scale`, or DIR), and one that was filled in part is filled up: the next call measures the same data.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { loadavg } from "node:os";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from "playwright-core";
+import { type Browser, chromium } from "playwright-core";
+import { WebSocket } from "ws";
 import { numberOf, readOptions } from "../../bench/options.ts";
 import { createApp, END, graph, list, messages, send, value } from "../../src/index.ts";
 import { EXECUTABLE } from "./chromium.ts";
@@ -241,13 +244,6 @@ const pages: readonly PageCase[] = [
   { name: "its thread", path: longPath, row: ".flow .card, .messages li", answers: ["/state", "/runs"] },
 ];
 
-async function opened(browser: Browser): Promise<{ context: BrowserContext; page: Page; cdp: CDPSession }> {
-  const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
-  const page = await context.newPage();
-  const cdp = await context.newCDPSession(page);
-  return { context, page, cdp };
-}
-
 interface Measured {
   /** Milliseconds from the answer to the frame with the first row; from the start of the page where there is no answer. */
   readonly row: number;
@@ -263,7 +259,8 @@ interface Answer {
 }
 
 async function measure(browser: Browser, { path, row, answers }: PageCase): Promise<Measured> {
-  const { context, page } = await opened(browser);
+  const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+  const page = await context.newPage();
   await page.addInitScript({
     content: `{
       const observer = new MutationObserver(() => {
@@ -303,33 +300,103 @@ async function middleOf(count: number, work: () => Promise<Measured>): Promise<M
   return all.toSorted((a, b) => a.row - b.row)[Math.floor(count / 2)] as Measured;
 }
 
+/** Sends commands of the Chrome DevTools Protocol, one after another, over a connection of their own. Resolves with the last result. */
+async function devtools<T>(url: string, ...commands: readonly (readonly [string, object?])[]): Promise<T> {
+  const socket = new WebSocket(url);
+  try {
+    await once(socket, "open");
+    let result: unknown;
+    for (const [id, [method, params = {}]] of commands.entries()) {
+      socket.send(JSON.stringify({ id, method, params }));
+      // oxlint-disable-next-line no-await-in-loop -- in order
+      const [text] = (await once(socket, "message")) as [Buffer];
+      const answer = JSON.parse(text.toString()) as { result?: unknown; error?: { message: string } };
+      if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`);
+      ({ result } = answer);
+    }
+    return result as T;
+  } finally {
+    socket.close();
+  }
+}
+
+/**
+ * A Chromium for measurements of memory. Playwright does not control it: it would have every tab keep the bodies of its responses for the
+ * developer tools, up to 200 MB, which would count as memory of the tab.
+ */
+async function startPlainBrowser(): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const profile = mkdtempSync(join(tmpdir(), "heddle-scale-"));
+  const child = spawn(
+    EXECUTABLE,
+    [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--window-size=1400,900",
+      "--remote-debugging-port=0",
+      `--user-data-dir=${profile}`,
+      "about:blank",
+    ],
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
+  const ended = once(child, "exit");
+  let output = "";
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      output = (output + text).slice(-10_000);
+      const found = /DevTools listening on (ws:\S+)/.exec(output)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+    child.once("error", reject);
+    child.once("exit", (code) => reject(new Error(`Chromium ended with ${code}:\n${output}`)));
+  });
+  const close = async () => {
+    child.kill();
+    await ended;
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { url, close };
+}
+
 /** Bytes of a tab: its heap after a collection, and its process. */
-async function memoryOf({ cdp, pid }: Tab): Promise<{ readonly heap: number; readonly resident: number }> {
-  await cdp.send("HeapProfiler.collectGarbage");
-  const { usedSize } = await cdp.send("Runtime.getHeapUsage");
+async function memoryOf({ url, pid }: Tab): Promise<{ readonly heap: number; readonly resident: number }> {
+  const { usedSize } = await devtools<{ usedSize: number }>(
+    url,
+    ["HeapProfiler.collectGarbage"],
+    ["Runtime.getHeapUsage"],
+  );
   const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return { heap: usedSize, resident: Number(resident) * 1024 };
 }
 
 interface Tab {
   readonly name: string;
-  readonly cdp: CDPSession;
+  /** The address at which it is measured. */
+  readonly url: string;
   readonly pid: number;
 }
 
-async function tab(browser: Browser, name: string, path: string): Promise<Tab> {
-  const system = await browser.newBrowserCDPSession();
+async function tab(browser: string, name: string, path: string): Promise<Tab> {
   const pids = async () => {
-    const { processInfo } = await system.send("SystemInfo.getProcessInfo");
+    const { processInfo } = await devtools<{ processInfo: { type: string; id: number }[] }>(browser, [
+      "SystemInfo.getProcessInfo",
+    ]);
     return processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
   };
   const before = new Set(await pids());
-  const { page, cdp } = await opened(browser);
-  await page.goto(`${app.url}/#/${path}`);
-  await cdp.send("HeapProfiler.enable");
+  // A browser context of its own gives it a process of its own.
+  const { browserContextId } = await devtools<{ browserContextId: string }>(browser, [
+    "Target.createBrowserContext",
+    { disposeOnDetach: false },
+  ]);
+  const { targetId } = await devtools<{ targetId: string }>(browser, [
+    "Target.createTarget",
+    { url: `${app.url}/#/${path}`, browserContextId },
+  ]);
+  await sleep(5_000);
   const pid = (await pids()).find((id) => !before.has(id));
   if (pid === undefined) throw new Error(`the tab "${name}" has no process of its own`);
-  return { name, cdp, pid };
+  return { name, url: new URL(`/devtools/page/${targetId}`, browser).href, pid };
 }
 
 /** Starts runs at a steady rate until `isOver`: some on the thread that is open, the others on further ones. */
@@ -364,31 +431,36 @@ try {
       breaches.push(`${one.name}: first row after ${row.toFixed(0)} ms`);
   }
   if (minutes > 0) {
-    const tabs = [
-      await tab(browser, "threads, and one of them", some),
-      await tab(browser, "runs", "runs"),
-      await tab(browser, "inbox", "inbox"),
-      await tab(browser, "system", "system"),
-    ];
-    let isOver = false;
-    const load = updates(() => isOver);
-    const first = new Map<Tab, number>();
-    write("memory of tabs, heap after a collection (process), in MiB");
-    for (let minute = 1; minute <= minutes; minute++) {
-      await sleep(60_000);
-      const cells: string[] = [];
-      for (const one of tabs) {
-        const { heap, resident } = await memoryOf(one);
-        if (minute === 1) first.set(one, heap);
-        const growth = heap / (first.get(one) ?? heap);
-        cells.push(`${one.name} ${(heap / 2 ** 20).toFixed(1)} (${(resident / 2 ** 20).toFixed(0)})`);
-        if (minute === minutes && growth > MAX_GROWTH)
-          breaches.push(`${one.name}: ${growth.toFixed(2)} times the memory of the first minute`);
+    const plain = await startPlainBrowser();
+    try {
+      const tabs = [
+        await tab(plain.url, "threads, and one of them", some),
+        await tab(plain.url, "runs", "runs"),
+        await tab(plain.url, "inbox", "inbox"),
+        await tab(plain.url, "system", "system"),
+      ];
+      let isOver = false;
+      const load = updates(() => isOver);
+      const first = new Map<Tab, number>();
+      write("memory of tabs, heap after a collection (process), in MiB");
+      for (let minute = 1; minute <= minutes; minute++) {
+        await sleep(60_000);
+        const cells: string[] = [];
+        for (const one of tabs) {
+          const { heap, resident } = await memoryOf(one);
+          if (minute === 1) first.set(one, heap);
+          const growth = heap / (first.get(one) ?? heap);
+          cells.push(`${one.name} ${(heap / 2 ** 20).toFixed(1)} (${(resident / 2 ** 20).toFixed(0)})`);
+          if (minute === minutes && growth > MAX_GROWTH)
+            breaches.push(`${one.name}: ${growth.toFixed(2)} times the memory of the first minute`);
+        }
+        write(`  minute ${minute}: ${cells.join(", ")}`);
       }
-      write(`  minute ${minute}: ${cells.join(", ")}`);
+      isOver = true;
+      await load;
+    } finally {
+      await plain.close();
     }
-    isOver = true;
-    await load;
   }
 } finally {
   await browser.close();
