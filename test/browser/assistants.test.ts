@@ -70,4 +70,17 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     expect(await (await get(`${url}/assistants/${id}`)).json()).toMatchObject({ version: 1 });
     expect(wrong).toEqual([]);
   });
+
+  test("a comparison shows what is different, and no line that only got a comma", async () => {
+    const { url } = await serve();
+    const fields = { graph_id: "agent", name: "Helper", context: { tone: "dry" } };
+    const { assistant_id: id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, fields);
+    const { page, wrong } = await opened(await browser(), `${url}/#/assistants/${id}`);
+    await page.getByLabel("Context", { exact: true }).fill('{"tone": "dry", "voice": "low"}');
+    await page.getByRole("button", { name: "Save as a new version" }).click();
+    await page.getByRole("link", { name: "Compare with 1" }).click();
+    await expect.poll(() => page.locator(".diff ins").allInnerTexts()).toEqual(['+     "voice": "low"\n']);
+    expect(await page.locator(".diff del").count()).toBe(0);
+    expect(wrong).toEqual([]);
+  });
 });

@@ -38,6 +38,29 @@ function fragile() {
   return { own, js, prepared, mend: () => (isMended = true) };
 }
 
+/** A graph that puts a setting of the run into its log: when it goes on after a failure, and when it was answered. */
+function settings() {
+  let isMended = false;
+  const tones = graph({
+    state: { log: list<string>() },
+    nodes: {
+      go: async (_, ctx) => {
+        if (!isMended) throw new TypeError("no such file");
+        return { log: [toneOf(ctx)] };
+      },
+      ask: async (_, ctx) => {
+        await ctx.interrupt("May it go out?");
+        return { log: [toneOf(ctx)] };
+      },
+    },
+    edges: { start: "go", go: "ask" },
+  });
+  return { tones, mend: () => (isMended = true) };
+}
+
+const toneOf = ({ config }: { readonly config: { readonly [name: string]: unknown } }): string =>
+  String((config["configurable"] as { readonly tone?: string }).tone);
+
 describe.skipIf(isMissing)("failed runs of many threads in a real browser", { timeout: 60_000 }, () => {
   beforeAll(buildPages, 60_000);
 
@@ -174,6 +197,25 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     await expect.poll(() => page.locator(".started-runs").innerText()).toBe("1 run started: 1 succeeded");
     const state = await (await get(`${url}/threads/${thread}/state`)).json();
     expect(state).toMatchObject({ values: { log: ["polite"] } });
+    expect(wrong).toEqual([]);
+  });
+
+  test("and questions keep the settings of their run on the page of the thread, too", async () => {
+    const { tones, mend } = settings();
+    const { url } = await serve({ graphs: { tones } });
+    const thread = await newThread(url);
+    const config = { configurable: { tone: "polite" } };
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "tones", input: {}, config });
+    mend();
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("textbox", { name: "Answer" }).fill("Yes");
+    await page.getByRole("button", { name: "Send answer" }).click();
+    const log = async () => {
+      const state = await (await get(`${url}/threads/${thread}/state`)).json();
+      return (state as { values: { log: string[] } }).values.log;
+    };
+    await expect.poll(log).toEqual(["polite", "polite"]);
     expect(wrong).toEqual([]);
   });
 });
