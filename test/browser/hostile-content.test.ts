@@ -143,4 +143,16 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
     await page.goto(`${url}/#/new?graph=..`);
     await page.getByText('".." is no valid id.').waitFor();
   });
+
+  test("an answer that is no JSON, as of a proxy that asks for a login, is said to be none", async () => {
+    const { url } = await serve();
+    const context = await browser();
+    await context.route("**/threads/*", (route) =>
+      route.fulfill({ contentType: "text/html", body: "<!doctype html><title>Log in</title>" }),
+    );
+    const { page } = await opened(context, `${url}/#/inbox`);
+    await expect
+      .poll(() => page.getByRole("alert").innerText())
+      .toContain("The answer is not JSON: a proxy or a login page may have answered instead of the server.");
+  });
 });
