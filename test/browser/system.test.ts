@@ -124,7 +124,9 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     await page.setViewportSize({ width: 390, height: 844 });
     // The longest of all values, with another one beside it.
     await expect.poll(() => number(page, "Memory")).toMatch(/^\d+ MB$/);
-    await expect.poll(() => chart(page, "Memory").locator(".most").innerText()).toMatch(/^up to \d+ MB$/);
+    await expect
+      .poll(() => chart(page, "Memory").locator(".most").innerText())
+      .toMatch(/^up to \d+\u00a0MB$/);
     const lines = await page.evaluate<number[]>(LINES_OF_VALUES);
     expect(new Set(lines)).toEqual(new Set([1]));
     const note = chart(page, "Memory").locator("span").last();
