@@ -27,10 +27,7 @@ const watched = new URLSearchParams(
 const isWatching = watched.has("thread_id") || watched.has("run_id");
 
 const model = new FeedModel();
-const figures = new ChartPanel($("#charts"), $("#wide"), {
-  drawn: () => soon(),
-  failed: (cause) => showStatus(`The chart could not be drawn: ${String(cause)}`),
-});
+const figures = new ChartPanel($("#charts"), $("#wide"), () => soon());
 let chosen: string | null = null;
 let handover: FeedForwarder | null = null;
 let due = false;

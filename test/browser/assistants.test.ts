@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
-import { get } from "../e2e/support/wire.ts";
+import { get, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
@@ -56,6 +56,31 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     await page.getByRole("button", { name: "Delete it" }).click();
     await expect.poll(() => page.locator(".sided aside li").allInnerTexts()).toEqual(["agent", "approval"]);
     expect((await get(`${url}/assistants/${id}`)).status).toBe(404);
+    expect(wrong).toEqual([]);
+  });
+
+  test("a member of the metadata that is deleted is refused, because the API cannot delete it", async () => {
+    const { url } = await serve();
+    const fields = { graph_id: "agent", name: "Helper", metadata: { team: "a", tier: 1 } };
+    const { assistant_id: id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, fields);
+    const { page, wrong } = await opened(await browser(), `${url}/#/assistants/${id}`);
+    await page.getByLabel("Metadata", { exact: true }).fill('{"tier": 2}');
+    await page.getByRole("button", { name: "Save as a new version" }).click();
+    await expect.poll(() => page.locator(".failure").innerText()).toContain("“team” cannot be deleted");
+    expect(await (await get(`${url}/assistants/${id}`)).json()).toMatchObject({ version: 1 });
+    expect(wrong).toEqual([]);
+  });
+
+  test("a comparison shows what is different, and no line that only got a comma", async () => {
+    const { url } = await serve();
+    const fields = { graph_id: "agent", name: "Helper", context: { tone: "dry" } };
+    const { assistant_id: id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, fields);
+    const { page, wrong } = await opened(await browser(), `${url}/#/assistants/${id}`);
+    await page.getByLabel("Context", { exact: true }).fill('{"tone": "dry", "voice": "low"}');
+    await page.getByRole("button", { name: "Save as a new version" }).click();
+    await page.getByRole("link", { name: "Compare with 1" }).click();
+    await expect.poll(() => page.locator(".diff ins").allInnerTexts()).toEqual(['+     "voice": "low"\n']);
+    expect(await page.locator(".diff del").count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 });

@@ -38,6 +38,29 @@ function fragile() {
   return { own, js, prepared, mend: () => (isMended = true) };
 }
 
+/** A graph that puts a setting of the run into its log: when it goes on after a failure, and when it was answered. */
+function settings() {
+  let isMended = false;
+  const tones = graph({
+    state: { log: list<string>() },
+    nodes: {
+      go: async (_, ctx) => {
+        if (!isMended) throw new TypeError("no such file");
+        return { log: [toneOf(ctx)] };
+      },
+      ask: async (_, ctx) => {
+        await ctx.interrupt("May it go out?");
+        return { log: [toneOf(ctx)] };
+      },
+    },
+    edges: { start: "go", go: "ask" },
+  });
+  return { tones, mend: () => (isMended = true) };
+}
+
+const toneOf = ({ config }: { readonly config: { readonly [name: string]: unknown } }): string =>
+  String((config["configurable"] as { readonly tone?: string }).tone);
+
 describe.skipIf(isMissing)("failed runs of many threads in a real browser", { timeout: 60_000 }, () => {
   beforeAll(buildPages, 60_000);
 
@@ -76,14 +99,14 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     const results = page.locator(".run-results");
     await expect.poll(() => results.innerText()).toBe("Done for 4, not for 4: see the rows.");
     const started = page.locator(".started-runs");
-    await expect.poll(() => started.innerText()).toBe("4 runs started: 3 succeeded, 1 failed again");
+    await expect.poll(() => started.innerText()).toBe("4 runs started: 3 succeeded, 1 failed");
     const told = (await rows.locator(".result").allInnerTexts()).toSorted();
     expect(told).toEqual([
       "Left out: it did not fail",
       "Left out: its thread has gone on since",
       "Left out: its thread is resumed from a later run",
       "Left out: no step was planned, so there is nothing to resume",
-      "Resumed: failed again",
+      "Resumed: failed",
       "Resumed: succeeded",
       "Resumed: succeeded",
       "Resumed: succeeded",
@@ -102,7 +125,7 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     expect(await countOf(twice)).toBe(3);
     expect(await countOf(goneOn)).toBe(2);
 
-    await started.getByRole("link", { name: "1 failed again" }).click();
+    await started.getByRole("link", { name: "1 failed" }).click();
     await expect.poll(() => rows.locator(".status").allInnerTexts()).toEqual(["error"]);
     expect(await rows.locator('a[href*="/threads/"]').last().getAttribute("href")).toContain(hopeless);
     await page.goBack();
@@ -124,6 +147,30 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     expect(await bar.getByRole("button", { name: "Resume" }).isDisabled()).toBe(true);
     await bar.getByRole("button", { name: "Run again" }).click();
     await expect.poll(() => page.locator(".started-runs").innerText()).toBe("1 run started: 1 succeeded");
+    expect(wrong).toEqual([]);
+  });
+
+  test("say that a run failed, and not that it failed again, where the earlier one had succeeded", async () => {
+    let isBroken = false;
+    const own = graph({
+      state: { log: list<string>() },
+      nodes: {
+        go: async () => {
+          if (isBroken) throw new TypeError("no such file");
+          return {};
+        },
+      },
+      edges: { start: "go" },
+    });
+    const { url } = await serve({ graphs: { own } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "own", input: {} });
+    isBroken = true;
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await page.getByLabel("Select all runs of this page").check();
+    await page.getByRole("button", { name: "Run again" }).click();
+    await expect.poll(() => page.locator(".started-runs").innerText()).toBe("1 run started: 1 failed");
+    expect(await page.locator(".result").innerText()).toBe("Started again: failed");
     expect(wrong).toEqual([]);
   });
 
@@ -150,6 +197,25 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     await expect.poll(() => page.locator(".started-runs").innerText()).toBe("1 run started: 1 succeeded");
     const state = await (await get(`${url}/threads/${thread}/state`)).json();
     expect(state).toMatchObject({ values: { log: ["polite"] } });
+    expect(wrong).toEqual([]);
+  });
+
+  test("and questions keep the settings of their run on the page of the thread, too", async () => {
+    const { tones, mend } = settings();
+    const { url } = await serve({ graphs: { tones } });
+    const thread = await newThread(url);
+    const config = { configurable: { tone: "polite" } };
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "tones", input: {}, config });
+    mend();
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("textbox", { name: "Answer" }).fill("Yes");
+    await page.getByRole("button", { name: "Send answer" }).click();
+    const log = async () => {
+      const state = await (await get(`${url}/threads/${thread}/state`)).json();
+      return (state as { values: { log: string[] } }).values.log;
+    };
+    await expect.poll(log).toEqual(["polite", "polite"]);
     expect(wrong).toEqual([]);
   });
 });

@@ -141,7 +141,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await page.fill(".question textarea", '{"ok": false, "note": "longer"}');
     await page.click('button:has-text("Send answer")');
     await page.waitForSelector('.question:has-text("Draft 3: tea (longer)")');
-    await page.waitForSelector('.hint:has-text("Missing: ok")');
+    await page.waitForSelector('.hint:has-text("Missing: Send it?")');
     await page.getByRole("radio", { name: "yes" }).check();
     await page.focus('button:has-text("Send answer")');
     await page.keyboard.press("Enter");

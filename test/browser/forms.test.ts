@@ -6,7 +6,7 @@ import { validateFormValue } from "../../src/dashboard/components/form-schema.ts
 import { changesOf, fieldsOf } from "../../src/dashboard/threads/editable-fields.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
-import { get } from "../e2e/support/wire.ts";
+import { get, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
@@ -33,6 +33,13 @@ const schema: JsonSchema = {
   },
   required: ["amount"],
 };
+
+/** A graph that is given a number, and nothing else. */
+const strict = graph({
+  state: { size: z.number() },
+  nodes: { keep: async () => ({}) },
+  edges: { start: "keep" },
+});
 
 const told = (value: unknown) => validateFormValue(schema, value).map(({ at, text }) => `${at} ${text}`);
 
@@ -302,6 +309,23 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await page.keyboard.type("2");
     expect(await page.getByLabel("pieces").inputValue()).toBe("12");
     expect(await page.evaluate("document.activeElement.type")).toBe("number");
+  });
+
+  test("leave no empty thread behind when the server refuses the run", async () => {
+    const { url } = await serve({ graphs: { strict } });
+    const { page } = await opened(await browser(), `${url}/#/new?graph=strict`);
+    await page.getByRole("button", { name: "JSON" }).click();
+    const field = page.getByLabel("Input, as JSON");
+    await field.fill('{"size": "large"}');
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await expect.poll(() => page.innerText(".notice.bad")).toContain("size");
+    const count = async () => (await (await post(`${url}/threads/count`)).json()) as number;
+    await expect.poll(count).toBe(0);
+    await field.fill('{"size": 3}');
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForSelector(".head h2");
+    await expect.poll(() => page.url()).toContain("#/threads/");
+    expect(await count()).toBe(1);
   });
 
   test("do not start a run before the schema of its input is loaded", async () => {

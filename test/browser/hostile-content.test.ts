@@ -130,4 +130,29 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
     await page.waitForSelector("text=There is no such page.");
     expect(asked.filter((path) => /metrics|^\/threads\/(?!search|count)/.test(path))).toEqual([]);
   });
+
+  test("an address that names no assistant is said to name none, and shows no other", async () => {
+    const { url } = await serve();
+    const { page } = await opened(await browser(), `${url}/#/graphs/approval`);
+    await page.getByRole("heading", { name: "approval" }).waitFor();
+    for (const id of ["nope", "..", "a%2Fb", "%"]) {
+      await page.goto(`${url}/#/graphs/${id}`);
+      await page.getByText("There is no such assistant.").waitFor();
+      expect(await page.locator(".graphs svg").count()).toBe(0);
+    }
+    await page.goto(`${url}/#/new?graph=..`);
+    await page.getByText('".." is no valid id.').waitFor();
+  });
+
+  test("an answer that is no JSON, as of a proxy that asks for a login, is said to be none", async () => {
+    const { url } = await serve();
+    const context = await browser();
+    await context.route("**/threads/*", (route) =>
+      route.fulfill({ contentType: "text/html", body: "<!doctype html><title>Log in</title>" }),
+    );
+    const { page } = await opened(context, `${url}/#/inbox`);
+    await expect
+      .poll(() => page.getByRole("alert").innerText())
+      .toContain("The answer is not JSON: a proxy or a login page may have answered instead of the server.");
+  });
 });

@@ -17,6 +17,13 @@ const number = (page: Page, title: string): Promise<string> =>
 const HIDE = `Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "hidden" });`;
 const SHOW = `delete document.visibilityState; document.dispatchEvent(new Event("visibilitychange"));`;
 
+/** Code for the browser that counts the lines of each chart's value. */
+const LINES_OF_VALUES = `[...document.querySelectorAll(".chart strong")].map((value) => {
+  const range = document.createRange();
+  range.selectNodeContents(value);
+  return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+})`;
+
 /** Milliseconds by which the server is ahead of the real time. */
 let ahead = 0;
 const now = () => Date.now() + ahead;
@@ -108,6 +115,22 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     await page.getByRole("link", { name: "Last 5 minutes" }).click();
     await chart(page, "Wait to start").waitFor({ state: "detached" });
     expect(await ended.locator("svg").getAttribute("aria-label")).toContain("in the last minutes");
+    expect(wrong).toEqual([]);
+  });
+
+  test("on a phone, no value is broken into two lines, and no number is parted from its unit", async () => {
+    const { url } = await serve();
+    const { page, wrong } = await opened(await browser(), `${url}/#/system`);
+    await page.setViewportSize({ width: 390, height: 844 });
+    // The longest of all values, with another one beside it.
+    await expect.poll(() => number(page, "Memory")).toMatch(/^\d+ MB$/);
+    await expect
+      .poll(() => chart(page, "Memory").locator(".most").innerText())
+      .toMatch(/^up to \d+\u00a0MB$/);
+    const lines = await page.evaluate<number[]>(LINES_OF_VALUES);
+    expect(new Set(lines)).toEqual(new Set([1]));
+    const note = chart(page, "Memory").locator("span").last();
+    expect(await note.evaluate(({ textContent }) => textContent)).toMatch(/^\d+\u00a0MB of it/);
     expect(wrong).toEqual([]);
   });
 

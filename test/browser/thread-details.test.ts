@@ -20,7 +20,7 @@ describe.skipIf(isMissing)("a thread's title and metadata in a real browser", { 
     await page.getByLabel("Metadata", { exact: true }).fill("[]");
     await page.getByRole("button", { name: "Save" }).click();
     await expect.poll(() => page.innerText("dialog [role=alert]")).toContain("must be an object");
-    await page.getByLabel("Metadata", { exact: true }).fill('{"note": 2, "urgent": true}');
+    await page.getByLabel("Metadata", { exact: true }).fill('{"customer": "42", "note": 2, "urgent": true}');
     await page.getByRole("button", { name: "Save" }).click();
     await expect.poll(() => page.innerText(".head h2")).toContain("Letter to the bank");
     expect(await page.innerText(".head .metadata")).toBe("customer=42 · note=2 · urgent=true");
@@ -28,6 +28,38 @@ describe.skipIf(isMissing)("a thread's title and metadata in a real browser", { 
     expect(await (await get(`${url}/threads/${thread_id}`)).json()).toMatchObject({
       metadata: { customer: "42", note: 2, urgent: true, title: "Letter to the bank" },
     });
+    expect(wrong).toEqual([]);
+  });
+
+  test("a member that is deleted is refused with the reason, because the API cannot delete it", async () => {
+    const { url } = await serve();
+    const metadata = { customer: "42", note: 1, title: { is: "no text" } };
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, { metadata });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread_id}`);
+    await page.getByRole("button", { name: "Details", exact: true }).click();
+    const field = page.getByLabel("Metadata", { exact: true });
+    const save = page.getByRole("button", { name: "Save" });
+    expect(await save.isDisabled()).toBe(true);
+    await field.fill('{"note": 2}');
+    await save.click();
+    await expect
+      .poll(() => page.innerText("dialog [role=alert]"))
+      .toBe(
+        "“customer” cannot be deleted: the API only adds and replaces members of the metadata. Set it to null instead.",
+      );
+    const stored = async () => (await get(`${url}/threads/${thread_id}`)).json();
+    expect(await stored()).toMatchObject({ metadata });
+    await field.fill('{"note": 2, "customer": null}');
+    // A member that another client adds meanwhile was not deleted here.
+    await fetch(`${url}/threads/${thread_id}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ metadata: { later: true } }),
+    });
+    await expect.poll(() => page.innerText(".head .metadata")).toContain("later=true");
+    await save.click();
+    await expect.poll(() => page.innerText(".head .metadata")).toContain("customer=null");
+    expect(await stored()).toMatchObject({ metadata: { ...metadata, customer: null, note: 2, later: true } });
     expect(wrong).toEqual([]);
   });
 });

@@ -91,6 +91,24 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     expect(wrong).toEqual([]);
   });
 
+  test("a search that finds more than it shows says so, and one that found all says nothing", async () => {
+    const { url } = await serve();
+    await makeThreads(url, 1_500);
+    await postJson(`${url}/threads`, { metadata: { title: "tea" } });
+    const { page, wrong } = await opened(await browser(), `${url}/`);
+    await page.waitForSelector("a.thread");
+    await page.fill('input[type="search"]', "n");
+    const note = page.locator(".stray");
+    await expect
+      .poll(() => note.innerText())
+      .toBe("More than 1,000 threads match: these are the last changed.");
+    await expect.poll(() => page.innerText("h1 .count")).toBe("1,000");
+    await page.fill('input[type="search"]', "tea");
+    await expect.poll(() => names(page)).toEqual(["tea"]);
+    expect(await note.innerText()).toBe("");
+    expect(wrong).toEqual([]);
+  });
+
   test("their statuses change as they do; what is looked for is so after a reload, too; one that is deleted is gone", async () => {
     const { url } = await serve();
     const thread = await newThread(url);

@@ -175,6 +175,8 @@ describe("a run, as its events tell it", () => {
     ]);
     expect(timeRangeOf(aRun({}), trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 42 });
     expect(ticksOf({ from: 0, to: 42 }, 5)).toEqual([0, 10, 20, 30, 40]);
+    // Times are whole milliseconds.
+    expect(ticksOf({ from: 0, to: 2 }, 5)).toEqual([0, 1, 2]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { cancelRun, createRun, deleteRun, getRun } from "../api/client.ts";
 import { type FoundRun, isDone, type Run } from "../api/records.ts";
 import { errorMessage } from "../app/notices.ts";
-import { repeatRequestOf, resumeRequestOf } from "../threads/runs-tab.tsx";
+import { repeatRequestOf, resumeRequestOf } from "../live/run-requests.ts";
 
 export type BulkRunAction = "resume" | "retry" | "cancel" | "delete";
 

@@ -33,7 +33,7 @@ export const areAllDone = ({ statuses }: StartedRuns): boolean =>
 /** The words for the status of a run that a bulk action started. */
 export const OUTCOMES: { readonly [S in ApiRunStatus]: string } = {
   success: "succeeded",
-  error: "failed again",
+  error: "failed",
   timeout: "timed out",
   interrupted: "cancelled",
   running: "running",

@@ -24,9 +24,9 @@ import type {
 
 /** The public API: one function for each call. */
 
-/** Encodes one segment of a path. @throws TypeError if it is empty, `.` or `..`: browsers resolve the dots even when they are encoded */
+/** Encodes one segment of a path. @throws RequestError 422 if it is empty, `.` or `..`: browsers resolve the dots even when they are encoded */
 function part(id: string): string {
-  if (/^\.{0,2}$/.test(id)) throw new TypeError(`"${id}" is no id`);
+  if (/^\.{0,2}$/.test(id)) throw new RequestError(422, `"${id}" is no valid id.`);
   return encodeURIComponent(id);
 }
 
@@ -208,6 +208,23 @@ export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
       metadata: { ...(request["metadata"] as object | undefined), ...FROM_DASHBOARD },
     },
   });
+
+/**
+ * Starts a run on a new thread with this metadata. If the server refuses the run, the thread is deleted, so that no empty
+ * thread is left.
+ */
+export async function createRunOnNewThread(metadata: JsonRecord, request: JsonRecord): Promise<Run> {
+  const { thread_id } = await createThread(metadata);
+  try {
+    return await createRun(thread_id, request);
+  } catch (cause) {
+    // After any other error, the run may have been started all the same.
+    if (cause instanceof RequestError && cause.status < 500)
+      await deleteThread(thread_id).catch(() => undefined);
+    throw cause;
+  }
+}
+
 export const cancelRun = (id: string, run: string, action: "interrupt" | "rollback") =>
   sendRequest(`threads/${part(id)}/runs/${part(run)}/cancel?action=${action}`, { method: "POST" });
 export const deleteRun = (id: string, run: string) =>
@@ -321,15 +338,14 @@ export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, 
  * Starts a run now, as the cron would. If each run of the cron gets a new thread, this thread is kept, so that the user
  * can see the outcome.
  */
-export async function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
-  // Creates the thread separately. A thread that is created with a run gets the run's metadata, and passes the run's
-  // origin on to all later runs.
-  const thread = thread_id ?? (await createThread({})).thread_id;
-  const body = {
+export function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
+  const request = {
     multitask_strategy: "enqueue",
     ...payload,
     assistant_id,
-    metadata: { ...metadata, cron_id, ...FROM_DASHBOARD },
+    metadata: { ...metadata, cron_id },
   };
-  return fetchJson(`threads/${part(thread)}/runs`, { body });
+  // The thread is created separately. A thread that is created with a run gets the run's metadata, and passes the run's
+  // origin on to all later runs.
+  return thread_id === null ? createRunOnNewThread({}, request) : createRun(thread_id, request);
 }

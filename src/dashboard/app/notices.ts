@@ -21,6 +21,8 @@ export function showError(cause: unknown): void {
 export const errorMessage = (cause: unknown): string => {
   if (cause instanceof TypeError) return "The server cannot be reached.";
   if (cause instanceof DOMException && cause.name === "TimeoutError") return "The server does not answer.";
+  if (cause instanceof SyntaxError)
+    return "The answer is not JSON: a proxy or a login page may have answered instead of the server.";
   return cause instanceof Error ? cause.message : String(cause);
 };
 

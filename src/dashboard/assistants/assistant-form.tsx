@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { AssistantFields } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord } from "../api/records.ts";
+import { changedMetadata } from "../components/changed-metadata.ts";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { differingMembers } from "./differing-members.ts";
@@ -41,7 +42,12 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
       if (!isJsonRecord((fields as JsonRecord)[field]))
         throw new Error(`${label} must be an object, as JSON.`);
     const sent = assistant === null ? ["graph_id", ...changed] : changed;
-    await onSave(Object.fromEntries(sent.map((name) => [name, (fields as JsonRecord)[name]])));
+    const metadata = changedMetadata(
+      assistant?.metadata ?? {},
+      (fields as JsonRecord)["metadata"] as JsonRecord,
+    );
+    const values: JsonRecord = { ...fields, metadata };
+    await onSave(Object.fromEntries(sent.map((name) => [name, values[name]])));
   };
   return (
     <form
@@ -91,7 +97,7 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
             onChange={(value, text) => change({ [field]: text.trim() === "" ? {} : value })}
           />
           {field === "metadata" && assistant !== null && (
-            <p class="hint">Members are added and replaced; those that are left out stay.</p>
+            <p class="hint">Members can be added and replaced, but not deleted.</p>
           )}
         </div>
       ))}

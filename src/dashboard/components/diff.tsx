@@ -1,4 +1,4 @@
-import { diffLines } from "diff";
+import { diffJson } from "diff";
 import { useMemo } from "preact/hooks";
 
 /** The number of unchanged lines shown around a change. */
@@ -43,7 +43,8 @@ export function Diff({ before, after }: { readonly before: unknown; readonly aft
 function partsOf(before: unknown, after: unknown): readonly Part[] | null {
   const [a, b] = [textOf(before), textOf(after)];
   if (a.length + b.length > MAX_DIFF_CHARACTERS) return null;
-  const changes = diffLines(a, b, { maxEditLength: MAX_CHANGED_LINES });
+  // Compares lines without their last comma: a member added after another one gives that line a comma.
+  const changes = diffJson(a, b, { maxEditLength: MAX_CHANGED_LINES });
   if (changes === undefined) return null;
   return changes.flatMap(({ value, added, removed }, i): readonly Part[] => {
     const lines = value.replace(/\n$/, "").split("\n");

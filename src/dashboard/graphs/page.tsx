@@ -2,20 +2,28 @@ import { getSchemas } from "../api/client.ts";
 import { hrefOf } from "../app/page-location.ts";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { CopyButton } from "../components/copy-button.tsx";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { NoAssistants } from "../components/no-assistants.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { getGraphDefinition, HIDDEN_GRAPH } from "./graph-definition.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
+interface GraphsPageProps {
+  /** The id of an assistant, or the name of a graph for its default assistant. Undefined: the first assistant. */
+  readonly chosen: string | undefined;
+}
+
 /** The assistants: their graphs as charts, and their input and output schemas. */
-export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) {
+export function GraphsPage({ chosen }: GraphsPageProps) {
   usePreloadedLayoutWorker();
   const { value: assistants = [], error, isReading, reload } = useAssistantList();
-  const assistant = assistants.find(({ assistant_id }) => assistant_id === chosen) ?? assistants[0];
-  if (error !== null && assistant === undefined) return <LoadFailure text={error} onRetry={reload} />;
-  if (assistant === undefined)
+  const assistant =
+    chosen === undefined
+      ? assistants[0]
+      : assistants.find(({ assistant_id, graph_id }) => [assistant_id, graph_id].includes(chosen));
+  if (error !== null && assistants.length === 0) return <LoadFailure text={error} onRetry={reload} />;
+  if (assistants.length === 0)
     return isReading ? (
       <p class="dim pad" aria-busy="true">
         Reading…
@@ -36,14 +44,20 @@ export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) 
           </a>
         ))}
       </nav>
-      <Graph key={assistant.assistant_id} graph={assistant.graph_id} assistant={assistant.assistant_id} />
-      <div class="pad">
-        <details class="more">
-          <summary>The assistant's record</summary>
-          <CopyButton text={assistant.assistant_id} label="assistant id" shown="Copy id" />
-          <JsonTree value={assistant} open={2} />
-        </details>
-      </div>
+      {assistant === undefined ? (
+        <EmptyState title="There is no such assistant." />
+      ) : (
+        <>
+          <Graph key={assistant.assistant_id} graph={assistant.graph_id} assistant={assistant.assistant_id} />
+          <div class="pad">
+            <details class="more">
+              <summary>The assistant's record</summary>
+              <CopyButton text={assistant.assistant_id} label="assistant id" shown="Copy id" />
+              <JsonTree value={assistant} open={2} />
+            </details>
+          </div>
+        </>
+      )}
     </article>
   );
 }

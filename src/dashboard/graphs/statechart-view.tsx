@@ -10,6 +10,7 @@ import { ChartRenderer, markArrows } from "../inspector/chart-drawing.ts";
 import { addedArrowsKey, markTakenTransitions, type NodePath } from "../inspector/taken-transitions.ts";
 import { Zoom } from "../inspector/chart-zoom.ts";
 import type { Task } from "../live/trace.ts";
+import { LoadFailure } from "../components/empty-state.tsx";
 import { errorMessage } from "../app/notices.ts";
 import { visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
 
@@ -45,7 +46,9 @@ export function StatechartView({
   onNode,
 }: FigureProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const [wrong, setWrong] = useState("");
+  const [wrong, setWrong] = useState<string | null>(null);
+  /** How often the user has asked to draw the chart again after a failure. */
+  const [retries, setRetries] = useState(0);
   const box = useRef<HTMLDivElement>(null);
   const svg = useRef<SVGSVGElement | null>(null);
   const bar = useRef<HTMLDivElement>(null);
@@ -82,6 +85,7 @@ export function StatechartView({
   lit.current = light;
   useEffect(() => {
     let isOld = false;
+    setWrong(null);
     drawing.draw(chart, `${definition} ${[...open].join(" ")} ${further}`).then(
       (made) => {
         if (isOld) return;
@@ -94,12 +98,14 @@ export function StatechartView({
         box.current?.replaceChildren(made);
         lit.current();
       },
-      (cause: unknown) => setWrong(errorMessage(cause)),
+      (cause: unknown) => {
+        if (!isOld) setWrong(errorMessage(cause));
+      },
     );
     return () => {
       isOld = true;
     };
-  }, [declared, further]);
+  }, [declared, further, retries]);
   useEffect(light);
   const toggle = (path: string) => {
     const next = new Set(open);
@@ -125,7 +131,12 @@ export function StatechartView({
         </figcaption>
       )}
       <div class="zooms" ref={bar} />
-      {wrong !== "" && <p class="failure">The chart could not be drawn: {wrong}</p>}
+      {wrong !== null && (
+        <LoadFailure
+          text={`The chart could not be drawn: ${wrong}`}
+          onRetry={() => setRetries(retries + 1)}
+        />
+      )}
       <div
         class="scroll"
         tabIndex={0}
@@ -137,7 +148,9 @@ export function StatechartView({
           if (node !== undefined) onNode?.(node);
         }}
       >
-        <p class="dim drawing">Drawing…</p>
+        <p class="dim drawing" hidden={wrong !== null}>
+          Drawing…
+        </p>
       </div>
     </figure>
   );

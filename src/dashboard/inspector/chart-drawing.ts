@@ -23,13 +23,19 @@ const OPTIONS = {
   "elk.padding": "[top=12,left=12,bottom=12,right=12]",
 };
 
+interface LayoutWorker {
+  readonly engine: InstanceType<typeof elk.default>;
+  /** Rejects when the worker's script cannot be loaded or throws. */
+  readonly failed: Promise<never>;
+}
+
 /**
  * Draws charts. Each layout is computed once, in a worker. Its script is large, so it is loaded when needed.
  */
 export class ChartRenderer {
   readonly #worker: string;
-  readonly #laid = new Map<string, Promise<ElkNode>>();
-  #elk: InstanceType<typeof elk.default> | null = null;
+  readonly #layouts = new Map<string, Promise<ElkNode>>();
+  #running: LayoutWorker | null = null;
 
   /** `worker`: the URL of the worker's script. */
   constructor(worker: string) {
@@ -37,16 +43,40 @@ export class ChartRenderer {
   }
 
   /** Starts the worker. A page that is about to draw calls this while it still reads what to draw. */
-  start(): InstanceType<typeof elk.default> {
-    this.#elk ??= new elk.default({ workerFactory: () => new Worker(this.#worker, { type: "module" }) });
-    return this.#elk;
+  start(): LayoutWorker {
+    if (this.#running !== null) return this.#running;
+    let fail: (cause: Error) => void = () => undefined;
+    const failed = new Promise<never>((_, reject) => (fail = reject));
+    // A failure while no layout is awaited is not an error: the next layout starts another worker.
+    failed.catch(() => undefined);
+    const engine = new elk.default({
+      workerFactory: () => {
+        const worker = new Worker(this.#worker, { type: "module" });
+        // The library does not look for this event: layouts of a worker whose script cannot be loaded would never end.
+        worker.addEventListener("error", () => {
+          worker.terminate();
+          if (this.#running === started) this.#running = null;
+          fail(new Error("The script that lays it out could not be loaded, or failed."));
+        });
+        return worker;
+      },
+    });
+    const started: LayoutWorker = { engine, failed };
+    this.#running = started;
+    return started;
   }
 
   /** Draws a chart as SVG. `key` identifies the chart in the cache of layouts. */
   async draw(chart: ChartModel, key: string): Promise<SVGSVGElement> {
-    const laid = this.#laid.get(key) ?? this.start().layout(graphOf(chart));
-    this.#laid.set(key, laid);
-    return svgOf(chart, await laid);
+    let layout = this.#layouts.get(key);
+    if (layout === undefined) {
+      const { engine, failed } = this.start();
+      layout = Promise.race([engine.layout(graphOf(chart)), failed]);
+      this.#layouts.set(key, layout);
+      // Only successes stay in the cache, so that the chart can be drawn after a failure.
+      layout.catch(() => this.#layouts.delete(key));
+    }
+    return svgOf(chart, await layout);
   }
 }
 

@@ -18,24 +18,22 @@ interface ChartSlot {
   svg: SVGSVGElement | null;
 }
 
-interface Events {
-  drawn(): void;
-  failed(cause: unknown): void;
-}
-
 /** The charts of the inspector, with the active states of their actors highlighted. */
 export class ChartPanel {
   readonly #root: HTMLElement;
   readonly #wide: HTMLElement;
-  readonly #events: Events;
+  readonly #render: () => void;
   readonly #drawing = new ChartRenderer("inspector/elk-worker.js");
   readonly #figures = new Map<ChartSlotKey, ChartSlot>();
 
-  /** `wide`: the element for the thread's chart, which is much wider than the others. */
-  constructor(root: HTMLElement, wide: HTMLElement, events: Events) {
+  /**
+   * `wide`: the element for the thread's chart, which is much wider than the others. `render`: shows the actors in the charts again,
+   * because a chart has been drawn or is to be drawn again.
+   */
+  constructor(root: HTMLElement, wide: HTMLElement, render: () => void) {
     this.#root = root;
     this.#wide = wide;
-    this.#events = events;
+    this.#render = render;
   }
 
   drop(slot: ChartSlotKey): void {
@@ -67,15 +65,30 @@ export class ChartPanel {
           if (figure.definition !== definition) return;
           figure.svg = svg;
           element.querySelector(".scroll")?.replaceChildren(svg);
-          this.#events.drawn();
+          this.#render();
         },
-        (cause: unknown) => this.#events.failed(cause),
+        (cause: unknown) => {
+          if (figure.definition === definition) this.#showFailure(figure, cause);
+        },
       );
     }
     if (figure.svg === null) return;
     highlightStates(figure.svg, actor, `${actorLabel(actor)}: ${says}`);
     markArrows(figure.svg, gone);
     figure.zoom.show();
+  }
+
+  #showFailure(figure: ChartSlot, cause: unknown): void {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const again = createElementWithText("button", "Try again");
+    again.addEventListener("click", () => {
+      figure.definition = "";
+      this.#render();
+    });
+    const text = createElementWithText("p", `The chart could not be drawn: ${reason}`);
+    text.role = "alert";
+    figure.svg = null;
+    figure.element.querySelector(".scroll")?.replaceChildren(text, again);
   }
 
   #add(slot: ChartSlotKey): ChartSlot {

@@ -1,6 +1,7 @@
 import { createRun, findRuns, getQuestions, getRun, listRuns } from "../api/client.ts";
 import { type InterruptQuestion, isDone, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
 import { RequestError } from "../api-errors.ts";
+import { resumeRequestOf } from "./run-requests.ts";
 
 /** The number of latest runs that are searched for the one that gives an answer. */
 const MAX_RUNS = 20;
@@ -38,14 +39,17 @@ export class AlreadyAnswered extends Error {
 }
 
 /**
- * Answers questions of a thread. Each answer names its question by id: otherwise, a late answer would be given to the
+ * Answers questions of a thread. The run that gives the answers has the settings of the thread's newest run, which asked.
+ * Each answer names its question by id: otherwise, a late answer would be given to the
  * thread's next question.
  * @throws AlreadyAnswered if another run has answered a question
  */
 export async function sendAnswers(thread: string, assistant: string, answers: JsonRecord): Promise<Run> {
   try {
+    const [newest] = await listRuns(thread, 1);
+    const settings = newest === undefined ? { assistant_id: assistant } : resumeRequestOf(newest);
     // Another question of the same thread may just have been answered: `enqueue` lets this answer wait for that run.
-    const request = { assistant_id: assistant, command: { resume: answers }, multitask_strategy: "enqueue" };
+    const request = { ...settings, command: { resume: answers }, multitask_strategy: "enqueue" };
     return await createRun(thread, request);
   } catch (cause) {
     if (!(cause instanceof RequestError) || (cause.status !== 409 && cause.status !== 422)) throw cause;

@@ -12,9 +12,15 @@ const NOBODY = "00000000-0000-0000-0000-000000000000";
 
 export interface FoundThreads {
   readonly ids: readonly string[];
-  /** Whether `ids` has all matches. False if not all threads were searched, or there are too many matches. */
-  readonly isAll: boolean;
+  /** Why `ids` may not have all matches: there are more than one request can list, or not all threads were searched. Null: it has all. */
+  readonly limit: "matches" | "searched" | null;
 }
+
+/** The words for each limit of a search. */
+export const SEARCH_LIMIT_TEXTS = {
+  matches: `More than ${PER_REQUEST.toLocaleString("en")} threads match: these are the last changed.`,
+  searched: `Only the ${MAX_THREADS.toLocaleString("en")} threads that changed last were searched.`,
+};
 
 /** Finds the threads that match all of the words, last changed first. A word matches at the end of the id or anywhere in the metadata. */
 export async function findThreads(
@@ -23,14 +29,15 @@ export async function findThreads(
   signal: AbortSignal,
 ): Promise<FoundThreads> {
   const ids: string[] = [];
-  for (let offset = 0; offset < MAX_THREADS; offset += PER_REQUEST) {
-    const { rows } = await listThreads(filter, "latest", offset, PER_REQUEST, signal);
+  let isAllSearched = false;
+  for (let offset = 0; offset < MAX_THREADS && !isAllSearched && ids.length <= PER_REQUEST;) {
+    const { rows, total } = await listThreads(filter, "latest", offset, PER_REQUEST, signal);
     ids.push(...rows.filter((row) => containsAll(row, words)).map(({ thread_id }) => thread_id));
-    const isLast = rows.length < PER_REQUEST;
-    if (isLast || ids.length > PER_REQUEST)
-      return { ids: ids.length === 0 ? [NOBODY] : ids.slice(0, PER_REQUEST), isAll: isLast };
+    offset += PER_REQUEST;
+    isAllSearched = total <= offset;
   }
-  return { ids: ids.length === 0 ? [NOBODY] : ids.slice(0, PER_REQUEST), isAll: false };
+  if (ids.length > PER_REQUEST) return { ids: ids.slice(0, PER_REQUEST), limit: "matches" };
+  return { ids: ids.length === 0 ? [NOBODY] : ids, limit: isAllSearched ? null : "searched" };
 }
 
 export function containsAll(

@@ -17,7 +17,7 @@ import { shortId } from "../components/value-text.ts";
 import { Tabs } from "../components/tabs.tsx";
 import { ActorsGraph } from "../graphs/graph-tab.tsx";
 import { questionLine } from "../threads/event-answer.tsx";
-import { repeatRequestOf, resumeRequestOf } from "../threads/runs-tab.tsx";
+import { repeatRequestOf, resumeRequestOf } from "../live/run-requests.ts";
 import { RunComparison } from "./run-comparison.tsx";
 import { EventsTab } from "./events-tab.tsx";
 import { replayOriginOf } from "./timeline-rows.ts";

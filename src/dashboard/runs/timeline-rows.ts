@@ -133,11 +133,11 @@ export function taskContains(trace: Trace, task: Task, text: string): boolean {
   ].some((part) => part.toLowerCase().includes(wanted));
 }
 
-/** Returns round times for the axis of a range, in milliseconds from its start. They divide the range into at most `most` parts. */
+/** Returns round times for the axis of a range, in whole milliseconds from its start. They divide the range into at most `most` parts. */
 export function ticksOf({ from, to }: TimeRange, most: number): readonly number[] {
   const length = to - from;
-  const rough = length / Math.max(1, most);
-  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 0.1)));
+  const rough = Math.max(1, length / Math.max(1, most));
+  const power = 10 ** Math.floor(Math.log10(rough));
   const size = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough) ?? 10 * power;
   const ticks: number[] = [];
   for (let at = 0; at <= length; at += size) ticks.push(at);

@@ -7,6 +7,10 @@ const HEIGHT = 48;
 /** Milliseconds: a line is interrupted between two values that are further apart than this. */
 const GAP = 60_000;
 
+/** The space between a number and its unit, at which no line may end. */
+const BEFORE_UNIT = /(?<=\d) (?=(?:%|ms|s|[KMGT]?B)(?![a-z]))/gi;
+const unbroken = (text: string): string => text.replaceAll(BEFORE_UNIT, "\u00a0");
+
 /** A metric: its current value, and its line over time. */
 export function TimeSeriesChart({ series, span }: { readonly series: Series; readonly span: TimeSpan }) {
   const { title, unit, times, values, below, note, isBad } = series;
@@ -50,8 +54,8 @@ export function TimeSeriesChart({ series, span }: { readonly series: Series; rea
           </time>
         ))}
       </span>
-      <span class="dim most">{most > 0 && `up to ${unit(most)}`}</span>
-      <span class="dim">{note}</span>
+      <span class="dim most">{most > 0 && unbroken(`up to ${unit(most)}`)}</span>
+      <span class="dim">{unbroken(note)}</span>
     </figure>
   );
 }

@@ -129,7 +129,9 @@ export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps
         onChange={onEnter}
       />
     );
-  const missing = missingValues(validation.errors.values());
+  const missing = missingValues(validation.errors.values()).map(
+    (name) => schema.properties?.[name]?.title ?? name,
+  );
   return (
     <>
       <Fields

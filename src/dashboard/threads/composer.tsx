@@ -3,6 +3,7 @@ import { createRun } from "../api/client.ts";
 import { type ApiInterrupt, isDone, type JsonRecord, type ThreadState } from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
 import { readQuestions, sendAnswers, waitForRefusal } from "../live/answering.ts";
+import { resumeRequestOf } from "../live/run-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
@@ -47,6 +48,11 @@ export function Composer({
     | string
     | undefined;
   const start = (request: JsonRecord) => act(() => createRun(watch.id, request));
+  const resume = (assistant: string) => {
+    // The runs are sorted by their creation, newest first. After a copy or an edit of the state, there may be none.
+    const [newest] = watch.runs.value;
+    return start(newest === undefined ? { assistant_id: assistant, input: null } : resumeRequestOf(newest));
+  };
   const act = (work: () => Promise<unknown>) =>
     runAction(async () => {
       await work();
@@ -94,11 +100,7 @@ export function Composer({
             <button type="button" onClick={() => setEditing(true)}>
               Edit state
             </button>
-            <button
-              type="button"
-              class="primary"
-              onClick={() => void start({ assistant_id: own, input: null })}
-            >
+            <button type="button" class="primary" onClick={() => void resume(own)}>
               Resume
             </button>
           </div>

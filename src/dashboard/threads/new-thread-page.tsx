@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { createThread, createRun } from "../api/client.ts";
+import { createRunOnNewThread, createThread } from "../api/client.ts";
 import type { JsonRecord } from "../api/records.ts";
 import { navigate, hrefOf } from "../app/page-location.ts";
 import { runAction } from "../app/notices.ts";
@@ -14,19 +14,18 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
   const { value: assistants } = useAssistantList();
   // The metadata that the user has typed; null while the text is not a JSON object.
   const [metadata, setMetadata] = useState<JsonRecord | null>({});
-  const make = () => {
+  const checkedMetadata = () => {
     if (metadata === null) throw new Error("The metadata of the thread must be an object, as JSON.");
-    return createThread(metadata);
+    return metadata;
   };
   const start = (request: JsonRecord) =>
     runAction(async () => {
-      const { thread_id } = await make();
-      await createRun(thread_id, request);
+      const { thread_id } = await createRunOnNewThread(checkedMetadata(), request);
       navigate(["threads", thread_id]);
     });
   const empty = () =>
     runAction(async () => {
-      const { thread_id } = await make();
+      const { thread_id } = await createThread(checkedMetadata());
       navigate(["threads", thread_id]);
     });
   return (

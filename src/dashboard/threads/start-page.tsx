@@ -1,4 +1,4 @@
-import { createRun, createThread, getSchemas, listThreads } from "../api/client.ts";
+import { createRunOnNewThread, getSchemas, listThreads } from "../api/client.ts";
 import type { Assistant } from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
@@ -44,7 +44,6 @@ async function tryGraph({ assistant_id }: Assistant): Promise<void> {
   const { input_schema } = await getSchemas(assistant_id);
   const input = exampleInput(input_schema);
   if (input === null) return navigate(["new"], { graph: assistant_id });
-  const { thread_id } = await createThread({});
-  await createRun(thread_id, { assistant_id, input });
+  const { thread_id } = await createRunOnNewThread({}, { assistant_id, input });
   navigate(["threads", thread_id]);
 }

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { updateThread } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type Thread } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
+import { changedMetadata } from "../components/changed-metadata.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
@@ -21,19 +22,21 @@ export function ownMetadata(metadata: JsonRecord): JsonRecord {
 
 /** The form of a thread's title and metadata. */
 export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps) {
-  const { thread_id: id, metadata } = thread;
+  const { thread_id: id } = thread;
   const submit = useSubmit();
-  const own = ownMetadata(metadata);
-  const [title, setTitle] = useState(typeof metadata["title"] === "string" ? metadata["title"] : "");
+  // As they were when the dialog was opened: the fields show them, also when somebody else changes the thread meanwhile.
+  const [before] = useState(() => ({
+    title: typeof thread.metadata["title"] === "string" ? thread.metadata["title"] : "",
+    own: ownMetadata(thread.metadata),
+  }));
+  const { own } = before;
+  const [title, setTitle] = useState(before.title);
   const [given, setGiven] = useState<unknown>(own);
+  const isTitleChanged = title !== before.title;
+  const isUnchanged = !isTitleChanged && JSON.stringify(given) === JSON.stringify(own);
   const save = async () => {
     if (!isJsonRecord(given)) throw new Error("The metadata must be an object, as JSON.");
-    // Sends only the changed members, because somebody else may change other members at the same time.
-    const all: JsonRecord = { ...given, ...(title !== (metadata["title"] ?? "") && { title }) };
-    const changed = Object.entries(all).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(metadata[name]),
-    );
-    await updateThread(id, Object.fromEntries(changed));
+    await updateThread(id, { ...changedMetadata(own, given), ...(isTitleChanged && { title }) });
     showNotice("The thread is changed.");
     onChanged();
     onClose();
@@ -60,9 +63,9 @@ export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps
             isStrict
             onChange={(value, text) => setGiven(text.trim() === "" ? {} : value)}
           />
-          <p class="hint">Members are added and replaced; those that are left out stay.</p>
+          <p class="hint">Members can be added and replaced, but not deleted.</p>
         </div>
-        <FormFooter submit={submit} words="Save" onCancel={onClose} />
+        <FormFooter submit={submit} words="Save" isUnchanged={isUnchanged} onCancel={onClose} />
       </form>
     </Dialog>
   );

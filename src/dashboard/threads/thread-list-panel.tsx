@@ -8,7 +8,7 @@ import {
 } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, threadHref } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
-import { findThreads } from "../live/find-threads-by-text.ts";
+import { findThreads, SEARCH_LIMIT_TEXTS } from "../live/find-threads-by-text.ts";
 import { ThreadList } from "../live/thread-list.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -39,8 +39,8 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
     const find = async () => {
       setSearched(words.length === 0 ? "" : "Searching…");
       if (words.length === 0) return list.filter(filter, order);
-      const { ids, isAll } = await findThreads(filter, words, search.signal);
-      setSearched(isAll ? "" : "Only a part of the threads was searched: the latest.");
+      const { ids, limit } = await findThreads(filter, words, search.signal);
+      setSearched(limit === null ? "" : SEARCH_LIMIT_TEXTS[limit]);
       list.filter({ ...filter, ids }, order);
     };
     const timer = setTimeout(
