@@ -250,16 +250,17 @@ export class Committer {
         (writes[index] as PendingWrite).stored();
       });
       // Waits for the turn of the event loop in which runs begin whose start was acknowledged. The writes of these runs are
-      // then in the next batch, and are counted before other work is admitted.
+      // then in the next batch, and are counted before other work is admitted. The writes of the admitted work are in the next
+      // batch too, so that there are fewer batches.
       await new Promise<void>(this.#afterBegins);
       this.#acknowledgements.measure();
+      if (this.#admission.admit() && !ahead) await new Promise<void>(this.#later);
       if (!ahead) {
         if (this.#isLargePaused) await this.#pauseEnd();
         if (this.#queue.length === 0 && this.#large.isEmpty) break;
         batch = this.#take();
         flight = this.#store(batch);
       }
-      this.#admission.admit();
     }
     this.#rest();
     this.#admission.admit();

@@ -88,6 +88,23 @@ describe("newcomers", () => {
     expect(new Set([...(await all), ...(await Promise.all(first))])).toEqual(new Set(["stored"]));
   });
 
+  test("write in the same batch as those who write again", async () => {
+    kv.free = false;
+    const first = Array.from({ length: MAX_CONCURRENT_WRITES }, async () => {
+      await write();
+      await new Promise<void>(setImmediate);
+      return write();
+    });
+    const all = come(8);
+    await kv.pass();
+    await kv.arrival();
+    expect(kv.batches.at(-1)?.ops).toHaveLength(MAX_CONCURRENT_WRITES + 8);
+    kv.free = true;
+    await kv.pass();
+    expect(new Set([...(await all), ...(await Promise.all(first))])).toEqual(new Set(["stored"]));
+    expect(kv.batches).toHaveLength(2);
+  });
+
   test("are not passed by one who comes while others wait", async () => {
     kv.free = false;
     void Array.from({ length: MAX_CONCURRENT_WRITES }, write);
