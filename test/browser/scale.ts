@@ -351,7 +351,8 @@ async function startPlainBrowser(): Promise<{ readonly url: string; close(): Pro
     child.once("exit", (code) => reject(new Error(`Chromium ended with ${code}:\n${output}`)));
   });
   const close = async () => {
-    child.kill();
+    // A signal would end only the script that starts the browser.
+    await devtools(url, ["Browser.close"]);
     await ended;
     rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
   };
