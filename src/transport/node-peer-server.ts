@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Server as NetServer } from "node:net";
 import type { PeerAddress } from "../ports/peers.ts";
 import type { Handlers, TransportOptions } from "../ports/transport.ts";
 import { MAX_HEAD_BYTES } from "./limits.ts";
@@ -11,8 +11,14 @@ import { decodeHeaders, SHARED_KEY_TLS } from "./node-peers.ts";
 export interface PeerServer {
   readonly address: PeerAddress;
   startDraining(): void;
+  /** Answers the requests that have arrived, if that takes no more than {@link GRACE_MS}, and closes all connections. */
   close(): Promise<void>;
 }
+
+/** Milliseconds in which requests that have been sent arrive. */
+const ARRIVAL_MS = 50;
+/** Milliseconds for the answers of requests that have arrived. */
+const GRACE_MS = 250;
 
 /**
  * Opens a server for requests from the other processes of this server. For a Unix socket, the permissions of its directory decide who may
@@ -63,7 +69,15 @@ export async function openPeerServer(
     address: "port" in address ? { ...address, port: bound.port } : address,
     startDraining: handler.startDraining,
     async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      handler.startDraining();
+      // A request may be on its way on a connection that looks idle. If that connection were closed, its sender could not know whether the
+      // request was carried out. So idle connections are not closed at once, as the method `close` of HTTP servers does.
+      const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+      const passed = (ms: number) =>
+        new Promise<void>((resolve) => options.scheduler.after(ms, resolve, true));
+      await Promise.race([closed, passed(ARRIVAL_MS)]);
+      server.closeIdleConnections();
+      await Promise.race([closed, passed(GRACE_MS)]);
       handler.close();
       server.closeAllConnections();
       await closed;

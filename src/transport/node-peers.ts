@@ -47,7 +47,8 @@ export function createNodePeers(
   const drop = (shard: number, { agent, sockets }: PeerConnections): void => {
     opened.delete(shard);
     for (const raw of sockets) raw.terminate();
-    agent.destroy();
+    // An answer may have arrived that is not read yet. It is read in the turn of the event loop before the second callback.
+    setImmediate(() => setImmediate(() => agent.destroy()));
   };
   const dropUnused = (): void => {
     for (const [shard, connections] of opened) {

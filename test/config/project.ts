@@ -31,8 +31,15 @@ export class Home {
   }
 
   remove(): void {
-    // A process that was left behind may still write.
-    rmSync(this.path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    // A process that was left behind may still write. The retries of `rmSync` do not look for new files, so it is called again.
+    for (let left = 10; ; left--) {
+      try {
+        rmSync(this.path, { recursive: true, force: true, maxRetries: 2, retryDelay: 100 });
+        return;
+      } catch (cause) {
+        if (left === 0) throw cause;
+      }
+    }
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type Peers,
 } from "../../src/ports/peers.ts";
 import type { Handlers } from "../../src/ports/transport.ts";
-import { openPeerServer } from "../../src/transport/node-peer-server.ts";
+import { openPeerServer, type PeerServer } from "../../src/transport/node-peer-server.ts";
 import { createNodePeers } from "../../src/transport/node-peers.ts";
 
 const KEY = Buffer.alloc(32, 1);
@@ -32,11 +32,15 @@ const handlers: Handlers = {
   }),
 };
 
-/** A process of shard 1 that listens in a network. */
-async function listening(): Promise<PeerAddress> {
+/** The server of shard 1, which listens in a network. */
+function openServer(): Promise<PeerServer> {
   const own = { host: "127.0.0.1", port: 0 };
   const secured = { shard: 1, key: KEY };
-  const server = await openPeerServer(handlers, own, { maxBody: 1024, scheduler: systemScheduler }, secured);
+  return openPeerServer(handlers, own, { maxBody: 1024, scheduler: systemScheduler }, secured);
+}
+
+async function listening(): Promise<PeerAddress> {
+  const server = await openServer();
   onTestFinished(() => server.close());
   return server.address;
 }
@@ -116,6 +120,17 @@ test("who does not speak TLS gets no answer", async () => {
   raw.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
   await once(raw, "close");
   expect(got).not.toContain("HTTP");
+});
+
+test("a server that closes answers a request that is on its way on a connection in use before, and takes no further ones", async () => {
+  const server = await openServer();
+  const peers = peersOf(() => server.address);
+  await textOf(await peers.request(1, asked, never));
+  const answer = peers.request(1, asked, never);
+  const closed = server.close();
+  expect(await textOf(await answer)).toBe("/ \u00f6");
+  await closed;
+  await expect(peers.request(1, asked, never)).rejects.toMatchObject({ wasSent: false });
 });
 
 test("a request to a process whose shard has moved is broken off, as lost", async () => {
