@@ -86,7 +86,7 @@ export class ShardLinks {
     const { place } = deps;
     const { network } = place;
     this.#deps = deps;
-    const peers = createNodePeers((shard) => network.addressOf(shard), network.key);
+    const peers = createNodePeers((shard) => network.addressOf(shard), deps.scheduler, network.key);
     this.#peers = peers;
     network.onChange?.(() => peers.dropUnused());
     this.forwarding = createRequestForwarder({

@@ -11,6 +11,7 @@ import {
   type Peers,
   type PeerSocket,
 } from "../ports/peers.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
 import type { ReplyHeaders } from "../ports/transport.ts";
 
 /** The maximum number of bytes that may wait to be sent to a socket. If there are more, the connection counts as lost. */
@@ -41,6 +42,7 @@ interface PeerConnections {
  */
 export function createNodePeers(
   addressOf: (shard: number) => PeerAddress | undefined,
+  scheduler: Scheduler,
   key?: Uint8Array,
 ): Peers & { /** Breaks the connections to addresses that no shard has any more. */ dropUnused(): void } {
   const opened = new Map<number, PeerConnections>();
@@ -48,7 +50,7 @@ export function createNodePeers(
     opened.delete(shard);
     for (const raw of sockets) raw.terminate();
     // An answer may have arrived that is not read yet. It is read in the turn of the event loop before the second callback.
-    setImmediate(() => setImmediate(() => agent.destroy()));
+    scheduler.soon(() => scheduler.soon(() => agent.destroy()));
   };
   const dropUnused = (): void => {
     for (const [shard, connections] of opened) {

@@ -46,7 +46,7 @@ async function listening(): Promise<PeerAddress> {
 }
 
 function peersOf(addressOf: (shard: number) => PeerAddress | undefined, key: Uint8Array = KEY) {
-  const peers = createNodePeers(addressOf, key);
+  const peers = createNodePeers(addressOf, systemScheduler, key);
   onTestFinished(() => peers.close());
   return peers;
 }
