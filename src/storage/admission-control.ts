@@ -2,8 +2,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 
 /**
  * New work is admitted while at most this many writes are queued or in flight. With 256 concurrent clients, the limit saves a
- * fifth of the CPU of each run. A lower limit makes more batches: with 56 there are 0.036 batches a run, with 84 only 0.024,
- * which saves 5 % of the CPU.
+ * fifth of the CPU of each run. A lower limit makes more batches: 0.036 a run with 56, 0.024 with 84.
  */
 export const MAX_CONCURRENT_WRITES = 84;
 /** At least this many callers are admitted after every batch, even if much is in flight, so that none waits forever. */

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, Server as NetServer } from "node:net";
 import type { PeerAddress } from "../ports/peers.ts";
+import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, TransportOptions } from "../ports/transport.ts";
 import { MAX_HEAD_BYTES } from "./limits.ts";
 import { createNodeHandler } from "./node-handler.ts";
@@ -73,11 +74,15 @@ export async function openPeerServer(
       // A request may be on its way on a connection that looks idle. If that connection were closed, its sender could not know whether the
       // request was carried out. So idle connections are not closed at once, as the method `close` of HTTP servers does.
       const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-      const passed = (ms: number) =>
-        new Promise<void>((resolve) => options.scheduler.after(ms, resolve, true));
-      await Promise.race([closed, passed(ARRIVAL_MS)]);
+      const closedWithin = async (ms: number): Promise<void> => {
+        let cancel: Cancel = () => undefined;
+        const passed = new Promise<void>((resolve) => (cancel = options.scheduler.after(ms, resolve, true)));
+        await Promise.race([closed, passed]);
+        cancel();
+      };
+      await closedWithin(ARRIVAL_MS);
       server.closeIdleConnections();
-      await Promise.race([closed, passed(GRACE_MS)]);
+      await closedWithin(GRACE_MS);
       handler.close();
       server.closeAllConnections();
       await closed;

@@ -45,6 +45,14 @@ function come(many: number, times = 1): Promise<string[]> {
   );
 }
 
+/** This many writers, each of whom writes again in the turn after its first write is stored, as runs do that begin then. */
+const writersOfTwo = (many: number): Promise<string>[] =>
+  Array.from({ length: many }, async () => {
+    await write();
+    await new Promise<void>(setImmediate);
+    return write();
+  });
+
 const upTo = (end: number): number[] => Array.from({ length: end }, (_, i) => i);
 
 describe("newcomers", () => {
@@ -74,11 +82,7 @@ describe("newcomers", () => {
 
   test("come behind those who write again in the turn after they are told, as runs do that begin then", async () => {
     kv.free = false;
-    const first = Array.from({ length: MAX_CONCURRENT_WRITES }, async () => {
-      await write();
-      await new Promise<void>(setImmediate);
-      return write();
-    });
+    const first = writersOfTwo(MAX_CONCURRENT_WRITES);
     const all = come(100);
     await kv.pass();
     await kv.arrival();
@@ -90,11 +94,7 @@ describe("newcomers", () => {
 
   test("write in the same batch as those who write again", async () => {
     kv.free = false;
-    const first = Array.from({ length: MAX_CONCURRENT_WRITES }, async () => {
-      await write();
-      await new Promise<void>(setImmediate);
-      return write();
-    });
+    const first = writersOfTwo(MAX_CONCURRENT_WRITES);
     const all = come(8);
     await kv.pass();
     await kv.arrival();
