@@ -187,7 +187,7 @@ export class ShardLinks {
     let isMoving = false;
     const request: Handlers["request"] = (asked, reply) => {
       if (!network.isOwner()) return reply.send(MISDIRECTED, {});
-      const answered = isMoving ? misdirectRefused(reply) : reply;
+      const answered = network.key === undefined ? reply : misdirectRefused(reply, () => isMoving);
       if (isProcessCall(asked)) return serveCall(asked, answered, partsOf);
       handlers.request(asked, answered);
     };
@@ -215,15 +215,25 @@ export class ShardLinks {
 }
 
 /**
- * A reply for a process that stops: it turns each refusal (503) into a misdirection, so that the sender asks
- * the shard's next owner.
+ * A reply for a process whose shard moves to another one when it stops: while `isMoving`, it turns refusals into misdirections, so that the
+ * sender asks the shard's next owner. A request may have come before the stop began. A failure of the storage stays as it is, because the
+ * request may have been carried out.
  */
-const misdirectRefused = (reply: Reply): Reply => ({
+const misdirectRefused = (reply: Reply, isMoving: () => boolean): Reply => ({
   send: (status, headers, body) =>
-    status === REFUSED ? reply.send(MISDIRECTED, {}) : reply.send(status, headers, body),
+    status === REFUSED && isMoving() && isRefusal(body)
+      ? reply.send(MISDIRECTED, {})
+      : reply.send(status, headers, body),
   open: (status, headers, first) => reply.open(status, headers, first),
   onAbort: (listener) => reply.onAbort(listener),
   get aborted() {
     return reply.aborted;
   },
 });
+
+/** Whether the body of a response with the status {@link REFUSED} says that nothing was carried out. */
+function isRefusal(body: Uint8Array | string | undefined): boolean {
+  if (body === undefined) return false;
+  const text = typeof body === "string" ? body : Buffer.from(body).toString();
+  return text.includes('"code":"server.draining"');
+}

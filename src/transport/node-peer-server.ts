@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import { type AddressInfo, Server as NetServer } from "node:net";
-import type { PeerAddress } from "../ports/peers.ts";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import { MISDIRECTED, type PeerAddress } from "../ports/peers.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, TransportOptions } from "../ports/transport.ts";
 import { MAX_HEAD_BYTES } from "./limits.ts";
@@ -12,14 +12,17 @@ import { decodeHeaders, SHARED_KEY_TLS } from "./node-peers.ts";
 export interface PeerServer {
   readonly address: PeerAddress;
   startDraining(): void;
-  /** Answers the requests that have arrived, if that takes no more than {@link GRACE_MS}, and closes all connections. */
+  /**
+   * Answers the requests that have been read, if that takes no more than {@link GRACE_MS}. Requests that have been sent but
+   * not read are misdirected, so that their senders know that they were not carried out. Then closes all connections.
+   */
   close(): Promise<void>;
 }
 
-/** Milliseconds in which requests that have been sent arrive. */
-const ARRIVAL_MS = 50;
-/** Milliseconds for the answers of requests that have arrived. */
-const GRACE_MS = 250;
+/** Milliseconds for the answers of requests that have been read, and for the other processes to close their connections. */
+const GRACE_MS = 1_000;
+/** What a connection without a request gets when the server closes: the response to a request that may be on its way. */
+const LAST_RESPONSE = `HTTP/1.1 ${MISDIRECTED} Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
 
 /**
  * Opens a server for requests from the other processes of this server. For a Unix socket, the permissions of its directory decide who may
@@ -51,11 +54,36 @@ export async function openPeerServer(
           pskCallback: (_, identity) => (identity === String(secured.shard) ? secured.key : null),
         });
   const handler = createNodeHandler(handlers, options);
+  /** Each connection, and whether it has a request without a complete response. */
+  const connections = new Map<Socket, boolean>();
+  /** The connections that have had their last response. */
+  const ended = new WeakSet<Socket>();
+  let isClosing = false;
+  const endIdle = (socket: Socket): void => {
+    ended.add(socket);
+    if (!socket.writableEnded) socket.end(LAST_RESPONSE);
+  };
+  server.on(secured === undefined ? "connection" : "secureConnection", (socket: Socket) => {
+    connections.set(socket, false);
+    socket.once("close", () => connections.delete(socket));
+    if (isClosing) endIdle(socket);
+  });
   server.on("request", (raw, response) => {
+    const { socket } = raw;
+    // This request was on its way when its connection ended, and its sender takes the last response for its own.
+    if (ended.has(socket)) return void raw.resume();
+    connections.set(socket, true);
+    response.once("close", () => {
+      if (!connections.has(socket)) return;
+      connections.set(socket, false);
+      if (isClosing) endIdle(socket);
+    });
     decodeHeaders(raw);
     handler.request(raw, response);
   });
   server.on("upgrade", (raw, ...rest) => {
+    if (ended.has(raw.socket)) return;
+    connections.set(raw.socket, true);
     decodeHeaders(raw);
     handler.upgrade(raw, ...rest);
   });
@@ -71,18 +99,17 @@ export async function openPeerServer(
     startDraining: handler.startDraining,
     async close() {
       handler.startDraining();
-      // A request may be on its way on a connection that looks idle. If that connection were closed, its sender could not know whether the
-      // request was carried out. So idle connections are not closed at once, as the method `close` of HTTP servers does.
+      isClosing = true;
+      // A request may be on its way on a connection that looks idle. If that connection were only closed, its sender could not know whether
+      // the request was carried out. So idle connections are not closed at once, as the method `close` of HTTP servers does.
       const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-      const closedWithin = async (ms: number): Promise<void> => {
-        let cancel: Cancel = () => undefined;
-        const passed = new Promise<void>((resolve) => (cancel = options.scheduler.after(ms, resolve, true)));
-        await Promise.race([closed, passed]);
-        cancel();
-      };
-      await closedWithin(ARRIVAL_MS);
-      server.closeIdleConnections();
-      await closedWithin(GRACE_MS);
+      for (const [socket, isBusy] of connections) if (!isBusy) endIdle(socket);
+      let cancel: Cancel = () => undefined;
+      const passed = new Promise<void>(
+        (resolve) => (cancel = options.scheduler.after(GRACE_MS, resolve, true)),
+      );
+      await Promise.race([closed, passed]);
+      cancel();
       handler.close();
       server.closeAllConnections();
       await closed;

@@ -1,5 +1,6 @@
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import {
@@ -19,11 +20,17 @@ const never = new AbortController().signal;
 
 /** Called when a request has come that is never answered. */
 let onNever: () => void = () => undefined;
+/** Called when a request has come that is answered later, with the function that answers it. */
+let onLater: (send: () => void) => void = () => undefined;
+/** The paths of the requests that were carried out. */
+const carriedOut = new Set<string>();
 
 const handlers: Handlers = {
   request: (request, reply) => {
     if (request.path === "/elsewhere") return reply.send(MISDIRECTED, {});
     if (request.path === "/never") return onNever();
+    if (request.path === "/later") return onLater(() => reply.send(200, {}, "later"));
+    carriedOut.add(request.path);
     reply.send(200, {}, `${request.path} ${request.header("x-name")}`);
   },
   upgrade: () => ({
@@ -49,6 +56,36 @@ function peersOf(addressOf: (shard: number) => PeerAddress | undefined, key: Uin
   const peers = createNodePeers(addressOf, systemScheduler, key);
   onTestFinished(() => peers.close());
   return peers;
+}
+
+/** A network that can hold back what is sent to a server, until the server ends the connection. */
+async function slowNetwork(to: PeerAddress) {
+  let isHolding = false;
+  let onHeld: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (onHeld = resolve));
+  const network = createServer({ allowHalfOpen: true }, (client) => {
+    const server = connect({
+      ...(to as { readonly host: string; readonly port: number }),
+      allowHalfOpen: true,
+    });
+    const kept: Buffer[] = [];
+    client.on("data", (bytes) => {
+      if (!isHolding) return void server.write(bytes);
+      kept.push(bytes);
+      onHeld();
+    });
+    server.on("data", (bytes) => client.write(bytes));
+    server.on("end", () => {
+      for (const bytes of kept) server.write(bytes);
+      client.end();
+    });
+    client.on("end", () => server.end());
+    for (const socket of [client, server]) socket.on("error", () => undefined);
+  });
+  await once(network.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void network.close());
+  const { port } = network.address() as AddressInfo;
+  return { address: { host: "127.0.0.1", port }, hold: () => void (isHolding = true), held };
 }
 
 function textOf(response: PeerResponse): Promise<string> {
@@ -122,15 +159,61 @@ test("who does not speak TLS gets no answer", async () => {
   expect(got).not.toContain("HTTP");
 });
 
-test("a server that closes answers a request that is on its way on a connection in use before, and takes no further ones", async () => {
+test.each(Array.from({ length: 8 }, (_, turns) => [turns]))(
+  "a request that is on its way when its server closes is answered, or else was not carried out, and its sender knows (%i turns later)",
+  async (turns) => {
+    const server = await openServer();
+    const peers = peersOf(() => server.address);
+    const paths = ["/a", "/b", "/c"];
+    // The connections that the requests use again.
+    await Promise.all(paths.map(async (path) => textOf(await peers.request(1, { ...asked, path }, never))));
+    carriedOut.clear();
+    const isEarly = turns % 2 === 0;
+    const early = isEarly ? paths.map((path) => failure(peers, 1, path)) : [];
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (let i = 0; i < turns >> 1; i++) await nextTurn();
+    const closed = server.close();
+    const outcomes = await Promise.all(isEarly ? early : paths.map((path) => failure(peers, 1, path)));
+    expect(outcomes).toEqual(paths.map((path) => (carriedOut.has(path) ? "answered" : { wasSent: false })));
+    await closed;
+    expect(await failure(peers, 1)).toEqual({ wasSent: false });
+  },
+);
+
+test("a request that arrives only after its server has ended the connection was not carried out, and its sender knows", async () => {
+  const server = await openServer();
+  const network = await slowNetwork(server.address);
+  const peers = peersOf(() => network.address);
+  await textOf(await peers.request(1, asked, never));
+  carriedOut.clear();
+  network.hold();
+  const outcome = failure(peers, 1, "/held");
+  await network.held;
+  await server.close();
+  expect([await outcome, carriedOut.has("/held")]).toEqual([{ wasSent: false }, false]);
+});
+
+test("a server that closes waits for the answer of a request that it has read", async () => {
   const server = await openServer();
   const peers = peersOf(() => server.address);
-  await textOf(await peers.request(1, asked, never));
-  const answer = peers.request(1, asked, never);
+  const arrived = new Promise<() => void>((resolve) => (onLater = resolve));
+  const answer = peers.request(1, { ...asked, path: "/later" }, never);
+  const send = await arrived;
   const closed = server.close();
-  expect(await textOf(await answer)).toBe("/ \u00f6");
+  await nextTurn();
+  send();
+  expect(await textOf(await answer)).toBe("later");
   await closed;
-  await expect(peers.request(1, asked, never)).rejects.toMatchObject({ wasSent: false });
+});
+
+test("a request whose connection is in its handshake when its server closes is answered, or else was not carried out, and its sender knows", async () => {
+  const server = await openServer();
+  const peers = peersOf(() => server.address);
+  carriedOut.clear();
+  const outcome = failure(peers, 1, "/new");
+  await nextTurn();
+  await server.close();
+  expect(await outcome).toEqual(carriedOut.has("/new") ? "answered" : { wasSent: false });
 });
 
 test("a request to a process whose shard has moved is broken off, as lost", async () => {
