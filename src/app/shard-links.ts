@@ -5,6 +5,7 @@ import { createRequestForwarder } from "../cluster/forwarder.ts";
 import {
   type CalledParts,
   isProcessCall,
+  isRefusedCall,
   remoteAssistants,
   createRemoteParts,
   serveCall,
@@ -187,9 +188,10 @@ export class ShardLinks {
     let isMoving = false;
     const request: Handlers["request"] = (asked, reply) => {
       if (!network.isOwner()) return reply.send(MISDIRECTED, {});
-      const answered = network.key === undefined ? reply : misdirectRefused(reply, () => isMoving);
-      if (isProcessCall(asked)) return serveCall(asked, answered, partsOf);
-      handlers.request(asked, answered);
+      const answered = (isRefusal: (body: Uint8Array | string) => boolean): Reply =>
+        network.key === undefined ? reply : misdirectRefused(reply, () => isMoving, isRefusal);
+      if (isProcessCall(asked)) return serveCall(asked, answered(isRefusedCall), partsOf);
+      handlers.request(asked, answered(isRefusedRequest));
     };
     const upgrade: Handlers["upgrade"] = (asked) =>
       network.isOwner()
@@ -218,10 +220,15 @@ export class ShardLinks {
  * A reply for a process whose shard moves to another one when it stops: while `isMoving`, it turns refusals into misdirections, so that the
  * sender asks the shard's next owner. A request may have come before the stop began. A failure of the storage stays as it is, because the
  * request may have been carried out.
+ * @param isRefusal whether the body of a response with the status {@link REFUSED} says that the process stops
  */
-const misdirectRefused = (reply: Reply, isMoving: () => boolean): Reply => ({
+const misdirectRefused = (
+  reply: Reply,
+  isMoving: () => boolean,
+  isRefusal: (body: Uint8Array | string) => boolean,
+): Reply => ({
   send: (status, headers, body) =>
-    status === REFUSED && isMoving() && isRefusal(body)
+    status === REFUSED && isMoving() && body !== undefined && isRefusal(body)
       ? reply.send(MISDIRECTED, {})
       : reply.send(status, headers, body),
   open: (status, headers, first) => reply.open(status, headers, first),
@@ -231,9 +238,5 @@ const misdirectRefused = (reply: Reply, isMoving: () => boolean): Reply => ({
   },
 });
 
-/** Whether the body of a response with the status {@link REFUSED} says that nothing was carried out. */
-function isRefusal(body: Uint8Array | string | undefined): boolean {
-  if (body === undefined) return false;
-  const text = typeof body === "string" ? body : Buffer.from(body).toString();
-  return text.includes('"code":"server.draining"');
-}
+const isRefusedRequest = (body: Uint8Array | string): boolean =>
+  Buffer.from(body).includes('"code":"server.draining"');

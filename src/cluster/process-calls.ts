@@ -14,7 +14,7 @@ import { readAllBytes } from "./read-all-bytes.ts";
 import type { ListingService } from "./multi-process-service.ts";
 
 /** The HTTP path of calls between processes. No public route has this path. */
-const CALL_PATH = "/heddle/call";
+export const CALL_PATH = "/heddle/call";
 
 /**
  * The most milliseconds that a call for metrics waits. A process that is stopped, or whose event loop is blocked, must not hold up the metrics
@@ -103,6 +103,12 @@ export function serveCall(
       ([status, bytes]) => reply.aborted || reply.send(status, {}, bytes),
       (cause: unknown) => reply.aborted || reply.send(500, {}, String(cause)),
     );
+}
+
+/** Whether the response to a call says that the called process stops. */
+export function isRefusedCall(response: Uint8Array | string): boolean {
+  const outcome = unpackCall(Buffer.from(response)) as Outcome;
+  return "error" in outcome && outcome.error.code === "server.draining";
 }
 
 /** The HTTP status of an outcome: 503 if the process stops, or its storage is unavailable; 200 otherwise. */
