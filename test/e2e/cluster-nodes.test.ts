@@ -14,7 +14,7 @@ const STEPS = 12;
 const LEASE_MS = 1_500;
 const SECRET = "a secret of a cluster, long enough for it";
 // Each test starts several nodes, with several processes each.
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 180_000 });
 const home = new Home({ isInstalled: true });
 let postgres: PostgresServer;
 beforeAll(async () => {
