@@ -15,6 +15,8 @@ export class AppendDraft {
   spanEnds: SmallMap<string, number> | undefined;
   /** The size of the thread's record in bytes. */
   size = 0;
+  /** The size of the largest value in bytes. */
+  largest = 0;
   readonly #kv: KeyValueStore;
 
   constructor(head: ThreadHead, kv: KeyValueStore) {
@@ -26,6 +28,7 @@ export class AppendDraft {
   put(key: string, value: unknown): number {
     const bytes = seal(value);
     this.ops.push({ key, value: bytes });
+    if (bytes.length > this.largest) this.largest = bytes.length;
     return bytes.length;
   }
 

@@ -47,6 +47,7 @@ import {
   type JournalEntry,
   type StoredTaskWrites,
 } from "./records.ts";
+import { findSharedUpdates } from "./shared-updates.ts";
 import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
 
 /**
@@ -300,7 +301,9 @@ function refsOf(parent: ChannelRefs, { write, checkpoint, at }: CheckpointWrite)
 
 function putCheckpoint(refs: ChannelRefs, { write, checkpoint, at }: CheckpointWrite): void {
   const { ns, id } = checkpoint;
-  write.draft.put(checkpointKey(write.draft.head.prefix, ns, id), checkpointRow(checkpoint, at, refs));
+  const shared = findSharedUpdates(write.draft, at, checkpoint);
+  const row = checkpointRow(checkpoint, at, refs, shared);
+  write.draft.put(checkpointKey(write.draft.head.prefix, ns, id), row);
   (write.latest ??= new SmallMap()).set(ns, { id, refs });
 }
 

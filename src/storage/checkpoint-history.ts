@@ -1,6 +1,7 @@
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { HistoryQuery } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
 import {
@@ -12,7 +13,12 @@ import {
   unescapeSegment,
 } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { readCheckpoint, type StoredTaskWrites } from "./records.ts";
+import {
+  completeCheckpoint,
+  decodeCheckpoint,
+  isCheckpointPartial,
+  type StoredTaskWrites,
+} from "./records.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
 
 /**
@@ -40,8 +46,16 @@ export async function readHistory(
   const reverse = after === undefined;
   let size = 0;
   for await (const [at, bytes] of kv.entries({ gte, lt, reverse, limit })) {
-    if (bytes.length > LARGE && found.length > 0 && most < Number.POSITIVE_INFINITY) break;
-    found.push(readCheckpoint(bytes, key, lastSegment(at)));
+    const stored = decodeCheckpoint(bytes, key, lastSegment(at));
+    const isLarge = bytes.length > LARGE || isCheckpointPartial(stored);
+    if (isLarge && found.length > 0 && most < Number.POSITIVE_INFINITY) break;
+    const get = (from: string): Eventually<Buffer | undefined> =>
+      andThen(kv.get(from), (value) => {
+        size += value?.length ?? 0;
+        return value;
+      });
+    const checkpoint = await completeCheckpoint(stored, key, get);
+    if (checkpoint !== undefined) found.push(checkpoint);
     if ((size += bytes.length) >= most) break;
   }
   return reverse ? found : found.reverse();

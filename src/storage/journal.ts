@@ -49,7 +49,13 @@ import { MemberKeyCache } from "./metadata-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, type EventRead } from "./event-reader.ts";
 import { readValues } from "./state-reader.ts";
-import { readCheckpoint, readRun } from "./records.ts";
+import {
+  completeCheckpoint,
+  decodeCheckpoint,
+  isCheckpointPartial,
+  readRun,
+  type StoredCheckpoint,
+} from "./records.ts";
 import { DecodedValues } from "./decoded-values-cache.ts";
 import { ThreadRunsReader } from "./thread-runs-reader.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
@@ -174,13 +180,20 @@ export class KeyValueJournal implements Journal {
 
   /** Reads a checkpoint. Concurrent readers of a large one (it may contain a large input) share one read and one decoded copy. */
   #readCheckpoint(key: ThreadKey, id: string, at: string): Eventually<Checkpoint | undefined> {
-    const decode = (bytes: Buffer | undefined) => bytes && readCheckpoint(bytes, key, id);
-    if (!this.#slowKeys.has(at)) return andThen(this.#getValue(at), decode);
+    const complete = (stored: StoredCheckpoint) => completeCheckpoint(stored, key, this.#getValue);
+    if (!this.#slowKeys.has(at)) {
+      return andThen(this.#getValue(at), (bytes) => {
+        const stored = bytes && decodeCheckpoint(bytes, key, id);
+        if (stored === undefined || !isCheckpointPartial(stored)) return stored && complete(stored);
+        this.#slowKeys.add(at);
+        return this.#readCheckpoint(key, id, at);
+      });
+    }
     const { checkpoints, checkpointReads } = this.#shared;
     const known = checkpoints.get(at) ?? checkpointReads.get(at);
     if (known !== undefined) return known;
     const read = Promise.resolve(this.#getValue(at))
-      .then(decode)
+      .then((bytes) => bytes && complete(decodeCheckpoint(bytes, key, id)))
       .then((found) => {
         if (found !== undefined) checkpoints.set(at, found);
         return found;

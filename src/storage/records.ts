@@ -4,9 +4,10 @@ import type { Checkpoint, CheckpointHead, NewCheckpoint, TaskWrites } from "../m
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
-import { kwargsKey, runKey } from "./keys.ts";
+import { checkpointKey, kwargsKey, runKey, threadPrefix } from "./keys.ts";
 import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./channel-refs.ts";
 import { createRowCodec } from "./record-columns.ts";
+import { restoreShared, type SharedUpdate, withoutShared } from "./shared-updates.ts";
 
 /**
  * A journal entry: the list of what an append wrote, so that the data of a run can be deleted later. Entries are numbered without gaps, so that
@@ -34,10 +35,14 @@ export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };
 
 /**
  * A checkpoint as it is stored: with references to the values of its channels instead of its changes. `at` is a part of the keys of the
- * values that the checkpoint wrote; see `channel-values.ts`.
+ * values that the checkpoint wrote; see `channel-values.ts`. `shared`: the updates that `writes` has null for; absent if there are none.
  */
 export type StoredCheckpoint = CheckpointHead & {
-  readonly changes: { readonly at: number; readonly channels: StoredRefs };
+  readonly changes: {
+    readonly at: number;
+    readonly channels: StoredRefs;
+    readonly shared?: readonly SharedUpdate[];
+  };
 };
 
 export const threadRowCodec = createRowCodec<ThreadRecord>()(
@@ -252,11 +257,53 @@ export function readStoredRun(
   );
 }
 
-export function checkpointRow(made: NewCheckpoint, at: number, refs: ChannelRefs): unknown[] {
-  return checkpointRowCodec.row(made, "changes", { at, channels: packRefs(refs) });
+export function checkpointRow(
+  made: NewCheckpoint,
+  at: number,
+  refs: ChannelRefs,
+  shared?: readonly SharedUpdate[],
+): unknown[] {
+  const channels = packRefs(refs);
+  if (shared === undefined || made.writes === null)
+    return checkpointRowCodec.row(made, "changes", { at, channels });
+  const left = { ...made, writes: withoutShared(made.writes, shared) };
+  return checkpointRowCodec.row(left, "changes", { at, channels, shared });
 }
 
-export function readCheckpoint(bytes: Buffer, key: ThreadKey, id: string): Checkpoint {
-  const { changes, ...head } = checkpointRowCodec.record(unseal(bytes, key, `checkpoint ${id}`));
-  return { channels: unpackRefs(changes.channels), ...head };
+/** Whether the row of a checkpoint leaves out large updates. They are read only for {@link completeCheckpoint}. */
+export const isCheckpointPartial = ({ changes }: StoredCheckpoint): boolean => changes.shared !== undefined;
+
+export function decodeCheckpoint(bytes: Buffer, key: ThreadKey, id: string): StoredCheckpoint {
+  return checkpointRowCodec.record(unseal(bytes, key, `checkpoint ${id}`));
+}
+
+/**
+ * The checkpoint of a row, with all its updates. Undefined if the checkpoint was deleted after its row was read.
+ * @throws ServiceError `journal.damaged` if a value is missing or damaged
+ */
+export function completeCheckpoint(
+  stored: StoredCheckpoint,
+  key: ThreadKey,
+  get: Get,
+): Eventually<Checkpoint | undefined> {
+  const { changes, ...head } = stored;
+  const { at, shared } = changes;
+  const channels = unpackRefs(changes.channels);
+  const { ns, id, writes } = head;
+  if (shared === undefined || writes === null) return { channels, ...head };
+  const prefix = threadPrefix(key);
+  let isDeleted = false;
+  const read = (from: string, channel: string): Eventually<unknown> =>
+    andThen(get(from), (bytes) => {
+      const what = `the value of channel ${channel}`;
+      if (bytes !== undefined) return unseal(bytes, key, what);
+      // A missing value is damage, unless the checkpoint was deleted between the two reads.
+      return andThen(get(checkpointKey(prefix, ns, id)), (still) => {
+        if (still !== undefined) throw damagedError(key, `${what} is missing`);
+        isDeleted = true;
+      });
+    });
+  return andThen(restoreShared({ prefix, ns, at, writes, shared, read }), (restored) =>
+    isDeleted ? undefined : { channels, ...head, writes: restored },
+  );
 }

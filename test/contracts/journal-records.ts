@@ -84,6 +84,55 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await page({})).toEqual([id(4), id(3), id(2), id(1)]);
   });
 
+  test("the updates of a checkpoint are complete, however large, also after it was copied, pruned, and rolled back to", async () => {
+    const one = writer();
+    const text = "x".repeat(100_000);
+    const list = ["y".repeat(100_000), { z: 1 }];
+    const updates = [
+      { __start__: { n: 1, text } },
+      { make: { list, text: `${text}2`, other: text, n: 2 }, again: { text: `${text}2` }, odd: text },
+      { make: { list: null, text: null } },
+    ];
+    const gone = aRun(one.key, 1);
+    await one.append({
+      checkpoints: [
+        aCheckpoint(1, null, { n: set(1), text: set(text) }, { writes: updates[0] ?? null }),
+        aCheckpoint(
+          2,
+          1,
+          { list: set(list), text: set(`${text}2`), n: set(2) },
+          { writes: updates[1] ?? null },
+        ),
+      ],
+      thread: { checkpoint: id(2) },
+    });
+    const { journal } = opened();
+    const copied = threadKey(2);
+    await journal.copy(one.key, copied, (thread) => ({ ...thread, thread_id: copied.thread }));
+    await one.start(gone);
+    const third = { writes: updates[2] ?? null, run_id: gone.run_id };
+    await one.append({
+      checkpoints: [aCheckpoint(3, 2, { list: { kind: "clear" }, text: { kind: "clear" } }, third)],
+    });
+    if (supports.reopen) await opened().reopen();
+    const read = async (key = one.key, ids = [1, 2, 3]) =>
+      Promise.all(ids.map(async (n) => (await opened().journal.checkpoint(key, "", id(n)))?.writes));
+    const twice = await Promise.all([read(), read()]);
+    expect(twice).toEqual([updates, updates]);
+    expect(Object.keys((twice[0][1]?.["make"] ?? {}) as object)).toEqual(["list", "text", "other", "n"]);
+    expect(await read(copied, [1, 2])).toEqual(updates.slice(0, 2));
+    const history = async (more: { readonly bytes?: number; readonly before?: string }) =>
+      (await opened().journal.history(one.key, { ns: "", limit: 10, ...more })).map(({ writes }) => writes);
+    expect(await history({})).toEqual(updates.toReversed());
+    expect(await history({ bytes: 1_000_000 })).toEqual([updates[2]]);
+    expect(await history({ bytes: 1_000_000, before: id(3) })).toEqual([updates[1]]);
+    await one.append({ forget: [gone.run_id], thread: { active: null, checkpoint: id(2) } });
+    expect(await read()).toEqual([updates[0], updates[1], undefined]);
+    await opened().journal.prune(one.key, one.record);
+    expect(await read()).toEqual([undefined, updates[1], undefined]);
+    expect(await all(opened().journal.verify())).toEqual([]);
+  });
+
   test("all runs of a thread are counted, however many there are", async () => {
     const one = writer();
     const many = (status: "pending" | "error", first: number) =>

@@ -1,0 +1,75 @@
+import type { NewCheckpoint } from "../model/checkpoint.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import { andThen, forEachInOrder, type Eventually } from "../ports/eventually.ts";
+import type { AppendDraft } from "./append-draft.ts";
+import { encodeOrdinal } from "./sortable-numbers.ts";
+import { channelValueKey, listSpanPrefix } from "./keys.ts";
+
+/**
+ * A large update that a checkpoint's row leaves out of `writes`, because the checkpoint stores the same value for its channel: the node that
+ * made the update, the channel, and whether the value is a list.
+ */
+export type SharedUpdate = readonly [node: string, channel: string, isList: boolean];
+
+/** Values with this many bytes or more are not stored twice. */
+export const SHARED_UPDATE_BYTES = 64 * 1024;
+
+/** The key under which a checkpoint stores a value that it sets. `at`: the checkpoint's number, see `deriveChannelRefs`. */
+function keyOf(prefix: string, ns: string, at: number, [, channel, isList]: SharedUpdate): string {
+  return isList
+    ? listSpanPrefix(prefix, ns, channel, at) + encodeOrdinal(0)
+    : channelValueKey(prefix, ns, channel, at);
+}
+
+/** The large updates of a new checkpoint whose values the draft stores for their channels. Undefined if there are none. */
+export function findSharedUpdates(
+  draft: AppendDraft,
+  at: number,
+  { ns, writes, changes }: NewCheckpoint,
+): readonly SharedUpdate[] | undefined {
+  if (writes === null || draft.largest < SHARED_UPDATE_BYTES) return undefined;
+  const found: SharedUpdate[] = [];
+  for (const [node, update] of Object.entries(writes)) {
+    if (!isObject(update)) continue;
+    for (const [channel, value] of Object.entries(update)) {
+      const change = Object.hasOwn(changes, channel) ? changes[channel] : undefined;
+      if (change?.kind !== "set" || change.value !== value) continue;
+      const shared: SharedUpdate = [node, channel, Array.isArray(value)];
+      const key = keyOf(draft.head.prefix, ns, at, shared);
+      const stored = draft.ops.find((op) => op.key === key)?.value;
+      if (stored && stored.length >= SHARED_UPDATE_BYTES) found.push(shared);
+    }
+  }
+  return found.length === 0 ? undefined : found;
+}
+
+/** The updates with null in place of each shared one, which keeps the order of the channels. */
+export function withoutShared(writes: JsonObject, shared: readonly SharedUpdate[]): JsonObject {
+  const left: { [node: string]: unknown } = { ...writes };
+  for (const [node, channel] of shared) left[node] = { ...(left[node] as JsonObject), [channel]: null };
+  return left;
+}
+
+/** What {@link restoreShared} reads: the row of a checkpoint, and its position. */
+interface SharedUpdateSource {
+  readonly prefix: string;
+  readonly ns: string;
+  readonly at: number;
+  readonly writes: JsonObject;
+  readonly shared: readonly SharedUpdate[];
+  /** Reads a channel's value under a key. */
+  read(key: string, channel: string): Eventually<unknown>;
+}
+
+/** The complete updates of a checkpoint whose row leaves out {@link SharedUpdate | shared ones}. */
+export function restoreShared(source: SharedUpdateSource): Eventually<JsonObject> {
+  const { prefix, ns, at, shared } = source;
+  const writes: { [node: string]: unknown } = { ...source.writes };
+  const restore = (one: SharedUpdate): Eventually<void> => {
+    const [node, channel] = one;
+    return andThen(source.read(keyOf(prefix, ns, at, one), channel), (value) => {
+      writes[node] = { ...(writes[node] as JsonObject), [channel]: value };
+    });
+  };
+  return andThen(forEachInOrder(shared, undefined, restore), () => writes);
+}
