@@ -135,6 +135,27 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     expect(wrong).toEqual([]);
   });
 
+  test("a run that paused says so, until its question is answered", async () => {
+    const asking = graph({
+      state: { log: list<string>() },
+      nodes: {
+        ask: async (_, ctx) => ({ log: [String(await ctx.interrupt("May it go out?"))] }),
+      },
+      edges: { start: "ask" },
+    });
+    const { url } = await serve({ graphs: { asking } });
+    const [one, two] = [await newThread(url), await newThread(url)];
+    const runOn = (thread: string, more: object) =>
+      postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "asking", ...more });
+    await runOn(one, { input: {} });
+    await runOn(two, { input: {}, interrupt_before: ["ask"] });
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => statuses(page)).toEqual(["paused", "awaits an answer"]);
+    await runOn(one, { command: { resume: "Yes" } });
+    await expect.poll(() => statuses(page), { timeout: 20_000 }).toEqual(["paused", "success"]);
+    expect(wrong).toEqual([]);
+  });
+
   test("older runs are on further pages; new ones are announced, and shown when asked for", async () => {
     const { work } = fragile();
     const { url } = await serve({ graphs: { work } });

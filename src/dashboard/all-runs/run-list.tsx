@@ -12,6 +12,7 @@ import { StatusBadge } from "../components/status-badge.tsx";
 import { shortId } from "../components/value-text.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
+import { PAUSE_LABELS } from "../live/paused-run.ts";
 import { usePolling } from "../system/use-polling.ts";
 import { OBSTACLE_TEXTS, planResume } from "./resumable-runs.ts";
 import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
@@ -73,7 +74,7 @@ export function AllRunsList({ query, assistants, prices }: Props) {
   const look = async (shown: readonly FoundRun[]) => {
     const filter = runFilterOf(query, Date.now());
     const newest = shown[0]?.created_at;
-    if (newest !== undefined && shown.some((run) => !isDone(run))) {
+    if (newest !== undefined && shown.some((run) => !isDone(run) || run.paused_at !== null)) {
       // The status is no filter here, so that a run stays in view when its status changes.
       const { status: _, ...others } = filter;
       const until = new Date(Date.parse(newest) + 1).toISOString();
@@ -319,7 +320,12 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
         />
       </td>
       <td>
-        <StatusBadge of={run.status} />
+        {run.paused_at === null ? (
+          <StatusBadge of={run.status} />
+        ) : (
+          <StatusBadge of="interrupted" words={PAUSE_LABELS[run.paused_at]} />
+        )}
+        <FollowUp run={run} />
       </td>
       <td class="which">
         <a href={runHref(thread, id)} title={id}>
@@ -358,6 +364,17 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
       </td>
       <td class={run.attempt > 1 ? "tried" : "tried once"}>{run.attempt}</td>
     </tr>
+  );
+}
+
+/** Says what became of the thread after a run that failed. */
+function FollowUp({ run: { status, thread_id, is_latest, resumed_by } }: { readonly run: FoundRun }) {
+  if (!isFailure(status) || is_latest) return null;
+  if (resumed_by === null) return <span class="dim since">its thread has gone on since</span>;
+  return (
+    <a class="since" href={runHref(thread_id, resumed_by)} title={`Run ${resumed_by}`}>
+      resumed by another run
+    </a>
   );
 }
 

@@ -138,6 +138,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   const graph = run.metadata["graph_id"];
   const state = watch.stream.state.value;
   const waiting = watch.waiting.value;
+  const followUp = watch.followUp.value;
   void watch.changes.count;
   const origin = replayOriginOf(run);
   const user = userOfRun(run);
@@ -178,6 +179,13 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
           {answerOfRun(run) !== undefined && " · answers a question"}
           {user !== null && ` · by ${user}`}
           {watch.trace.attempt > 1 && ` · attempt ${watch.trace.attempt}`}
+          {followUp !== null && followUp.resumedBy === null && " · its thread has gone on since"}
+          {followUp !== null && followUp.resumedBy !== null && (
+            <>
+              {" · resumed by "}
+              <a href={runHref(thread, followUp.resumedBy)}>…{shortId(followUp.resumedBy)}</a>
+            </>
+          )}
         </p>
       </div>
       <div class="actions">
