@@ -135,6 +135,29 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     expect(wrong).toEqual([]);
   });
 
+  test("a text filters while it is typed; what is selected meanwhile stays selected where it still matches", async () => {
+    const { work } = fragile();
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    await run(url, thread, "good");
+    await run(url, thread, "bad");
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => statuses(page)).toEqual(["error", "success"]);
+    await page.getByLabel("part of the error").pressSequentially("no such");
+    await page.getByLabel("Select all runs of this page").check();
+    await expect.poll(() => statuses(page)).toEqual(["error"]);
+    expect(page.url()).toContain("error=no+such");
+    await expect.poll(() => page.locator(".chosen strong").innerText()).toBe("1 selected");
+    await page.getByLabel("part of the error").fill("");
+    await expect.poll(() => statuses(page)).toEqual(["error", "success"]);
+    await page.getByLabel("part of the error").fill("no such thing");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("No run matches.");
+    await page.goBack();
+    await expect.poll(() => page.getByLabel("part of the error").inputValue()).toBe("");
+    expect(wrong).toEqual([]);
+  });
+
   test("a run that paused says so, until its question is answered", async () => {
     const asking = graph({
       state: { log: list<string>() },

@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { findRuns } from "../api/client.ts";
 import { type ApiRunStatus, type Assistant, type FoundRun, isDone, type Prices } from "../api/records.ts";
@@ -37,12 +37,14 @@ const CLOCK_DIFFERENCE_MS = 60_000;
 
 interface Props {
   readonly query: URLSearchParams;
+  /** The ids of the selected runs. Those that another filter also finds stay selected. */
+  readonly chosen: Signal<ReadonlySet<string>>;
   readonly assistants: readonly Assistant[];
   readonly prices: Prices;
 }
 
 /** A page of runs. New runs are not inserted: a button shows their number, so that no row moves under the pointer. */
-export function AllRunsList({ query, assistants, prices }: Props) {
+export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   const cursor = query.get("cursor");
   const rows = useSignal<readonly FoundRun[] | null>(null);
   const next = useSignal<string | null>(null);
@@ -51,7 +53,6 @@ export function AllRunsList({ query, assistants, prices }: Props) {
   const results = useSignal<ReadonlyMap<string, ActionResult>>(new Map());
   /** The runs to which the last action was applied, by id. */
   const acted = useSignal<readonly string[]>([]);
-  const chosen = useSignal<ReadonlySet<string>>(new Set());
   const working = useSignal<Progress | null>(null);
   /** The runs that the last action has started. */
   const started = useSignal<StartedRuns | null>(null);
