@@ -85,6 +85,8 @@ test("finds the runs of all threads, newest first, by what they are", async () =
     [{ assistant_id: NOBODY }, []],
     [{ metadata: { team: "red" } }, [second]],
     [{ metadata: { nested: { level: 2 } } }, []],
+    [{ without_metadata: ["team"] }, [third, first]],
+    [{ without_metadata: ["team", "cron_id"] }, [first]],
     [{ metadata: { cron_id: "c/1" } }, [third]],
     [{ metadata: { cron_id: "c/1" }, status: "error", created_after: created_at }, [third]],
     [{ metadata: { cron_id: "c/1", team: "red" } }, []],

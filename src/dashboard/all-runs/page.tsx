@@ -64,6 +64,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
         {choice("from", "Started from", [
           ["", "from anywhere"],
           ["dashboard", "from the dashboard"],
+          ["api", "from the API"],
           ["socket", "from a socket"],
           ["timer", "from a timer"],
           ...crons.map(({ cron_id, schedule }) => [cronOrigin(cron_id), `from cron ${schedule}`] as const),

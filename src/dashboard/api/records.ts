@@ -104,6 +104,7 @@ export interface RunListFilter {
   readonly thread_id?: string;
   readonly origin?: NonNullable<FoundRun["origin"]>;
   readonly metadata?: JsonRecord;
+  readonly without_metadata?: readonly string[];
   readonly error?: string;
   readonly created_after?: string;
   readonly created_before?: string;
