@@ -207,6 +207,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await expect.poll(() => rows.count()).toBe(2);
     await page.getByLabel("Select all runs of this page").check();
     await button(page, "Run again").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
     await page.getByText("Done for 2.").waitFor();
     expect(await page.getByRole("link", { name: "Started again" }).count()).toBe(2);
     expect(wrong).toEqual([]);

@@ -14,6 +14,7 @@ import { ApiKeyRequired } from "../api-errors.ts";
 import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
 import { PAUSE_LABELS } from "../live/paused-run.ts";
 import { usePolling } from "../system/use-polling.ts";
+import { LEFT_OUT_TEXTS, planRepeat } from "./repeatable-runs.ts";
 import { OBSTACLE_TEXTS, planResume } from "./resumable-runs.ts";
 import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
 import { cronOrigin, runFilterOf } from "./run-filter.ts";
@@ -131,13 +132,10 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     working.value = { action, done: 0, of: runs.length };
     await attempt(async () => {
       // A thread may have got a newer run since the selection bar showed how many runs can be resumed.
-      const plan = action === "resume" ? await planResume(runs) : undefined;
+      const leftOut = await findLeftOut(action, runs);
       for (const [i, run] of runs.entries()) {
-        const obstacle = plan?.get(run.run_id) ?? null;
-        const result =
-          obstacle === null
-            ? await applyToRun(action, run, batch)
-            : { isOk: false, text: OBSTACLE_TEXTS[obstacle] };
+        const text = leftOut.get(run.run_id);
+        const result = text === undefined ? await applyToRun(action, run, batch) : { isOk: false, text };
         results.value = new Map(results.value).set(run.run_id, result);
         // Runs whose action failed stay selected.
         if (result.isOk) chosen.value = new Set([...chosen.value].filter((id) => id !== run.run_id));
@@ -269,6 +267,21 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       )}
     </div>
   );
+}
+
+/** Returns why some runs are left out of an action, by their ids. */
+async function findLeftOut(
+  action: BulkRunAction,
+  runs: readonly FoundRun[],
+): Promise<ReadonlyMap<string, string>> {
+  const left = new Map<string, string>();
+  if (action === "resume")
+    for (const [id, obstacle] of await planResume(runs))
+      if (obstacle !== null) left.set(id, OBSTACLE_TEXTS[obstacle]);
+  if (action === "retry")
+    for (const [{ run_id }, obstacle] of await planRepeat(runs))
+      if (obstacle !== null) left.set(run_id, LEFT_OUT_TEXTS[obstacle]);
+  return left;
 }
 
 /** An action in progress: how many of the selected runs it has been applied to. */

@@ -10,6 +10,7 @@ import { traceFromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
+import { findRepeatObstacle, type RepeatObstacle } from "./repeat-obstacle.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 
 /** Milliseconds between two reads of the records until the run has ended, or while its feed is not open. */
@@ -23,6 +24,7 @@ interface Records {
   /** Whether the thread stopped at the failure of this run. */
   readonly isLastFailure: boolean;
   readonly followUp: FollowUp | null;
+  readonly repeatObstacle: RepeatObstacle | null;
 }
 
 /** What became of the thread after a run that failed. `resumedBy`: the run that continued it; null: others have run since. */
@@ -43,6 +45,8 @@ export class RunSubscription {
   readonly isLastFailure = signal(false);
   /** What became of the thread after this run failed; null: nothing has, or the run did not fail. */
   readonly followUp = signal<FollowUp | null>(null);
+  /** Why the run cannot be run again; null: it can, or this is not known. */
+  readonly repeatObstacle = signal<RepeatObstacle | null>(null);
   /** True if the server no longer stores the run's events: the trace is built from the thread's history. */
   readonly isRebuilt = signal(false);
   readonly model = new FeedModel();
@@ -114,14 +118,20 @@ export class RunSubscription {
     // A run that has not ended does not wait. Without a feed, the page shows neither value. In both cases,
     // the thread need not be read.
     if (!isDone(run) || this.feed === null)
-      return { run, waiting: null, isLastFailure: false, followUp: null };
+      return { run, waiting: null, isLastFailure: false, followUp: null, repeatObstacle: null };
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
     const waiting = pausedRunOf(record, runs);
     const isLatest = runs[0]?.run_id === this.id;
     const isLastFailure = record.status === "error" && isLatest;
     const hasFailed = run.status === "error" || run.status === "timeout";
     const followUp = hasFailed && !isLatest ? await this.#readFollowUp(run) : null;
-    return { run, waiting: waiting?.run === this.id ? waiting : null, isLastFailure, followUp };
+    return {
+      run,
+      waiting: waiting?.run === this.id ? waiting : null,
+      isLastFailure,
+      followUp,
+      repeatObstacle: findRepeatObstacle(run, record),
+    };
   }
 
   async #readFollowUp({ created_at }: Run): Promise<FollowUp> {
@@ -131,10 +141,11 @@ export class RunSubscription {
     return { resumedBy: runs.find(({ run_id }) => run_id === this.id)?.resumed_by ?? null };
   }
 
-  #show({ run, waiting, isLastFailure, followUp }: Records): void {
+  #show({ run, waiting, isLastFailure, followUp, repeatObstacle }: Records): void {
     this.run.value = run;
     this.isLastFailure.value = isLastFailure;
     this.followUp.value = followUp;
+    this.repeatObstacle.value = repeatObstacle;
     this.waiting.value = waiting;
     this.error.value = null;
     this.isMissing.value = false;

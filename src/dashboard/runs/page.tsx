@@ -20,6 +20,7 @@ import { questionLine } from "../threads/event-answer.tsx";
 import { repeatRequestOf, resumeRequestOf } from "../live/run-requests.ts";
 import { RunComparison } from "./run-comparison.tsx";
 import { EventsTab } from "./events-tab.tsx";
+import { RepeatButton } from "./repeat-button.tsx";
 import { replayOriginOf } from "./timeline-rows.ts";
 import { TimelineTab } from "./timeline-tab.tsx";
 
@@ -201,13 +202,10 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
                 Resume
               </button>
             )}
-            <button
-              type="button"
-              title="Starts another run from the thread's present state: sends the input once more"
-              onClick={() => start(repeatRequestOf(run), "The run is started again.")}
-            >
-              Run again
-            </button>
+            <RepeatButton
+              obstacle={watch.repeatObstacle.value}
+              onRepeat={() => start(repeatRequestOf(run), "The run is started again.")}
+            />
           </>
         ) : (
           <button
