@@ -202,9 +202,11 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await expect.poll(() => dialog.locator(".bad").allInnerTexts()).toEqual(["must be integer"]);
     await dialog.getByLabel("pieces").fill("5");
     await dialog.getByLabel("number").fill("8");
+    await dialog.getByLabel("street").fill("Ash");
     await dialog.getByRole("button", { name: "Store" }).click();
     await page.waitForSelector('.moment h3:has-text("update")');
-    expect(await state()).toMatchObject({ pieces: 5, weight: 10, place: { street: "Elm", number: 8 } });
+    expect(await state()).toMatchObject({ pieces: 5, weight: 10, place: { street: "Ash", number: 8 } });
+    expect(Object.keys(((await state()) as { place: object }).place)).toEqual(["street", "number"]);
     expect(wrong).toEqual([]);
   });
 
