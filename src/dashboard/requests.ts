@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { ApiKeyRequired, RequestError } from "./api-errors.ts";
 
 /** Requests to the server that serves this page. Addresses are relative, because a prefix may precede all paths. */
@@ -10,6 +11,9 @@ const KEY = "heddle.key";
  * the computer was suspended.
  */
 const READ_TIMEOUT_MS = 60_000;
+
+/** The number of answers that the server has given. */
+export const answerCount = signal(0);
 
 /** Returns the API key or token that the user has given in this tab; null: none. */
 export const storedApiKey = (): string | null => sessionStorage.getItem(KEY);
@@ -45,6 +49,7 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     ...(body !== undefined && { body: JSON.stringify(body) }),
     signal: AbortSignal.any(signals),
   });
+  answerCount.value++;
   if (response.status === 401) {
     // If the user has entered another key in the meantime, the request is repeated with that key.
     if (storedApiKey() !== key && storedApiKey() !== null) return sendRequest(path, input);
@@ -75,5 +80,7 @@ export async function openSocket(path: string, query: URLSearchParams): Promise<
   const address = new URL(`${path}?${asked}`, location.href);
   address.hash = "";
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
-  return new WebSocket(address);
+  const socket = new WebSocket(address);
+  socket.addEventListener("open", () => answerCount.value++);
+  return socket;
 }

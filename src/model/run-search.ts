@@ -14,6 +14,8 @@ export interface RunFilter {
   readonly origin?: RunOrigin;
   /** The run's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
+  /** The run's metadata must have none of these members. */
+  readonly without_metadata?: readonly string[];
   /** Epoch milliseconds: created at this time or later. */
   readonly created_after?: number;
   /** Epoch milliseconds: created before this time. */
@@ -23,7 +25,16 @@ export interface RunFilter {
 }
 
 export function matchesRun(run: RunWithoutKwargs, filter: RunFilter): boolean {
-  const { status, thread_id, assistant_id, graph_id, origin, metadata, error } = filter;
+  const {
+    status,
+    thread_id,
+    assistant_id,
+    graph_id,
+    origin,
+    metadata,
+    error,
+    without_metadata = [],
+  } = filter;
   const { created_after = 0, created_before = Number.POSITIVE_INFINITY } = filter;
   if (status !== undefined && run.status !== (status === "running" ? "pending" : status)) return false;
   if (thread_id !== undefined && run.thread_id !== thread_id) return false;
@@ -32,6 +43,7 @@ export function matchesRun(run: RunWithoutKwargs, filter: RunFilter): boolean {
   if (origin !== undefined && run.origin !== origin) return false;
   if (run.created_at < created_after || run.created_at >= created_before) return false;
   if (error !== undefined && !mentions(run, error.toLowerCase())) return false;
+  if (without_metadata.some((name) => Object.hasOwn(run.metadata, name))) return false;
   return metadata === undefined || contains(run.metadata, metadata);
 }
 

@@ -196,6 +196,9 @@ export const runSearchSchema = compileBodySchema(
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     origin: Type.Optional(Type.Enum([...runOrigins])),
     metadata: Type.Optional(metadataFilterSchema),
+    without_metadata: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), { maxItems: 100 }),
+    ),
     created_after: Type.Optional(moment),
     created_before: Type.Optional(moment),
     error: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })),

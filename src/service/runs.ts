@@ -362,13 +362,30 @@ export function createRuns(deps: Deps): Runs {
       const permits = permitsOf(permission);
       const isInProgress = (run: RunWithoutKwargs) =>
         run.status === "pending" && system.isRunning({ tenant, thread: run.thread_id }, run.run_id);
-      const keep = (run: RunWithoutKwargs, { metadata }: ThreadRecord): boolean => {
+      const threads = new Map<string, RunPlace>();
+      const keep = (run: RunWithoutKwargs, thread: ThreadRecord): boolean => {
+        const { metadata } = thread;
         if (search.status === "running" && !isInProgress(run)) return false;
         if (search.status === "pending" && isInProgress(run)) return false;
-        return contains(metadata, thread_metadata) && permits?.(metadata) !== false;
+        if (!contains(metadata, thread_metadata) || permits?.(metadata) === false) return false;
+        threads.set(run.run_id, runPlaceOf(run, thread));
+        return true;
       };
       const { runs, ...cursors } = await catalog.searchRuns(tenant, { sort_order, keep, ...search });
-      return { runs: runs.map((run) => apiRunSummary(run, isInProgress(run))), ...cursors };
+      const shown: JsonObject[] = [];
+      for (const run of runs) {
+        const place = threads.get(run.run_id) ?? { isLatest: false, pausedAt: null };
+        const canBeResumed = !place.isLatest && (run.status === "error" || run.status === "timeout");
+        // oxlint-disable-next-line no-await-in-loop -- one read at a time, as in the search
+        const resumedBy = canBeResumed ? await findResumingRun(journal, tenant, run) : null;
+        shown.push({
+          ...apiRunSummary(run, isInProgress(run)),
+          is_latest: place.isLatest,
+          paused_at: place.pausedAt,
+          resumed_by: resumedBy,
+        });
+      }
+      return { runs: shown, ...cursors };
     },
 
     // A run that had already ended is not looked up again, because it may be deleted by now.
@@ -388,6 +405,36 @@ export function createRuns(deps: Deps): Runs {
 
     followThread: (key, after, withEnds) => followThread(deps, key, after, withEnds),
   };
+}
+
+/** The position of a run among the runs of its thread, and what the thread waits for because of it. */
+interface RunPlace {
+  readonly isLatest: boolean;
+  readonly pausedAt: "question" | "breakpoint" | null;
+}
+
+function runPlaceOf({ order, status }: RunWithoutKwargs, thread: ThreadRecord): RunPlace {
+  const isLatest = order === thread.next_run - 1;
+  const hasWork = thread.active !== null || thread.queue.length > 0;
+  if (!isLatest || hasWork || !isTerminal(status) || thread.rest !== "interrupted")
+    return { isLatest, pausedAt: null };
+  const hasQuestion = Object.values(thread.interrupts).some(({ length }) => length > 0);
+  return { isLatest, pausedAt: hasQuestion ? "question" : "breakpoint" };
+}
+
+/** Returns the id of the run that continued the thread after a failed one: the next run, if it was given neither an input nor a command. */
+async function findResumingRun(
+  journal: Journal,
+  tenant: string,
+  { thread_id, order }: RunWithoutKwargs,
+): Promise<string | null> {
+  const [next] = await journal.runs(
+    { tenant, thread: thread_id },
+    { limit: 1, offset: 0, before: order + 2 },
+  );
+  if (next === undefined || next.order !== order + 1) return null;
+  const { input = null, command = null } = next.kwargs;
+  return input === null && command === null ? next.run_id : null;
 }
 
 /** The error of one entry of a batch, with the entry's index. */

@@ -59,6 +59,8 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     mend();
     await page.getByLabel("Select all runs of this page").check();
     await page.getByRole("button", { name: "Run again" }).click();
+    await expect.poll(() => page.getByRole("dialog").innerText()).toContain("Of these runs, 2 failed.");
+    await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
     await expect.poll(() => page.locator(".run-results").innerText()).toBe("Done for 2.");
     expect(await page.getByRole("link", { name: "Started again" }).count()).toBe(2);
     await page.getByLabel("Select all runs of this page").check();
@@ -94,7 +96,10 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await expect.poll(origins).toEqual(["cron", "API"]);
     await page.getByLabel("Select all runs of this page").check();
     await page.getByRole("button", { name: "Run again" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
     await expect.poll(() => page.locator(".run-results").innerText()).toBe("Done for 2.");
+    await page.getByLabel("Started from").selectOption("from the API");
+    await expect.poll(origins).toEqual(["API"]);
     await page.getByLabel("Started from").selectOption("dashboard");
     await expect.poll(origins).toEqual(["dashboard", "dashboard"]);
     await page.getByLabel("Started from").selectOption("from cron 0 9 * * MON");
@@ -132,6 +137,68 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await page.getByLabel("Started from").selectOption("from a socket");
     await expect.poll(() => cells("from")).toEqual(["socket"]);
     expect(page.url()).toContain("from=socket");
+    expect(wrong).toEqual([]);
+  });
+
+  test("a text filters while it is typed; what is selected meanwhile stays selected where it still matches", async () => {
+    const { work } = fragile();
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    await run(url, thread, "good");
+    await run(url, thread, "bad");
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => statuses(page)).toEqual(["error", "success"]);
+    await page.getByLabel("part of the error").pressSequentially("no such");
+    await page.getByLabel("Select all runs of this page").check();
+    await expect.poll(() => statuses(page)).toEqual(["error"]);
+    expect(page.url()).toContain("error=no+such");
+    await expect.poll(() => page.locator(".chosen strong").innerText()).toBe("1 selected");
+    await page.getByLabel("part of the error").fill("");
+    await expect.poll(() => statuses(page)).toEqual(["error", "success"]);
+    await page.getByLabel("part of the error").fill("no such thing");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("No run matches.");
+    await page.goBack();
+    await expect.poll(() => page.getByLabel("part of the error").inputValue()).toBe("");
+    expect(wrong).toEqual([]);
+  });
+
+  test("a run that paused says so, until its question is answered", async () => {
+    const asking = graph({
+      state: { log: list<string>() },
+      nodes: {
+        ask: async (_, ctx) => ({ log: [String(await ctx.interrupt("May it go out?"))] }),
+      },
+      edges: { start: "ask" },
+    });
+    const { url } = await serve({ graphs: { asking } });
+    const [one, two] = [await newThread(url), await newThread(url)];
+    const runOn = (thread: string, more: object) =>
+      postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "asking", ...more });
+    await runOn(one, { input: {} });
+    await runOn(two, { input: {}, interrupt_before: ["ask"] });
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => statuses(page)).toEqual(["paused", "awaits an answer"]);
+    await runOn(one, { command: { resume: "Yes" } });
+    await expect.poll(() => statuses(page), { timeout: 20_000 }).toEqual(["paused", "success"]);
+
+    // The answer is not sent again, because nothing waits for it.
+    await page.getByRole("button", { name: "1 new run" }).click();
+    await expect.poll(() => rows(page).count()).toBe(3);
+    await rows(page).first().getByRole("checkbox").check();
+    await page.getByRole("button", { name: "Run again" }).click();
+    const reason = "It answered a question, and nothing waits for that answer now";
+    await expect.poll(() => rows(page).first().innerText()).toContain(reason);
+    await rows(page).nth(2).getByRole("checkbox").check();
+    await rows(page).nth(1).getByRole("checkbox").check();
+    await page.getByRole("button", { name: "Run again" }).click();
+    const text = "Of these runs, 2 succeeded. Left out: 1 that cannot be run again.";
+    await expect.poll(() => page.getByRole("dialog").innerText()).toContain(text);
+    await page.getByRole("dialog").getByRole("button", { name: "Do not run" }).click();
+    await rows(page).first().locator(".which a").first().click();
+    const repeat = page.getByRole("button", { name: "Run again" });
+    await expect.poll(() => repeat.isDisabled()).toBe(true);
+    expect(await repeat.getAttribute("title")).toBe(`${reason}.`);
     expect(wrong).toEqual([]);
   });
 

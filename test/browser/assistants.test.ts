@@ -16,6 +16,12 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     await page.getByRole("link", { name: "New", exact: true }).click();
     await page.getByLabel("Name", { exact: true }).fill("Helper");
     await page.getByRole("combobox").selectOption("approval");
+    await page.getByLabel("Config", { exact: true }).fill('{"tone": "formal"}');
+    const hint = page.getByText("has no effect here");
+    await expect.poll(() => hint.innerText()).toContain("“tone” has no effect here");
+    await page.getByLabel("Config", { exact: true }).fill('{"configurable": {"tone": "formal"}, "tags": []}');
+    await hint.waitFor({ state: "detached" });
+    await page.getByLabel("Config", { exact: true }).fill("");
     await page.getByLabel("Context", { exact: true }).fill("{wrong");
     await page.getByRole("button", { name: "Make the assistant" }).click();
     await expect.poll(() => page.locator(".failure").innerText()).toBe("Context must be an object, as JSON.");

@@ -130,6 +130,15 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     expect(await rows.locator('a[href*="/threads/"]').last().getAttribute("href")).toContain(hopeless);
     await page.goBack();
     await expect.poll(() => rows.count()).toBe(12);
+    await page.reload();
+    const since = async () => (await rows.locator(".since").allInnerTexts()).toSorted();
+    const resumed = "resumed by another run";
+    const gone = "its thread has gone on since";
+    await expect.poll(since).toEqual([gone, gone, resumed, resumed, resumed, resumed]);
+    const failed = rows.filter({ hasText: resumed }).filter({ hasText: "js" });
+    await failed.locator(".which a").first().click();
+    await page.getByRole("link", { name: /^…/ }).click();
+    await expect.poll(() => page.locator(".head .status").innerText()).toBe("success");
     expect(wrong).toEqual([]);
   });
 

@@ -202,9 +202,11 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await expect.poll(() => dialog.locator(".bad").allInnerTexts()).toEqual(["must be integer"]);
     await dialog.getByLabel("pieces").fill("5");
     await dialog.getByLabel("number").fill("8");
+    await dialog.getByLabel("street").fill("Ash");
     await dialog.getByRole("button", { name: "Store" }).click();
     await page.waitForSelector('.moment h3:has-text("update")');
-    expect(await state()).toMatchObject({ pieces: 5, weight: 10, place: { street: "Elm", number: 8 } });
+    expect(await state()).toMatchObject({ pieces: 5, weight: 10, place: { street: "Ash", number: 8 } });
+    expect(Object.keys(((await state()) as { place: object }).place)).toEqual(["street", "number"]);
     expect(wrong).toEqual([]);
   });
 
@@ -312,15 +314,21 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
   });
 
   test("leave no empty thread behind when the server refuses the run", async () => {
-    const { url } = await serve({ graphs: { strict } });
+    const { url } = await serve({ graphs: { strict, other: strict } });
     const { page } = await opened(await browser(), `${url}/#/new?graph=strict`);
     await page.getByRole("button", { name: "JSON" }).click();
     const field = page.getByLabel("Input, as JSON");
     await field.fill('{"size": "large"}');
     await page.getByRole("button", { name: "Start", exact: true }).click();
-    await expect.poll(() => page.innerText(".notice.bad")).toContain("size");
+    await expect.poll(() => page.innerText(".card [role=alert]")).toContain("size");
     const count = async () => (await (await post(`${url}/threads/count`)).json()) as number;
     await expect.poll(count).toBe(0);
+    // The error stands in the form, and goes when another assistant is chosen, which stands above the fields.
+    const choice = page.getByLabel("Assistant");
+    expect((await choice.boundingBox())?.y).toBeLessThan((await field.boundingBox())?.y ?? 0);
+    await choice.selectOption("other");
+    await expect.poll(() => page.locator(".card [role=alert]").count()).toBe(0);
+    await choice.selectOption("strict");
     await field.fill('{"size": 3}');
     await page.getByRole("button", { name: "Start", exact: true }).click();
     await page.waitForSelector(".head h2");

@@ -137,7 +137,7 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await send(ann.page).click();
     await expect.poll(() => questions(ann.page)).toContain("Send tea again?");
     await send(bob.page).click();
-    await bob.page.getByText("Somebody else has answered it already").waitFor();
+    await bob.page.getByText("Somebody else has already answered it").waitFor();
     expect(await send(bob.page).isDisabled()).toBe(true);
     expect(await valuesOf(tea)).toMatchObject({ answers: [{ ok: true }] });
     expect(ann.wrong).toEqual([]);
@@ -153,12 +153,28 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await page.getByLabel("Answer", { exact: true }).fill("half an ans");
     const command = { resume: "no" };
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "hosted", command });
-    await page.getByText("Somebody else has answered it already").waitFor();
+    await page.getByText("Somebody else has already answered it").waitFor();
     expect(await page.getByLabel("Answer", { exact: true }).inputValue()).toBe("half an ans");
     expect(await questions(page)).toEqual(["Book a flight?", "Book a room?"]);
     await page.keyboard.press("Tab");
     await page.getByRole("button", { name: "Book a flight?" }).click();
     await expect.poll(() => questions(page)).toEqual(["Book a room?"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("a question without a schema opens with the input that was chosen last for such a question", async () => {
+    const { url, ask, valuesOf } = await started();
+    await ask("hosted", "a flight");
+    const room = await ask("hosted", "a room");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByRole("button", { name: "Book a flight?" }).click();
+    await page.getByRole("button", { name: "Yes / no" }).click();
+    await page.getByRole("radio", { name: "yes" }).check();
+    await send(page).click();
+    await expect.poll(() => questions(page)).toEqual(["Book a room?"]);
+    await page.getByRole("radio", { name: "no" }).check();
+    await send(page).click();
+    await expect.poll(() => valuesOf(room)).toMatchObject({ answer: false });
     expect(wrong).toEqual([]);
   });
 

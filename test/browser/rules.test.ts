@@ -92,6 +92,14 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     await expect.poll(() => page.innerText(".crons > ul > li p")).toContain("approval · thread …");
   });
 
+  test("says on the page of the system that its numbers are for operators, and how to see them", async () => {
+    const { url, page } = await pageOfAlice(owned());
+    await page.goto(`${url}/#/system`);
+    await expect.poll(() => page.innerText(".system .note")).toContain("are for its operators");
+    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+    expect(await page.locator(".system .failure").count()).toBe(0);
+  });
+
   test("asks once for the schemas of an assistant that it may not read", async () => {
     const { url, page, refused, alice } = await pageOfAlice(
       new Auth().authenticate(authenticate).on("assistants", () => false) as unknown as Auth,

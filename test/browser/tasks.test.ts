@@ -139,6 +139,16 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     expect(wrong).toEqual([]);
   });
 
+  test("finds why the last run failed also after the state was edited", async () => {
+    const app = await server();
+    const thread = await run(app.url, "pay", { amount: -5 });
+    await post(`${app.url}/threads/${thread}/state`, { values: { amount: 6 }, as_node: "check" });
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
+    const reason = "The last run failed: RangeError: cannot charge -5";
+    await expect.poll(() => page.innerText(".failure")).toContain(reason);
+    expect(wrong).toEqual([]);
+  });
+
   test("answers the oldest open interrupt", async () => {
     ahead = -600_000;
     const app = await server();
@@ -207,6 +217,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await expect.poll(() => rows.count()).toBe(2);
     await page.getByLabel("Select all runs of this page").check();
     await button(page, "Run again").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
     await page.getByText("Done for 2.").waitFor();
     expect(await page.getByRole("link", { name: "Started again" }).count()).toBe(2);
     expect(wrong).toEqual([]);

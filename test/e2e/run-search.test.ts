@@ -85,6 +85,8 @@ test("finds the runs of all threads, newest first, by what they are", async () =
     [{ assistant_id: NOBODY }, []],
     [{ metadata: { team: "red" } }, [second]],
     [{ metadata: { nested: { level: 2 } } }, []],
+    [{ without_metadata: ["team"] }, [third, first]],
+    [{ without_metadata: ["team", "cron_id"] }, [first]],
     [{ metadata: { cron_id: "c/1" } }, [third]],
     [{ metadata: { cron_id: "c/1" }, status: "error", created_after: created_at }, [third]],
     [{ metadata: { cron_id: "c/1", team: "red" } }, []],
@@ -237,4 +239,38 @@ test("what is wrong in a search is named", async () => {
   const response = await post(`${url}/runs/search`, { status: "done", created_after: "soon" });
   expect(response.status).toBe(422);
   expect(await response.text()).toContain("status");
+});
+
+test("tells of each run whether its thread waits for an answer because of it, and which run resumed it", async () => {
+  let isMended = false;
+  const asking = graph({
+    state: { log: list<string>() },
+    nodes: {
+      go: async () => {
+        if (!isMended) throw new TypeError("no such file");
+        return {};
+      },
+      ask: async (_, ctx) => ({ log: [String(await ctx.interrupt("May it go out?"))] }),
+    },
+    edges: { start: "go", go: "ask" },
+  });
+  const server = await serve({ graphs: { asking } });
+  const thread = await newThread(server.url);
+  const runOn = (more: Search) =>
+    postJson(`${server.url}/threads/${thread}/runs/wait`, { assistant_id: "asking", ...more });
+  await runOn({ input: {} });
+  await runOn({ input: {} });
+  isMended = true;
+  await runOn({ input: null });
+  const plain = { is_latest: false, paused_at: null, resumed_by: null };
+  const { runs, ids } = await page(server);
+  expect(runs).toMatchObject([
+    { ...plain, is_latest: true, paused_at: "question", status: "success" },
+    { ...plain, resumed_by: ids[0], status: "error" },
+    { ...plain, status: "error" },
+  ]);
+  await runOn({ command: { resume: "Yes" } });
+  expect((await page(server)).runs.slice(0, 2)).toMatchObject([{ ...plain, is_latest: true }, plain]);
+  await runOn({ input: {}, interrupt_after: ["go"] });
+  expect((await page(server, { limit: 1 })).runs).toMatchObject([{ paused_at: "breakpoint" }]);
 });

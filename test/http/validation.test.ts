@@ -58,6 +58,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", "/runs/search", { cursor: "é" }, 422, "cursor"],
   ["POST", "/runs/search", { sort_by: "status" }, 422, "sort_by"],
   ["POST", "/runs/search", { metadata: 5 }, 422, "metadata"],
+  ["POST", "/runs/search", { without_metadata: "team" }, 422, "without_metadata"],
   ["POST", "/runs/cancel", {}, 422, "body"],
   ["POST", "/runs/cancel", { run_ids: ["x"] }, 422, "run_ids[0]"],
   ["POST", "/runs/cancel", { status: "done" }, 422, "status"],

@@ -1,11 +1,13 @@
+import { useSignal } from "@preact/signals";
 import { getDashboardSettings, listCrons } from "../api/client.ts";
 import { RUN_STATUSES } from "../api/records.ts";
-import { navigate } from "../app/page-location.ts";
+import { currentLocation, navigate } from "../app/page-location.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { freeWords } from "../threads/thread-search-filter.ts";
 import { cronOrigin, PERIODS } from "./run-filter.ts";
 import { AllRunsList } from "./run-list.tsx";
+import { TypedFilter } from "./typed-filter.tsx";
 
 /** The largest number of crons that are offered as filters. */
 const MAX_CRONS = 100;
@@ -17,9 +19,14 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const { value: crons = [] } = useResource(() => listCrons(MAX_CRONS, 0), []);
   const { value: settings } = useResource(getDashboardSettings, []);
   const valueOf = (name: string) => query.get(name) ?? "";
+  const chosen = useSignal<ReadonlySet<string>>(new Set());
   const want = (name: string, value: string) =>
     // Clears the cursor, so that the list with the new filter begins at its newest run.
-    navigate(["runs"], { ...Object.fromEntries(query), cursor: null, [name]: value.trim() });
+    navigate(["runs"], {
+      ...Object.fromEntries(currentLocation.peek().query),
+      cursor: null,
+      [name]: value.trim(),
+    });
   const stray = freeWords(valueOf("of"));
   const choice = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
     <select
@@ -35,13 +42,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
     </select>
   );
   const text = (name: string, label: string) => (
-    <input
-      type="search"
-      aria-label={label}
-      placeholder={label}
-      value={valueOf(name)}
-      onChange={({ currentTarget }) => want(name, currentTarget.value)}
-    />
+    <TypedFilter label={label} value={valueOf(name)} onSettle={(value) => want(name, value)} />
   );
   return (
     <article class="page all-runs">
@@ -63,6 +64,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
         {choice("from", "Started from", [
           ["", "from anywhere"],
           ["dashboard", "from the dashboard"],
+          ["api", "from the API"],
           ["socket", "from a socket"],
           ["timer", "from a timer"],
           ...crons.map(({ cron_id, schedule }) => [cronOrigin(cron_id), `from cron ${schedule}`] as const),
@@ -78,6 +80,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
       <AllRunsList
         key={query.toString()}
         query={query}
+        chosen={chosen}
         assistants={assistants}
         prices={settings?.prices ?? {}}
       />

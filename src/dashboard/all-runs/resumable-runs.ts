@@ -6,8 +6,9 @@ export type ResumeObstacle = "not-failed" | "gone-on" | "earlier" | "no-step";
 
 /** Returns why a run cannot be resumed; null: it can. Reads its thread. */
 export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle | null> {
-  const { run_id, thread_id, status } = run;
+  const { run_id, thread_id, status, is_latest } = run;
   if (status !== "error" && status !== "timeout") return "not-failed";
+  if (!is_latest) return "gone-on";
   const [{ runs }, { next }] = await Promise.all([findRuns({ thread_id }, 1, null), getStateHead(thread_id)]);
   if (runs[0]?.run_id !== run_id) return "gone-on";
   return next.length === 0 ? "no-step" : null;

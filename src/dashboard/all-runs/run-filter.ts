@@ -14,7 +14,7 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
   const valueOf = (name: string) => query.get(name) ?? "";
   const status = RUN_STATUSES.find((one) => one === valueOf("status"));
   const { ids: [thread_id] = [], metadata } = threadFilterOf({ text: valueOf("of"), status: "", graph: "" });
-  const { metadata: from, origin } = originFilterOf(valueOf("from"));
+  const { metadata: from, origin, without_metadata } = originFilterOf(valueOf("from"));
   const period = PERIODS.find(([name]) => name === valueOf("since"));
   return {
     ...(status !== undefined && { status }),
@@ -24,6 +24,7 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
     ...(thread_id !== undefined && { thread_id }),
     ...((metadata !== undefined || from !== undefined) && { metadata: { ...metadata, ...from } }),
     ...(origin !== undefined && { origin }),
+    ...(without_metadata !== undefined && { without_metadata }),
     ...(period !== undefined && { created_after: new Date(now - period[2]).toISOString() }),
   };
 }
@@ -33,7 +34,10 @@ const CRON = "cron:";
 /** Returns the value of `from` in an address that selects the runs of a cron. */
 export const cronOrigin = (id: string): string => `${CRON}${id}`;
 
-function originFilterOf(from: string): Pick<RunListFilter, "metadata" | "origin"> {
+function originFilterOf(from: string): Pick<RunListFilter, "metadata" | "origin" | "without_metadata"> {
+  // The dashboard uses the API too, and so does a script that starts the run of a cron.
+  if (from === "api")
+    return { origin: "http", without_metadata: [...Object.keys(FROM_DASHBOARD), "cron_id"] };
   if (from === "socket" || from === "timer") return { origin: from };
   if (from === "dashboard") return { metadata: FROM_DASHBOARD };
   return from.startsWith(CRON) ? { metadata: { cron_id: from.slice(CRON.length) } } : {};

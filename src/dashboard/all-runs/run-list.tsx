@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { findRuns } from "../api/client.ts";
 import { type ApiRunStatus, type Assistant, type FoundRun, isDone, type Prices } from "../api/records.ts";
@@ -12,7 +12,9 @@ import { StatusBadge } from "../components/status-badge.tsx";
 import { shortId } from "../components/value-text.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
+import { PAUSE_LABELS } from "../live/paused-run.ts";
 import { usePolling } from "../system/use-polling.ts";
+import { LEFT_OUT_TEXTS, planRepeat } from "./repeatable-runs.ts";
 import { OBSTACLE_TEXTS, planResume } from "./resumable-runs.ts";
 import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
 import { cronOrigin, runFilterOf } from "./run-filter.ts";
@@ -36,12 +38,14 @@ const CLOCK_DIFFERENCE_MS = 60_000;
 
 interface Props {
   readonly query: URLSearchParams;
+  /** The ids of the selected runs. Those that another filter also finds stay selected. */
+  readonly chosen: Signal<ReadonlySet<string>>;
   readonly assistants: readonly Assistant[];
   readonly prices: Prices;
 }
 
 /** A page of runs. New runs are not inserted: a button shows their number, so that no row moves under the pointer. */
-export function AllRunsList({ query, assistants, prices }: Props) {
+export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   const cursor = query.get("cursor");
   const rows = useSignal<readonly FoundRun[] | null>(null);
   const next = useSignal<string | null>(null);
@@ -50,7 +54,6 @@ export function AllRunsList({ query, assistants, prices }: Props) {
   const results = useSignal<ReadonlyMap<string, ActionResult>>(new Map());
   /** The runs to which the last action was applied, by id. */
   const acted = useSignal<readonly string[]>([]);
-  const chosen = useSignal<ReadonlySet<string>>(new Set());
   const working = useSignal<Progress | null>(null);
   /** The runs that the last action has started. */
   const started = useSignal<StartedRuns | null>(null);
@@ -73,7 +76,7 @@ export function AllRunsList({ query, assistants, prices }: Props) {
   const look = async (shown: readonly FoundRun[]) => {
     const filter = runFilterOf(query, Date.now());
     const newest = shown[0]?.created_at;
-    if (newest !== undefined && shown.some((run) => !isDone(run))) {
+    if (newest !== undefined && shown.some((run) => !isDone(run) || run.paused_at !== null)) {
       // The status is no filter here, so that a run stays in view when its status changes.
       const { status: _, ...others } = filter;
       const until = new Date(Date.parse(newest) + 1).toISOString();
@@ -129,13 +132,10 @@ export function AllRunsList({ query, assistants, prices }: Props) {
     working.value = { action, done: 0, of: runs.length };
     await attempt(async () => {
       // A thread may have got a newer run since the selection bar showed how many runs can be resumed.
-      const plan = action === "resume" ? await planResume(runs) : undefined;
+      const leftOut = await findLeftOut(action, runs);
       for (const [i, run] of runs.entries()) {
-        const obstacle = plan?.get(run.run_id) ?? null;
-        const result =
-          obstacle === null
-            ? await applyToRun(action, run, batch)
-            : { isOk: false, text: OBSTACLE_TEXTS[obstacle] };
+        const text = leftOut.get(run.run_id);
+        const result = text === undefined ? await applyToRun(action, run, batch) : { isOk: false, text };
         results.value = new Map(results.value).set(run.run_id, result);
         // Runs whose action failed stay selected.
         if (result.isOk) chosen.value = new Set([...chosen.value].filter((id) => id !== run.run_id));
@@ -269,6 +269,21 @@ export function AllRunsList({ query, assistants, prices }: Props) {
   );
 }
 
+/** Returns why some runs are left out of an action, by their ids. */
+async function findLeftOut(
+  action: BulkRunAction,
+  runs: readonly FoundRun[],
+): Promise<ReadonlyMap<string, string>> {
+  const left = new Map<string, string>();
+  if (action === "resume")
+    for (const [id, obstacle] of await planResume(runs))
+      if (obstacle !== null) left.set(id, OBSTACLE_TEXTS[obstacle]);
+  if (action === "retry")
+    for (const [{ run_id }, obstacle] of await planRepeat(runs))
+      if (obstacle !== null) left.set(run_id, LEFT_OUT_TEXTS[obstacle]);
+  return left;
+}
+
 /** An action in progress: how many of the selected runs it has been applied to. */
 interface Progress {
   readonly action: BulkRunAction;
@@ -319,7 +334,12 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
         />
       </td>
       <td>
-        <StatusBadge of={run.status} />
+        {run.paused_at === null ? (
+          <StatusBadge of={run.status} />
+        ) : (
+          <StatusBadge of="interrupted" words={PAUSE_LABELS[run.paused_at]} />
+        )}
+        <FollowUp run={run} />
       </td>
       <td class="which">
         <a href={runHref(thread, id)} title={id}>
@@ -358,6 +378,17 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
       </td>
       <td class={run.attempt > 1 ? "tried" : "tried once"}>{run.attempt}</td>
     </tr>
+  );
+}
+
+/** Says what became of the thread after a run that failed. */
+function FollowUp({ run: { status, thread_id, is_latest, resumed_by } }: { readonly run: FoundRun }) {
+  if (!isFailure(status) || is_latest) return null;
+  if (resumed_by === null) return <span class="dim since">its thread has gone on since</span>;
+  return (
+    <a class="since" href={runHref(thread_id, resumed_by)} title={`Run ${resumed_by}`}>
+      resumed by another run
+    </a>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { FoundRun } from "../api/records.ts";
+import { runAction } from "../app/notices.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { useResource } from "../components/use-resource.ts";
 import {
@@ -9,6 +10,7 @@ import {
   resumableCount,
   resumeSummary,
 } from "./resumable-runs.ts";
+import { planRepeat, repeatableRuns, type RepeatPlan, repeatSummary } from "./repeatable-runs.ts";
 import type { BulkRunAction } from "./run-actions.ts";
 
 interface SelectionBarProps {
@@ -22,6 +24,13 @@ interface SelectionBarProps {
 /** What can be done with the selected runs. */
 export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionBarProps) {
   const [isDeleting, setDeleting] = useState(false);
+  const [repeating, setRepeating] = useState<RepeatPlan | null>(null);
+  /** Asks before more than one run is started. */
+  const repeat = async () => {
+    const plan = await planRepeat(selected);
+    if (repeatableRuns(plan).length > 1) setRepeating(plan);
+    else onAction("retry");
+  };
   // Each run is read once, although the selection changes with each click.
   const known = useMemo(() => new Map<string, Promise<ResumeObstacle | null>>(), []);
   const obstacleOf = (run: FoundRun) => {
@@ -51,7 +60,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
           type="button"
           aria-describedby="about-retry"
           disabled={isBusy}
-          onClick={() => onAction("retry")}
+          onClick={() => void runAction(repeat)}
         >
           Run again
         </button>
@@ -72,6 +81,16 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
       <p class="hint" id="about-retry">
         <em>Run again</em> sends the same input once more, to the thread's present state: all steps run.
       </p>
+      {repeating !== null && (
+        <Confirm
+          title={`Run ${repeatableRuns(repeating).length} runs again?`}
+          text={`${repeatSummary(repeating)} The input of each is sent once more, to the present state of its thread: all steps run.`}
+          yes="Run again"
+          no="Do not run"
+          onYes={() => onAction("retry")}
+          onClose={() => setRepeating(null)}
+        />
+      )}
       {isDeleting && (
         <Confirm
           title={`Delete ${selected.length === 1 ? "the run" : `${selected.length} runs`}?`}

@@ -88,6 +88,12 @@ export interface FoundRun extends Pick<
     readonly output_tokens: number;
   }[];
   readonly error: { readonly error: string; readonly message: string } | null;
+  /** Whether the thread has no newer run. */
+  readonly is_latest: boolean;
+  /** What the thread waits for because of this run, which ended as a success; null: nothing. */
+  readonly paused_at: "question" | "breakpoint" | null;
+  /** The run that continued the thread after this one failed; null: none. */
+  readonly resumed_by: string | null;
 }
 
 /** A filter for the runs of all threads. */
@@ -98,6 +104,7 @@ export interface RunListFilter {
   readonly thread_id?: string;
   readonly origin?: NonNullable<FoundRun["origin"]>;
   readonly metadata?: JsonRecord;
+  readonly without_metadata?: readonly string[];
   readonly error?: string;
   readonly created_after?: string;
   readonly created_before?: string;

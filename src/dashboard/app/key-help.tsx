@@ -54,8 +54,6 @@ export function KeyHelp() {
   const [isOpen, setOpen] = useState(false);
   const [isGoing, setGoing] = useState(false);
   useKeys((key) => {
-    // While a dialog is open, key presses are for the dialog.
-    if (document.querySelector("dialog[open]") !== null) return false;
     const page = isGoing ? PAGES_BY_KEY.get(key) : undefined;
     setGoing(key === "g" && !isGoing);
     if (key === "?") setOpen(true);

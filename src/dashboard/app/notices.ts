@@ -1,24 +1,47 @@
 import { signal } from "@preact/signals";
-import { ApiKeyRequired } from "../api-errors.ts";
+import { ApiKeyRequired, RequestError } from "../api-errors.ts";
 
 /** True while the server requires a key that the user has not given. */
 export const isKeyMissing = signal(false);
 
-/** The last notice, shown once; null: none. */
-export const currentNotice = signal<{ readonly text: string; readonly bad: boolean } | null>(null);
-
-export function showNotice(text: string, bad = false): void {
-  currentNotice.value = { text, bad };
+interface Notice {
+  readonly text: string;
+  readonly bad: boolean;
+  /** The error that the notice shows. */
+  readonly cause?: unknown;
 }
+
+/** The last notice, shown once; null: none. */
+export const currentNotice = signal<Notice | null>(null);
+
+export function showNotice(text: string): void {
+  currentNotice.value = { text, bad: false };
+}
+
+/** Removes the notice if it shows an error that is over. */
+export function dismissError(isOver: (cause: unknown) => boolean): void {
+  const shown = currentNotice.peek();
+  if (shown !== null && shown.bad && isOver(shown.cause)) currentNotice.value = null;
+}
+
+/** Whether the server refused a request because a run of the thread is in progress. */
+export const isConflict = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 409;
+
+/** Whether a request got no answer. */
+export const isUnreached = (cause: unknown): boolean =>
+  cause instanceof TypeError || (cause instanceof DOMException && cause.name === "TimeoutError");
 
 /** Shows an error. A missing key opens the key dialog instead. */
 export function showError(cause: unknown): void {
   if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
   else if (!(cause instanceof DOMException && cause.name === "AbortError"))
-    showNotice(errorMessage(cause), true);
+    currentNotice.value = { text: errorMessage(cause), bad: true, cause };
 }
 
 export const errorMessage = (cause: unknown): string => {
+  // The API's own text names a field of the request, which has another name in the form.
+  if (isConflict(cause) && /multitask strategy/i.test(String(cause)))
+    return "A run of this thread is in progress. Wait until it has ended, or choose another way under “While it runs”.";
   if (cause instanceof TypeError) return "The server cannot be reached.";
   if (cause instanceof DOMException && cause.name === "TimeoutError") return "The server does not answer.";
   if (cause instanceof SyntaxError)

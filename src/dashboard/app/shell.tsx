@@ -18,7 +18,8 @@ import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
-import { isKeyMissing, currentNotice } from "./notices.ts";
+import { answerCount } from "../requests.ts";
+import { isKeyMissing, currentNotice, dismissError, isUnreached } from "./notices.ts";
 import { SignedInUser } from "./signed-in-user.tsx";
 import { KeyHelp } from "./key-help.tsx";
 import { SiteHeader } from "./site-header.tsx";
@@ -36,6 +37,9 @@ export function Shell() {
     const title = DASHBOARD_PAGES.find(({ name }) => name === place)?.title ?? "New thread";
     document.title = `${id === undefined ? title : `${id.slice(-8)} · ${title}`} · Heddle`;
   }, [place, id]);
+  // An error belongs to the page on which it happened.
+  const page = path.join("/");
+  useEffect(() => () => dismissError(() => true), [page]);
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
@@ -146,6 +150,19 @@ function Notice() {
     if (shown === null || shown.bad) return undefined;
     const timer = setTimeout(() => (currentNotice.value = null), 3_000);
     return () => clearTimeout(timer);
+  }, [shown]);
+  // Once the server answers again, the notice that it cannot be reached stays only long enough to be read.
+  useEffect(() => {
+    if (shown === null || !isUnreached(shown.cause)) return undefined;
+    const before = answerCount.peek();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = answerCount.subscribe((count) => {
+      if (count > before) timer ??= setTimeout(() => dismissError(isUnreached), 3_000);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
   }, [shown]);
   return (
     <div class="notices" role="status" aria-live="polite">

@@ -23,6 +23,13 @@ const OBJECTS = [
   ["metadata", "Metadata", '{"team": "support"}'],
 ] as const;
 
+/** The members of a config that the server reads. */
+const CONFIG_MEMBERS = new Set(["configurable", "tags", "recursion_limit"]);
+
+/** Returns the members of a config that have no effect. */
+const unreadMembersOf = (config: unknown): readonly string[] =>
+  isJsonRecord(config) ? Object.keys(config).filter((name) => !CONFIG_MEMBERS.has(name)) : [];
+
 /** The form for an assistant's settings. */
 export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) {
   const submit = useSubmit();
@@ -37,6 +44,7 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
   const changed = differingMembers(before, fields);
   const isEdited = changed.length > 0;
   useEffect(() => onEdit?.(isEdited), [isEdited]);
+  const unread = unreadMembersOf((fields as JsonRecord)["config"]);
   const save = async () => {
     for (const [field, label] of OBJECTS)
       if (!isJsonRecord((fields as JsonRecord)[field]))
@@ -96,6 +104,13 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
             isStrict
             onChange={(value, text) => change({ [field]: text.trim() === "" ? {} : value })}
           />
+          {field === "config" && unread.length > 0 && (
+            <p class="hint" role="status">
+              {unread.map((name) => `“${name}”`).join(", ")} {unread.length === 1 ? "has" : "have"} no effect
+              here: settings of the graph belong in “configurable”. Beside it, “tags” and “recursion_limit”
+              are read.
+            </p>
+          )}
           {field === "metadata" && assistant !== null && (
             <p class="hint">Members can be added and replaced, but not deleted.</p>
           )}

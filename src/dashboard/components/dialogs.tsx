@@ -29,18 +29,20 @@ interface ConfirmProps {
   readonly title: string;
   readonly text: string;
   readonly yes: string;
+  /** The label of the button that does nothing. Default: "Keep". */
+  readonly no?: string;
   readonly onYes: () => void;
   readonly onClose: () => void;
 }
 
-/** Asks for confirmation before data is lost. */
-export function Confirm({ title, text, yes, onYes, onClose }: ConfirmProps) {
+/** Asks for confirmation before data is lost, or much is started. */
+export function Confirm({ title, text, yes, no = "Keep", onYes, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>
       <div class="bar end">
         <button type="button" onClick={onClose}>
-          Keep
+          {no}
         </button>
         <button
           type="button"

@@ -19,7 +19,8 @@ export function Fields({ schema, value, validation, at = "", onChange }: FieldsP
   const entries = Object.entries(simplifySchema(schema, validation.root).properties ?? {});
   const set = (name: string, inner: unknown) => {
     const { [name]: _, ...rest } = value;
-    onChange(inner === undefined ? rest : { ...rest, [name]: inner });
+    // Keeps the order of the members.
+    onChange(inner === undefined ? rest : { ...value, [name]: inner });
   };
   return (
     <div class="fields">

@@ -12,6 +12,8 @@ export function useKeys(pressed: (key: string) => boolean): void {
       const { tagName = "" } = event.target as Partial<HTMLElement>;
       if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT|SUMMARY)$/.test(tagName))
         return;
+      // While a dialog is open, key presses are for the dialog.
+      if (document.querySelector("dialog[open]") !== null) return;
       if (latest.current(event.key)) event.preventDefault();
     };
     addEventListener("keydown", onKey);

@@ -233,7 +233,13 @@ function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
       {refused !== null && (
         <div class="note" role="alert">
           <span>
-            {refused.message} {refused.run !== undefined && <Age since={refused.run.created_at} isAgo />}
+            {refused.message}
+            {refused.run !== undefined && (
+              <>
+                , <Age since={refused.run.created_at} isAgo />
+              </>
+            )}
+            .
           </span>
           {refused.run !== undefined && <a href={runHref(id, refused.run.run_id)}>See the run</a>}
         </div>

@@ -33,7 +33,7 @@ export class AlreadyAnswered extends Error {
   readonly run: Run | undefined;
 
   constructor(run: Run | undefined) {
-    super(`${(run && userOfRun(run)) ?? "Somebody else"} has answered it already.`);
+    super(`${(run && userOfRun(run)) ?? "Somebody else"} has already answered it`);
     this.run = run;
   }
 }

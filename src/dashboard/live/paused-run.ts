@@ -18,4 +18,6 @@ export function pausedRunOf({ status, interrupts }: Thread, runs: readonly Run[]
 }
 
 export const pauseLabel = ({ questions }: PausedRun): string =>
-  questions.length > 0 ? "awaits an answer" : "paused";
+  PAUSE_LABELS[questions.length > 0 ? "question" : "breakpoint"];
+
+export const PAUSE_LABELS = { question: "awaits an answer", breakpoint: "paused" } as const;

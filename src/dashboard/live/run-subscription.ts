@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { getHistory, getRun, getThread, listRuns } from "../api/client.ts";
+import { findRuns, getHistory, getRun, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
@@ -10,16 +10,26 @@ import { traceFromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
+import { findRepeatObstacle, type RepeatObstacle } from "./repeat-obstacle.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 
 /** Milliseconds between two reads of the records until the run has ended, or while its feed is not open. */
 const POLL_MS = 1_500;
+/** The most runs of a thread that are created in one millisecond, as a queue of them may be. */
+const MOST_AT_ONCE = 50;
 
 interface Records {
   readonly run: Run;
   readonly waiting: PausedRun | null;
   /** Whether the thread stopped at the failure of this run. */
   readonly isLastFailure: boolean;
+  readonly followUp: FollowUp | null;
+  readonly repeatObstacle: RepeatObstacle | null;
+}
+
+/** What became of the thread after a run that failed. `resumedBy`: the run that continued it; null: others have run since. */
+export interface FollowUp {
+  readonly resumedBy: string | null;
 }
 
 /** One run with all of its events, from the first one on. The run may be live or have ended long ago. */
@@ -33,6 +43,10 @@ export class RunSubscription {
   readonly waiting = signal<PausedRun | null>(null);
   /** Whether the thread stopped at the failure of this run, so that another run can resume from there. */
   readonly isLastFailure = signal(false);
+  /** What became of the thread after this run failed; null: nothing has, or the run did not fail. */
+  readonly followUp = signal<FollowUp | null>(null);
+  /** Why the run cannot be run again; null: it can, or this is not known. */
+  readonly repeatObstacle = signal<RepeatObstacle | null>(null);
   /** True if the server no longer stores the run's events: the trace is built from the thread's history. */
   readonly isRebuilt = signal(false);
   readonly model = new FeedModel();
@@ -103,16 +117,35 @@ export class RunSubscription {
     const run = await getRun(this.thread, this.id);
     // A run that has not ended does not wait. Without a feed, the page shows neither value. In both cases,
     // the thread need not be read.
-    if (!isDone(run) || this.feed === null) return { run, waiting: null, isLastFailure: false };
+    if (!isDone(run) || this.feed === null)
+      return { run, waiting: null, isLastFailure: false, followUp: null, repeatObstacle: null };
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
     const waiting = pausedRunOf(record, runs);
-    const isLastFailure = record.status === "error" && runs[0]?.run_id === this.id;
-    return { run, waiting: waiting?.run === this.id ? waiting : null, isLastFailure };
+    const isLatest = runs[0]?.run_id === this.id;
+    const isLastFailure = record.status === "error" && isLatest;
+    const hasFailed = run.status === "error" || run.status === "timeout";
+    const followUp = hasFailed && !isLatest ? await this.#readFollowUp(run) : null;
+    return {
+      run,
+      waiting: waiting?.run === this.id ? waiting : null,
+      isLastFailure,
+      followUp,
+      repeatObstacle: findRepeatObstacle(run, record),
+    };
   }
 
-  #show({ run, waiting, isLastFailure }: Records): void {
+  async #readFollowUp({ created_at }: Run): Promise<FollowUp> {
+    const created_before = new Date(Date.parse(created_at) + 1).toISOString();
+    const filter = { thread_id: this.thread, created_after: created_at, created_before };
+    const { runs } = await findRuns(filter, MOST_AT_ONCE, null);
+    return { resumedBy: runs.find(({ run_id }) => run_id === this.id)?.resumed_by ?? null };
+  }
+
+  #show({ run, waiting, isLastFailure, followUp, repeatObstacle }: Records): void {
     this.run.value = run;
     this.isLastFailure.value = isLastFailure;
+    this.followUp.value = followUp;
+    this.repeatObstacle.value = repeatObstacle;
     this.waiting.value = waiting;
     this.error.value = null;
     this.isMissing.value = false;

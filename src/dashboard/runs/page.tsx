@@ -20,6 +20,7 @@ import { questionLine } from "../threads/event-answer.tsx";
 import { repeatRequestOf, resumeRequestOf } from "../live/run-requests.ts";
 import { RunComparison } from "./run-comparison.tsx";
 import { EventsTab } from "./events-tab.tsx";
+import { RepeatButton } from "./repeat-button.tsx";
 import { replayOriginOf } from "./timeline-rows.ts";
 import { TimelineTab } from "./timeline-tab.tsx";
 
@@ -138,6 +139,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   const graph = run.metadata["graph_id"];
   const state = watch.stream.state.value;
   const waiting = watch.waiting.value;
+  const followUp = watch.followUp.value;
   void watch.changes.count;
   const origin = replayOriginOf(run);
   const user = userOfRun(run);
@@ -178,6 +180,13 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
           {answerOfRun(run) !== undefined && " · answers a question"}
           {user !== null && ` · by ${user}`}
           {watch.trace.attempt > 1 && ` · attempt ${watch.trace.attempt}`}
+          {followUp !== null && followUp.resumedBy === null && " · its thread has gone on since"}
+          {followUp !== null && followUp.resumedBy !== null && (
+            <>
+              {" · resumed by "}
+              <a href={runHref(thread, followUp.resumedBy)}>…{shortId(followUp.resumedBy)}</a>
+            </>
+          )}
         </p>
       </div>
       <div class="actions">
@@ -193,13 +202,10 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
                 Resume
               </button>
             )}
-            <button
-              type="button"
-              title="Starts another run from the thread's present state: sends the input once more"
-              onClick={() => start(repeatRequestOf(run), "The run is started again.")}
-            >
-              Run again
-            </button>
+            <RepeatButton
+              obstacle={watch.repeatObstacle.value}
+              onRepeat={() => start(repeatRequestOf(run), "The run is started again.")}
+            />
           </>
         ) : (
           <button

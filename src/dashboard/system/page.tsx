@@ -11,6 +11,7 @@ import { DeadLetterList } from "./dead-letter-list.tsx";
 import { findingsOf } from "./findings.ts";
 import { HISTORY_INTERVAL_MS, lastHour, readLastHour } from "./last-hour-metrics.ts";
 import {
+  areMetricsGiven,
   readThreadCounts,
   metricsSamples,
   SAMPLE_INTERVAL_MS,
@@ -80,6 +81,15 @@ export function SystemPage() {
         </div>
       </header>
       {error !== null && <LoadFailure text={error} />}
+      {areMetricsGiven.value === false && (
+        <p class="note">
+          <span>
+            The metrics, the last hour and the dead letters of the server are for its operators, not for
+            users. To see them, sign out and enter an API key instead of your token. A server has API keys if
+            it was started with <code>HEDDLE_API_KEYS</code>.
+          </span>
+        </p>
+      )}
       {counts !== null && counts.threads !== undefined && (
         <p class="pad statuses">
           <a href={hrefOf([])}>
@@ -105,13 +115,15 @@ export function SystemPage() {
           ]}
         />
       )}
-      <div class="pad tiles charts">
-        {charts.map((series) => (
-          <TimeSeriesChart key={series.title} series={series} span={span} />
-        ))}
-      </div>
+      {areMetricsGiven.value !== false && (
+        <div class="pad tiles charts">
+          {charts.map((series) => (
+            <TimeSeriesChart key={series.title} series={series} span={span} />
+          ))}
+        </div>
+      )}
       <ShardTable rows={shards} />
-      <DeadLetterList count={dead} />
+      {areMetricsGiven.value === true && <DeadLetterList count={dead} />}
     </article>
   );
 }

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { getThreadCount } from "../api/client.ts";
 import { THREAD_STATUSES, type ApiThreadStatus } from "../api/records.ts";
 import { showError } from "../app/notices.ts";
-import { ApiKeyRequired } from "../api-errors.ts";
+import { ApiKeyRequired, isRefused } from "../api-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import { type MetricsSample, parseMetrics, SHARD_UP } from "./prometheus-metrics.ts";
 
@@ -43,6 +43,9 @@ interface Info {
 /** The metrics of the last samples, oldest first. They stay when another page is shown. */
 export const metricsSamples = signal<readonly MetricsSample[]>([]);
 
+/** Whether the server gives the metrics to this user; null: not known yet. */
+export const areMetricsGiven = signal<boolean | null>(null);
+
 /** Whether all shards have answered in the last sample. If not, requests that concern all shards fail, and take long. */
 export const haveAllShardsAnswered = (): boolean =>
   metricsSamples.value
@@ -60,6 +63,17 @@ export async function settled<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
+async function readMetrics(signal: AbortSignal): Promise<void> {
+  try {
+    const response = await sendRequest("metrics", { signal });
+    addSample(await response.text());
+    areMetricsGiven.value = true;
+  } catch (cause) {
+    areMetricsGiven.value = !isRefused(cause);
+    throw cause;
+  }
+}
+
 function addSample(text: string): void {
   const sample = parseMetrics(text, performance.now());
   metricsSamples.value = [...metricsSamples.value, sample].slice(-MAX_SAMPLES);
@@ -70,14 +84,7 @@ export async function takeSample(): Promise<ServerSample> {
   const signal = pollTimeout();
   await fetchJson("ok", { signal });
   const latency = performance.now() - began;
-  const [info] = await Promise.all([
-    fetchJson<Info>("info", { signal }),
-    settled(
-      sendRequest("metrics", { signal })
-        .then((response) => response.text())
-        .then(addSample),
-    ),
-  ]);
+  const [info] = await Promise.all([fetchJson<Info>("info", { signal }), settled(readMetrics(signal))]);
   return { version: info.version, transport: info.heddle?.transport?.kind ?? "?", latency };
 }
 

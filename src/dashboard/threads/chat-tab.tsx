@@ -1,10 +1,12 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { findRuns } from "../api/client.ts";
 import { isDone, type JsonRecord } from "../api/records.ts";
 import { conversationKey, toChatMessage, type ChatMessage } from "../live/chat-messages.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { Trace } from "../live/trace.ts";
 import { EmptyState } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
+import { useResource } from "../components/use-resource.ts";
 import { errorLine } from "../components/value-text.ts";
 import { currentLocation, runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
@@ -28,7 +30,15 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
     [conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
     wanted,
   );
-  const why = trace?.error ?? watch.record.value?.error ?? null;
+  const known = trace?.error ?? watch.record.value?.error ?? null;
+  const hasFailed = latest?.status === "error";
+  // The thread no longer has the error once its state was edited.
+  const { value: failed } = useResource(
+    async () => (hasFailed && known === null ? findRuns({ thread_id: watch.id }, 1, null) : undefined),
+    [latest?.run_id, hasFailed && known === null],
+  );
+  const found = failed?.runs.find(({ run_id }) => run_id === latest?.run_id);
+  const why = known ?? found?.error ?? null;
   const isReading = state === null && watch.error.value === null;
   const isEmpty =
     !isReading && conversation.length === 0 && streamed.length === 0 && Object.keys(rest).length === 0;
@@ -72,7 +82,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
         <MachineTimers values={values} />
         <EventsAtWork watch={watch} values={values} run={watch.active} />
         <StateValues values={rest} />
-        {latest?.status === "error" && (
+        {hasFailed && (
           <div class="failure" role="alert">
             <span>
               The last run failed{why === null ? "" : `: ${errorLine(why.error, why.message)}`}.{" "}

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { validateFormValue } from "../components/form-schema.ts";
@@ -114,6 +115,12 @@ const formOf = (schema: JsonSchema | null | undefined): JsonSchema | null =>
     ? null
     : schema;
 
+/**
+ * The input method that the user chose last for a question without a schema; null: none. The next such question begins
+ * with it, because the questions in an inbox are often alike.
+ */
+const lastChosenMethod = signal<AnswerMethod | null>(null);
+
 function Asking({
   question,
   onChange,
@@ -134,6 +141,8 @@ function Asking({
           : ["fields", "text", "yes", "json"];
   const [way, setWay] = useState<AnswerMethod>(() => {
     if (ways.length <= 2) return ways[0] ?? "json";
+    const last = lastChosenMethod.peek();
+    if (last !== null) return last;
     // A question that is a text is likely to expect a text; a question that is an object may expect an object.
     return typeof question.value === "string" ? "text" : "json";
   });
@@ -141,6 +150,7 @@ function Asking({
   const from = question.ns?.at(-1)?.split(":")[0];
   const choose = (next: AnswerMethod) => {
     setWay(next);
+    if (ways.length > 2) lastChosenMethod.value = next;
     setEntered(undefined);
     onChange(undefined);
   };

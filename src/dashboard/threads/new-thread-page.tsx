@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import { createRunOnNewThread, createThread } from "../api/client.ts";
 import type { JsonRecord } from "../api/records.ts";
 import { navigate, hrefOf } from "../app/page-location.ts";
-import { runAction } from "../app/notices.ts";
+import { ApiKeyRequired } from "../api-errors.ts";
+import { errorMessage, runAction, showError } from "../app/notices.ts";
 import { useAssistantList } from "../components/use-assistants.ts";
 import { NoAssistants } from "../components/no-assistants.tsx";
 import { JsonField } from "../components/json-field.tsx";
@@ -18,11 +19,19 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
     if (metadata === null) throw new Error("The metadata of the thread must be an object, as JSON.");
     return metadata;
   };
-  const start = (request: JsonRecord) =>
-    runAction(async () => {
+  const [error, setError] = useState<string | null>(null);
+  const start = async (request: JsonRecord) => {
+    setError(null);
+    try {
       const { thread_id } = await createRunOnNewThread(checkedMetadata(), request);
       navigate(["threads", thread_id]);
-    });
+      return true;
+    } catch (cause) {
+      if (cause instanceof ApiKeyRequired) showError(cause);
+      setError(errorMessage(cause));
+      return false;
+    }
+  };
   const empty = () =>
     runAction(async () => {
       const { thread_id } = await createThread(checkedMetadata());
@@ -50,8 +59,14 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
               thread={null}
               isBusy={false}
               submit="Start"
+              onChoose={() => setError(null)}
               onRun={start}
             />
+          )}
+          {error !== null && (
+            <p class="hint bad" role="alert">
+              {error}
+            </p>
           )}
         </div>
         <details class="more">

@@ -1,7 +1,7 @@
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
-import { showNotice } from "../app/notices.ts";
+import { dismissError } from "../app/notices.ts";
 import { assistantLabel } from "../components/use-assistants.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
@@ -22,6 +22,8 @@ interface RunFormProps {
   /** True: only the message and the choice of the assistant are shown until the user asks for more. */
   readonly isCompact?: boolean;
   readonly submit: string;
+  /** Called when the user chooses another assistant. */
+  readonly onChoose?: () => void;
   /** Starts the run. Resolves with false if the server refused the run; the form then keeps its input. */
   readonly onRun: (request: JsonRecord) => Promise<boolean>;
 }
@@ -37,6 +39,7 @@ export function RunForm({
   isBusy,
   isCompact = false,
   submit,
+  onChoose,
   onRun,
 }: RunFormProps) {
   const id = useId();
@@ -55,6 +58,8 @@ export function RunForm({
    */
   const [round, setRound] = useState(0);
   const [isSending, setSending] = useState(false);
+  /** What is wrong in the options; null: nothing. */
+  const [fault, setFault] = useState<string | null>(null);
   const fallback = assistants.find(({ assistant_id, graph_id }) =>
     [assistant_id, graph_id].includes(initial ?? ""),
   );
@@ -77,6 +82,7 @@ export function RunForm({
   const begin = () => {
     setInput({});
     validation.clear();
+    setFault(null);
     setRound((before) => before + 1);
   };
   const run = async () => {
@@ -87,9 +93,10 @@ export function RunForm({
       return;
     }
     const unread = settingsErrorOf(settings);
-    if (unread !== undefined) return showNotice(`In the options, ${unread}.`, true);
+    if (unread !== undefined) return setFault(`In the options, ${unread}.`);
     const [wrong] = validateFormValue(schemas.value?.context_schema ?? {}, settings.context);
-    if (wrong !== undefined) return showNotice(`In the options, ${wrong.at} ${wrong.text}.`, true);
+    if (wrong !== undefined) return setFault(`In the options, ${wrong.at} ${wrong.text}.`);
+    setFault(null);
     setSending(true);
     if (await onRun(request)) {
       setText("");
@@ -98,6 +105,28 @@ export function RunForm({
     }
     setSending(false);
   };
+  const assistantChoice = (
+    <label class="inline">
+      {isOpen && <span class="dim">Assistant</span>}
+      <select
+        aria-label="Assistant"
+        value={assistant}
+        onChange={({ currentTarget }) => {
+          setChosen(currentTarget.value);
+          // An error of the last attempt was about the other assistant.
+          dismissError(() => true);
+          onChoose?.();
+          begin();
+        }}
+      >
+        {assistants.map((one) => (
+          <option key={one.assistant_id} value={one.assistant_id} selected={one.assistant_id === assistant}>
+            {assistantLabel(one)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
   const isKnown = schemas.value !== undefined || schemas.error !== null;
   return (
     <form
@@ -110,6 +139,8 @@ export function RunForm({
         void run();
       }}
     >
+      {/* On a new thread, the assistant is chosen first: it decides which fields follow. */}
+      {thread === null && <div class="bar">{assistantChoice}</div>}
       {!isKnown ? null : isText ? (
         isOpen && (
           <JsonField
@@ -159,27 +190,7 @@ export function RunForm({
             {isOpen ? "▾" : "▸"} {talk === null ? "Input" : "More"}
           </button>
         )}
-        <label class="inline">
-          {isOpen && <span class="dim">Assistant</span>}
-          <select
-            aria-label="Assistant"
-            value={assistant}
-            onChange={({ currentTarget }) => {
-              setChosen(currentTarget.value);
-              begin();
-            }}
-          >
-            {assistants.map((one) => (
-              <option
-                key={one.assistant_id}
-                value={one.assistant_id}
-                selected={one.assistant_id === assistant}
-              >
-                {assistantLabel(one)}
-              </option>
-            ))}
-          </select>
-        </label>
+        {thread !== null && assistantChoice}
         {isOpen && (
           <button
             type="button"
@@ -199,7 +210,10 @@ export function RunForm({
             settings={settings}
             isBusy={isBusy}
             context={schemas.value?.context_schema ?? null}
-            onChange={setSettings}
+            onChange={(changed) => {
+              setFault(null);
+              setSettings(changed);
+            }}
           />
         )}
         {isOpen && <CopyCode thread={thread} request={request} />}
@@ -208,6 +222,11 @@ export function RunForm({
           {submit}
         </button>
       </div>
+      {fault !== null && (
+        <p class="hint bad" role="alert">
+          {fault}
+        </p>
+      )}
       {schemas.error !== null && <p class="hint bad">{schemas.error}</p>}
     </form>
   );

@@ -7,12 +7,14 @@ import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { answerOfRun, extractAnswersById, userOfRun } from "../live/answering.ts";
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
+import { findRepeatObstacle } from "../live/repeat-obstacle.ts";
 import { repeatRequestOf } from "../live/run-requests.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
+import { RepeatButton } from "../runs/repeat-button.tsx";
 import { shortId } from "../components/value-text.ts";
 
 /** The tab with the runs of a thread. Queued runs are shown with their position in the queue. */
@@ -90,16 +92,13 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
               )}
               {isDone(run) ? (
                 <>
-                  <button
-                    type="button"
-                    class="quiet"
-                    title="Starts another run from the thread's present state: sends the input once more"
-                    onClick={() =>
+                  <RepeatButton
+                    obstacle={record === null ? null : findRepeatObstacle(run, record)}
+                    isQuiet
+                    onRepeat={() =>
                       void act(() => createRun(watch.id, repeatRequestOf(run)), "The run is started again.")
                     }
-                  >
-                    Run again
-                  </button>
+                  />
                   <button type="button" class="quiet" onClick={() => setDeleting(run)}>
                     Delete
                   </button>

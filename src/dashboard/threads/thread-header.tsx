@@ -46,7 +46,10 @@ export function ThreadHeader({
       </a>
       <div class="which">
         <h2>
-          {title} <StatusBadge of={status} />
+          <span class="title" title={title}>
+            {title}
+          </span>{" "}
+          <StatusBadge of={status} />
           <Connection watch={watch} />
         </h2>
         <p class="dim">

@@ -1,5 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Run } from "../api/records.ts";
+import { dismissError, isConflict } from "../app/notices.ts";
 import { hrefOf, threadHref } from "../app/page-location.ts";
 import { EventsTab } from "../runs/events-tab.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
@@ -22,6 +23,10 @@ export function ThreadPage({ id, tab }: ThreadPageProps) {
   const watch = useMemo(() => new ThreadSubscription(id), [id]);
   useEffect(() => () => watch.close(), [watch]);
   const record = watch.record.value;
+  const isFree = record?.status !== "busy";
+  useEffect(() => {
+    if (isFree) dismissError(isConflict);
+  }, [isFree]);
   const error = watch.error.value;
   if (watch.isMissing.value)
     return (

@@ -1,0 +1,42 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+
+/** Milliseconds without a key press after which a typed filter is applied. */
+const SETTLE_MS = 400;
+
+interface TypedFilterProps {
+  readonly label: string;
+  /** The filter that is applied now. */
+  readonly value: string;
+  readonly onSettle: (value: string) => void;
+}
+
+/** A text field whose filter is applied while the user types, or at once with Enter. */
+export function TypedFilter({ label, value, onSettle }: TypedFilterProps) {
+  const [text, setText] = useState(value);
+  /** The value that this field applied or was given last. Another value is a change of the address. */
+  const known = useRef(value);
+  const apply = (typed: string) => {
+    if (typed.trim() === known.current) return;
+    known.current = typed.trim();
+    onSettle(known.current);
+  };
+  useEffect(() => {
+    if (value === known.current) return;
+    known.current = value;
+    setText(value);
+  }, [value]);
+  useEffect(() => {
+    const timer = setTimeout(() => apply(text), SETTLE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <input
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      value={text}
+      onInput={({ currentTarget }) => setText(currentTarget.value)}
+      onKeyDown={({ key }) => key === "Enter" && apply(text)}
+    />
+  );
+}

@@ -1,0 +1,33 @@
+import type { Run, Thread } from "../api/records.ts";
+import { answerOfRun, extractAnswersById } from "./answering.ts";
+
+/** Why a run cannot be run again: nothing waits for its answer, or its thread has nowhere to go on. */
+export type RepeatObstacle = "answer" | "continuation";
+
+/** Whether the run was given neither an input nor a command: it continued its thread. */
+const isContinuation = ({ kwargs: { input = null, command = null } }: Run): boolean =>
+  input === null && command === null;
+
+/** Whether the run can be run again only in some states of its thread. */
+export const dependsOnThread = (run: Run): boolean => answerOfRun(run) !== undefined || isContinuation(run);
+
+/** Returns why a run cannot be run again now; null: it can. */
+export function findRepeatObstacle(
+  run: Run,
+  { status, interrupts }: Pick<Thread, "status" | "interrupts">,
+): RepeatObstacle | null {
+  const answer = answerOfRun(run);
+  if (answer !== undefined) {
+    const waiting = Object.values(interrupts).flat();
+    const isById = extractAnswersById(answer) !== null;
+    const isAsked = waiting.some(({ id }) => !isById || Object.hasOwn(answer as object, id));
+    return isAsked ? null : "answer";
+  }
+  return isContinuation(run) && status !== "interrupted" && status !== "error" ? "continuation" : null;
+}
+
+/** The reasons why a run is not run again. */
+export const REPEAT_OBSTACLE_TEXTS: { readonly [O in RepeatObstacle]: string } = {
+  answer: "It answered a question, and nothing waits for that answer now",
+  continuation: "It continued its thread, which has nothing to continue now",
+};
