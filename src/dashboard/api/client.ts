@@ -157,6 +157,8 @@ export interface StateEdit {
   readonly values: unknown;
   readonly as_node?: string;
   readonly checkpoint_id?: string;
+  /** True: refused with `checkpoint.outdated` unless the checkpoint is the thread's latest. */
+  readonly require_latest?: boolean;
 }
 
 /** Updates the state of a thread. Resolves with the id of the checkpoint that the update creates. */

@@ -12,17 +12,35 @@ import { graphOf } from "./thread-title.ts";
 import { StateEditor } from "./state-editor.tsx";
 import { RunForm } from "./run-form.tsx";
 
-/** The input area: an answer if a question is pending, else the input of a new run. */
-export function Composer({
-  watch,
-  state,
-}: {
+interface ComposerProps {
   readonly watch: ThreadSubscription;
   readonly state: ThreadState;
-}) {
+}
+
+/** The input area: an answer if a question is pending, else the input of a new run. */
+export function Composer({ watch, state }: ComposerProps) {
+  // The dialog is not a part of the forms, which change as soon as somebody else resumes the thread.
+  const [edited, setEdited] = useState<ThreadState | null>(null);
+  const { assistant_id, graph_id } = watch.record.value?.metadata ?? {};
+  return (
+    <>
+      <AnswerOrRun watch={watch} state={state} onEdit={() => setEdited(state)} />
+      {edited !== null && (
+        <StateEditor
+          watch={watch}
+          assistant={[assistant_id, graph_id].find((one) => typeof one === "string")}
+          state={edited}
+          onStored={() => watch.refresh()}
+          onClose={() => setEdited(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit: () => void }) {
   const assistants = useAssistants();
   const [isOther, setOther] = useState(false);
-  const [isEditing, setEditing] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
   /**
    * The id of the run that gives the answers, until it is known whether they are accepted; true: the run is being
@@ -97,7 +115,7 @@ export function Composer({
         ) : (
           <div class="bar">
             <StoppedAt state={state} isFailed={watch.record.value?.status === "error"} />
-            <button type="button" onClick={() => setEditing(true)}>
+            <button type="button" onClick={onEdit}>
               Edit state
             </button>
             <button type="button" class="primary" onClick={() => void resume(own)}>
@@ -108,16 +126,6 @@ export function Composer({
         <button type="button" class="quiet link" onClick={() => setOther(true)}>
           Start another run instead
         </button>
-        {isEditing && (
-          <StateEditor
-            thread={watch.id}
-            assistant={own}
-            values={state.values}
-            checkpoint={state.checkpoint?.checkpoint_id ?? ""}
-            onStored={() => watch.refresh()}
-            onClose={() => setEditing(false)}
-          />
-        )}
       </section>
     );
   return (
