@@ -14,13 +14,25 @@ const order = graph({
   edges: { start: "price", price: "ship" },
 });
 
-/** A thread that pauses before `ship`, Alice's page of it, and Bob's client. Both may do everything. */
-async function paused(query = "") {
+const asks = graph({
+  state: { drink: value(""), food: value("") },
+  nodes: {
+    first: async (_, ctx) => ({ drink: String(await ctx.interrupt("What is it?")) }),
+    second: async (_, ctx) => ({ food: String(await ctx.interrupt("And then?")) }),
+  },
+  edges: { start: "first", first: "second" },
+});
+
+/** A thread that waits, Alice's page of it, and Bob's client. Both may do everything. */
+async function shared(graphName: "order" | "asks", query = "") {
   const auth = new Auth().authenticate(authenticate) as unknown as NonNullable<AppOptions["auth"]>;
-  const { url } = await serve({ graphs: { order }, auth });
+  const { url } = await serve({ graphs: { order, asks }, auth });
   const bob = connectAs(url, "bob");
   const { thread_id } = await bob.threads.create();
-  await bob.runs.wait(thread_id, "order", { input: {}, interruptBefore: ["ship"] });
+  await bob.runs.wait(thread_id, graphName, {
+    input: {},
+    ...(graphName === "order" && { interruptBefore: ["ship"] }),
+  });
   const context = await browser();
   await context.addInitScript(`sessionStorage.setItem("heddle.key", "${tokens.alice}")`);
   const page = await context.newPage();
@@ -29,6 +41,9 @@ async function paused(query = "") {
   const values = async () => (await state()).values;
   return { page, bob, thread_id, state, values };
 }
+
+/** A thread that pauses before `ship`. */
+const paused = (query?: string) => shared("order", query);
 
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 const note = (page: Page) => page.getByRole("dialog").getByRole("alert");
@@ -103,5 +118,27 @@ describe.skipIf(isMissing)("two people on one thread, in a real browser", { time
     await edit(page);
     await button(page, "Store").click();
     await expect.poll(values).toMatchObject({ amount: 11, note: "priced" });
+  });
+
+  test("a half-typed answer stays when another person answers, and who it was is said", async () => {
+    const { page, bob, thread_id, values } = await shared("asks");
+    const field = page.getByLabel("Answer", { exact: true });
+    await field.fill("tea, with");
+    const [question] = (await bob.threads.getState(thread_id)).tasks.flatMap(({ interrupts }) => interrupts);
+    await bob.runs.wait(thread_id, "asks", { command: { resume: { [question?.id ?? ""]: "coffee" } } });
+    await expect
+      .poll(() => page.locator(".composer").getByRole("alert").innerText())
+      .toContain("bob has answered it already");
+    expect(await field.inputValue()).toBe("tea, with");
+    expect(await button(page, "Send answer").isDisabled()).toBe(true);
+    await button(page, "Discard my answer").click();
+    // The next question, with an empty field.
+    await expect.poll(() => page.innerText(".question")).toContain("And then?");
+    expect(await field.inputValue()).toBe("");
+    // One's own answer leaves nothing behind.
+    await field.fill("cake");
+    await button(page, "Send answer").click();
+    await expect.poll(values).toEqual({ drink: "coffee", food: "cake" });
+    await page.getByRole("region", { name: "Start a run" }).waitFor();
   });
 });
