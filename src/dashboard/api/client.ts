@@ -241,6 +241,7 @@ export type AssistantFields = Partial<
 
 export const createAssistant = (fields: AssistantFields): Promise<Assistant> =>
   fetchJson("assistants", { body: fields });
+export const getAssistant = (id: string): Promise<Assistant> => fetchJson(`assistants/${part(id)}`);
 /** Stores these fields as a new version of the assistant. */
 export const updateAssistant = (id: string, fields: AssistantFields): Promise<Assistant> =>
   fetchJson(`assistants/${part(id)}`, { method: "PATCH", body: fields });
