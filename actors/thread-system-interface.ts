@@ -66,6 +66,10 @@ export interface UpdateDraft {
   readonly ns: string;
   /** The writes of each superstep; there is at least one superstep. All supersteps are stored, or none. */
   readonly supersteps: readonly (readonly StateWrite[])[];
+  /** Metadata of the new checkpoints, besides that which all updates have; absent: none. */
+  readonly metadata?: JsonObject;
+  /** True: the update is refused unless `from` is the latest checkpoint. Absent: another one begins a new branch. */
+  readonly isLatestRequired?: boolean;
 }
 
 export interface ThreadDraft {
@@ -166,7 +170,7 @@ export interface ThreadSystem {
   /**
    * Changes the state of an idle thread, atomically, in one append. The thread's status is then `interrupted` if there are
    * next tasks, else `idle`. Resolves with the last new checkpoint when it is stored.
-   * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`, errors of the
+   * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`, `checkpoint.outdated`, errors of the
    *   engine, `server.draining`, `storage.unavailable`
    */
   update(key: ThreadKey, draft: UpdateDraft): Promise<CheckpointHead>;

@@ -94,7 +94,8 @@ export async function updateThreadState(liveThread: LiveThread, draft: UpdateDra
   for (;;) {
     const { seq } = liveThread.record;
     assertIdle(liveThread);
-    const of = { ...updateOf(liveThread.record, draft.ns), latest: draft.from === null };
+    const { metadata, ...graph } = updateOf(liveThread.record, draft.ns);
+    const of = { ...graph, metadata: { ...metadata, ...draft.metadata }, latest: draft.from === null };
     let from: Position;
     let above: readonly TaskWrites[];
     let updated: Updated;
@@ -125,11 +126,23 @@ function assertIdle({ actor, alive }: LiveThread): void {
   }
 }
 
-async function positionOf(liveThread: LiveThread, { from, ns }: UpdateDraft): Promise<Position> {
+/** @throws ServiceError `checkpoint.outdated` if the update may only start from the latest checkpoint, and this is another one */
+function assertLatest({ from, isLatestRequired }: UpdateDraft, latest: string | null | undefined): void {
+  if (isLatestRequired !== true || from === null || from === latest) return;
+  throw new ServiceError(
+    "checkpoint.outdated",
+    `Checkpoint ${from} is not the latest state: the thread has changed since it was read`,
+  );
+}
+
+async function positionOf(liveThread: LiveThread, draft: UpdateDraft): Promise<Position> {
+  const { from, ns } = draft;
+  if (ns === "") assertLatest(draft, liveThread.record.checkpoint);
   if (ns === "" && (from === null || from === liveThread.record.checkpoint)) return liveThread.position();
   await liveThread.lastWrite;
   const latest =
     ns === "" ? undefined : (await liveThread.deps.journal.history(liveThread.key, { ns, limit: 1 }))[0]?.id;
+  if (ns !== "") assertLatest(draft, latest);
   if (latest !== undefined) liveThread.noteCheckpointId(latest);
   const id = from ?? latest;
   const position = id === undefined ? undefined : await liveThread.positionAt(id, ns);

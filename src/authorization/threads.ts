@@ -95,7 +95,7 @@ export function authorizedStates(states: ThreadStates, rules: UserAuthorizer): T
     },
 
     update: async (key, position, update) =>
-      states.update(await rules.threadKey(key, "threads:update"), position, update),
+      states.update(await rules.threadKey(key, "threads:update"), position, update, rules.user.identity),
 
     pendingInterrupts: async (key) => states.pendingInterrupts(await readable(key)),
   };

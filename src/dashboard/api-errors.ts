@@ -3,10 +3,13 @@ export class ApiKeyRequired extends Error {}
 /** An error response of the server, with its reason. */
 export class RequestError extends Error {
   readonly status: number;
+  /** The stable code of the error; undefined: something else than the server answered, such as a proxy. */
+  readonly code: string | undefined;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, code?: string) {
     super(message);
     this.status = status;
+    this.code = code;
   }
 }
 

@@ -57,8 +57,11 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     throw new ApiKeyRequired("A key is needed, or a token.");
   }
   if (!response.ok) {
-    const { detail } = (await response.json().catch(() => ({}))) as { readonly detail?: string };
-    throw new RequestError(response.status, detail ?? `${response.status} ${response.statusText}`);
+    const { detail, code } = (await response.json().catch(() => ({}))) as {
+      readonly detail?: string;
+      readonly code?: string;
+    };
+    throw new RequestError(response.status, detail ?? `${response.status} ${response.statusText}`, code);
   }
   return response;
 }

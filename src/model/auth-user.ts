@@ -50,6 +50,9 @@ export function withUser(configurable: JsonObject, user: JsonObject | null): Jso
   };
 }
 
+/** The metadata of a checkpoint that a user has made. The checkpoints of a user's run have the same members, from its `configurable`. */
+export const metadataOfUser = (identity: string): JsonObject => ({ user_id: identity, [USER_ID]: identity });
+
 /** A run's `configurable` as other users may see it: without the fields that the project added to the user, which may be secrets. */
 export function withoutUserFields(configurable: JsonObject): JsonObject {
   const user = configurable[USER];

@@ -28,6 +28,7 @@ export type ErrorCode =
   | "graph.not_found"
   | "graph.invalid"
   | "checkpoint.not_found"
+  | "checkpoint.outdated"
   | "delivery.not_found"
   | "store.namespace"
   | "store.embedding"

@@ -29,6 +29,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "graph.not_found": 404,
   "graph.invalid": 422,
   "checkpoint.not_found": 404,
+  "checkpoint.outdated": 409,
   "delivery.not_found": 404,
   "store.namespace": 400,
   "store.embedding": 502,

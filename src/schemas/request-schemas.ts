@@ -96,6 +96,8 @@ export const stateUpdateSchema = compileBodySchema(
     as_node: Type.Optional(asNode),
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
+    // A field of Heddle: without it, an update of a checkpoint that is not the latest begins a branch, as on the official server.
+    require_latest: Type.Optional(Type.Boolean()),
   }),
 );
 

@@ -7,6 +7,8 @@ export interface UpdateRequest {
   readonly values?: unknown;
   readonly command?: Command;
   readonly as_node?: string;
+  /** True: the update is refused unless the checkpoint that it names is the latest. */
+  readonly require_latest?: boolean;
 }
 
 /** Updates that are made together, as the writes of one superstep. */

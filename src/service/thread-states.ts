@@ -1,4 +1,5 @@
 import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
+import { metadataOfUser } from "../model/auth-user.ts";
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { contains, type JsonObject } from "../model/json.ts";
@@ -76,10 +77,11 @@ export interface ThreadStates {
   history(key: ThreadKey, request: HistoryRequest, projection: StateProjection): AsyncIterable<JsonObject>;
   /**
    * Changes the state at a checkpoint. If the checkpoint is not the latest, the change begins a new branch. Resolves when the change is
-   * stored, with the new checkpoint as the API shows it.
+   * stored, with the new checkpoint as the API shows it. `by`: the identity of the user who changes it, which the checkpoint's metadata
+   * names; absent: it has none.
    * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
    */
-  update(key: ThreadKey, position: StatePosition, update: UpdateRequest): Promise<JsonObject>;
+  update(key: ThreadKey, position: StatePosition, update: UpdateRequest, by?: string): Promise<JsonObject>;
   /**
    * The pending interrupts with the schemas of their answers. States show the interrupts without schemas.
    * @throws ServiceError `thread.not_found`
@@ -231,9 +233,14 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
 
     pendingInterrupts: pendingInterruptReader(journal),
 
-    async update(key, { ns, id }, update) {
-      const supersteps = [[stateWriteOf(update, "")]];
-      const made = await system.update(key, { from: id, ns, supersteps });
+    async update(key, { ns, id }, update, by) {
+      const made = await system.update(key, {
+        from: id,
+        ns,
+        supersteps: [[stateWriteOf(update, "")]],
+        isLatestRequired: update.require_latest === true,
+        ...(by !== undefined && { metadata: metadataOfUser(by) }),
+      });
       const checkpoint = apiCheckpoint(key.thread, made.ns, made.id);
       const { checkpoint_map: _, ...configurable } = checkpoint;
       return { checkpoint, configurable, checkpoint_id: made.id };

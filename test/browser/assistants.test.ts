@@ -89,4 +89,38 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     expect(await page.locator(".diff del").count()).toBe(0);
     expect(wrong).toEqual([]);
   });
+
+  test("changes that are not saved are not dropped by a link, nor is another person's version overwritten, unasked", async () => {
+    const { url } = await serve();
+    const made = { graph_id: "approval", name: "Helper", description: "one" };
+    const { assistant_id: id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, made);
+    const { page } = await opened(await browser(), `${url}/#/assistants/${id}`);
+    const description = page.getByLabel("Description");
+    const stored = async () => (await get(`${url}/assistants/${id}`)).json();
+    await description.fill("mine");
+    await page.getByRole("complementary").getByRole("link", { name: "agent" }).click();
+    await page.getByText("Leave without saving?").waitFor();
+    await page.getByRole("button", { name: "Keep" }).click();
+    expect(await description.inputValue()).toBe("mine");
+
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ description: "theirs", context: { tone: "dry" } });
+    await fetch(`${url}/assistants/${id}`, { method: "PATCH", headers, body });
+    await page.getByRole("button", { name: "Save as a new version" }).click();
+    await page.getByText("Somebody else has made version 2 current meanwhile.").waitFor();
+    const told = await page.getByRole("dialog").innerText();
+    expect(told).toContain("It differs from version 1 in: description, context.");
+    expect(told).toContain("Your version would replace: description.");
+    expect(await stored()).toMatchObject({ version: 2, description: "theirs" });
+    await page.getByRole("button", { name: "Save mine on it" }).click();
+    await expect.poll(stored).toMatchObject({ version: 3, description: "mine", context: { tone: "dry" } });
+
+    await expect.poll(() => page.locator("h2").innerText()).toContain("version 3");
+    await page.getByRole("complementary").getByRole("link", { name: "agent" }).click();
+    await expect.poll(() => page.locator("h2").innerText()).toContain("agent");
+    await description.fill("mine");
+    await page.getByRole("complementary").getByRole("link", { name: "approval", exact: true }).click();
+    await page.getByRole("button", { name: "Leave", exact: true }).click();
+    await expect.poll(() => page.locator("h2").innerText()).toContain("approval");
+  });
 });

@@ -6,6 +6,7 @@ import type { JsonRecord, JsonSchema } from "../../src/dashboard/api/records.ts"
 import {
   isListOf,
   findMessageChanges,
+  mergeMessages,
   messageFault,
   messageListsOf,
   messagesUpdate,
@@ -99,6 +100,21 @@ describe("a changed list of messages", () => {
       [c, b],
     ]);
     expect(parts([a, a], [a])).toEqual([[a], []]);
+  });
+
+  test("keeps what others have changed in it meanwhile: the user's own changes win, others' new messages come first", () => {
+    const edited = human("b", "mine");
+    const mine = human(undefined, "new");
+    const [changed, added] = [human("a", "theirs"), human("d")];
+    expect(mergeMessages([a, b, c], [a, edited, mine], [changed, human("b", "theirs"), c, added])).toEqual([
+      changed,
+      edited,
+      added,
+      mine,
+    ]);
+    // Removed by others, rearranged by the user.
+    expect(mergeMessages([a, b, c], [c, b, a], [a, c])).toEqual([c, a]);
+    expect(mergeMessages([], [mine], [a])).toEqual([a, mine]);
   });
 
   test("cannot be stored with a changed message that is none; stored ones are left as they are", () => {

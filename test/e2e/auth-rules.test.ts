@@ -57,6 +57,24 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
     return { url, complaints, alice, bob, carol };
   }
 
+  test("a state that a user has changed names the user, as those of the user's runs do", async () => {
+    const { alice, bob } = await users(new Auth().authenticate(authenticate));
+    const { thread_id } = await alice.threads.create();
+    await alice.runs.wait(thread_id, "echo", { input: { text: "tea" } });
+    await bob.threads.updateState(thread_id, { values: { text: "coffee" } });
+    const made = (await alice.threads.getHistory(thread_id)).map(({ metadata }) => [
+      metadata?.source,
+      (metadata as Record<string, unknown>)["user_id"],
+      (metadata as Record<string, unknown>)["langgraph_auth_user_id"],
+    ]);
+    expect(made).toEqual([
+      ["update", "bob", "bob"],
+      ["loop", "alice", "alice"],
+      ["loop", "alice", "alice"],
+      ["input", "alice", "alice"],
+    ]);
+  });
+
   test("threads that are shared with members; Carol may not delete", async () => {
     const auth = new Auth()
       .authenticate(authenticate)

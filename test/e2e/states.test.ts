@@ -236,7 +236,7 @@ describe.each(lines)("a subgraph's state over %s", (_, connect) => {
         checkpoint: await ns(),
         ...(asNode !== undefined && { asNode }),
       });
-    return { client, thread_id, wait, ns, update };
+    return { url, client, thread_id, wait, ns, update };
   };
 
   test("an update takes the place of what its node would have said, and of the question", async () => {
@@ -253,6 +253,18 @@ describe.each(lines)("a subgraph's state over %s", (_, connect) => {
     expect(await client.threads.get(thread_id)).toMatchObject({ status: "interrupted", interrupts: {} });
     expect((await client.threads.getState(thread_id)).tasks[0]?.interrupts).toEqual([]);
     expect(await wait({ input: null })).toEqual({ log: ["first", "for it", "after"] });
+  });
+
+  test("one that requires the latest state of the subgraph is refused at an earlier one", async () => {
+    const { url, client, thread_id, ns } = await paused();
+    const { checkpoint_id } = await client.threads
+      .getState(thread_id, await ns())
+      .then((one) => one.checkpoint);
+    const checkpoint = { ...((await ns()) as object), checkpoint_id };
+    const update = () =>
+      post(`${url}/threads/${thread_id}/state`, { values: { log: ["x"] }, checkpoint, require_latest: true });
+    expect((await update()).status).toBe(200);
+    expect((await update()).status).toBe(409);
   });
 
   test("one before its question has it asked anew", async () => {
@@ -349,6 +361,31 @@ describe("an update that is refused", () => {
     expect((await post(state, { values: { say: "x" } })).status).toBe(200);
     expect(await (await get(state)).json()).toMatchObject({ values: { log: ["done"], say: "x" } });
     expect((await refused({ values: 1 })).status).toBe(422);
+  });
+
+  test("one that requires the latest state, of a state that is not: 409; without that, it begins a branch", async () => {
+    const { refused, state } = await started();
+    const update = async (say: string, more: object = {}) => {
+      const answer = await post(state, { values: { say }, as_node: "wait", ...more });
+      return { status: answer.status, ...((await answer.json()) as { checkpoint_id: string }) };
+    };
+    const first = await update("one");
+    const based = { checkpoint_id: first.checkpoint_id, require_latest: true };
+    // Of two that come together, one is stored.
+    const both = await Promise.all([update("two", based), update("three", based)]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+    expect(await refused({ values: { say: "four" }, ...based })).toMatchObject({
+      status: 409,
+      code: "checkpoint.outdated",
+      detail: expect.stringContaining(first.checkpoint_id),
+    });
+    expect((await refused({ values: {}, require_latest: "yes" })).errors?.[0]?.at).toBe("require_latest");
+    const branch = await update("five", { checkpoint_id: first.checkpoint_id });
+    expect(await (await get(state)).json()).toMatchObject({
+      values: { say: "five" },
+      checkpoint_id: branch.checkpoint_id,
+      parent_checkpoint_id: first.checkpoint_id,
+    });
   });
 
   test("on a thread without a graph, or of an unknown one, or without a thread", async () => {

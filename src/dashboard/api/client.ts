@@ -157,6 +157,8 @@ export interface StateEdit {
   readonly values: unknown;
   readonly as_node?: string;
   readonly checkpoint_id?: string;
+  /** True: refused with `checkpoint.outdated` unless the checkpoint is the thread's latest. */
+  readonly require_latest?: boolean;
 }
 
 /** Updates the state of a thread. Resolves with the id of the checkpoint that the update creates. */
@@ -239,6 +241,7 @@ export type AssistantFields = Partial<
 
 export const createAssistant = (fields: AssistantFields): Promise<Assistant> =>
   fetchJson("assistants", { body: fields });
+export const getAssistant = (id: string): Promise<Assistant> => fetchJson(`assistants/${part(id)}`);
 /** Stores these fields as a new version of the assistant. */
 export const updateAssistant = (id: string, fields: AssistantFields): Promise<Assistant> =>
   fetchJson(`assistants/${part(id)}`, { method: "PATCH", body: fields });

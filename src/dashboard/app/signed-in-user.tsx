@@ -1,6 +1,7 @@
 import { getDashboardSettings } from "../api/client.ts";
 import { useResource } from "../components/use-resource.ts";
 import { forgetApiKey, storedApiKey } from "../requests.ts";
+import { forgetRunDrafts } from "../threads/run-drafts.ts";
 
 /** Shows who uses this page: the user or, with an API key, the key's first characters. Shows nothing where neither is known. */
 export function SignedInUser() {
@@ -29,6 +30,7 @@ const beginningOf = (key: string): string => `${key.slice(0, Math.min(4, Math.fl
 
 function signOut(): void {
   forgetApiKey();
+  forgetRunDrafts();
   // Loaded anew, the page has no data and no open sockets of the user.
   location.reload();
 }

@@ -2,16 +2,19 @@ import { useState } from "preact/hooks";
 import {
   createAssistant,
   deleteAssistant,
+  getAssistant,
   listAssistantVersions,
   setAssistantVersion,
   updateAssistant,
 } from "../api/client.ts";
+import type { AssistantFields } from "../api/client.ts";
 import type { Assistant, AssistantVersionRow } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Confirm } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
+import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age } from "../components/age.tsx";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
@@ -59,19 +62,7 @@ export function AssistantsPage({ chosen, query }: PageProps) {
       </aside>
       <div class="pad main">
         {list.value === undefined ? null : chosen === "new" ? (
-          <>
-            <h2>New assistant</h2>
-            <AssistantForm
-              assistant={null}
-              graphs={graphs}
-              onSave={async (fields) => {
-                const { assistant_id } = await createAssistant(fields);
-                showNotice("The assistant is made.");
-                list.reload();
-                navigate(["assistants", assistant_id]);
-              }}
-            />
-          </>
+          <NewAssistant graphs={graphs} onChanged={list.reload} />
         ) : assistant !== undefined ? (
           <AssistantDetail
             key={assistant.assistant_id}
@@ -95,6 +86,27 @@ export function AssistantsPage({ chosen, query }: PageProps) {
   );
 }
 
+function NewAssistant({ graphs, onChanged }: Pick<DetailProps, "graphs" | "onChanged">) {
+  const [isEdited, setEdited] = useState(false);
+  return (
+    <>
+      <h2>New assistant</h2>
+      <AssistantForm
+        assistant={null}
+        graphs={graphs}
+        onEdit={setEdited}
+        onSave={async (fields) => {
+          const { assistant_id } = await createAssistant(fields);
+          showNotice("The assistant is made.");
+          onChanged();
+          navigate(["assistants", assistant_id]);
+        }}
+      />
+      <LeaveConfirmation isEdited={isEdited} />
+    </>
+  );
+}
+
 interface DetailProps {
   readonly assistant: Assistant;
   readonly graphs: readonly string[];
@@ -107,6 +119,15 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
   const { assistant_id: id, version, metadata } = assistant;
   const [isDeleting, setDeleting] = useState(false);
   const [isEdited, setEdited] = useState(false);
+  /** What the user wants to save although somebody else has made another version current. */
+  const [late, setLate] = useState<{ readonly fields: AssistantFields; readonly now: Assistant } | null>(
+    null,
+  );
+  const save = async (fields: AssistantFields) => {
+    const after = await updateAssistant(id, fields);
+    showNotice(`Version ${after.version} is made.`);
+    onChanged();
+  };
   const remove = () =>
     runAction(async () => {
       await deleteAssistant(id);
@@ -143,12 +164,22 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
         graphs={graphs}
         onEdit={setEdited}
         onSave={async (fields) => {
-          const after = await updateAssistant(id, fields);
-          showNotice(`Version ${after.version} is made.`);
-          onChanged();
+          const now = await getAssistant(id);
+          if (now.version === version) await save(fields);
+          else setLate({ fields, now });
         }}
       />
       <Versions assistant={assistant} isEdited={isEdited} compared={compared} onChanged={onChanged} />
+      <LeaveConfirmation isEdited={isEdited} />
+      {late !== null && (
+        <Confirm
+          title={`Somebody else has made version ${late.now.version} current meanwhile.`}
+          text={`It differs from version ${version} in: ${namesOf(differingMembers(settingsOf(assistant), settingsOf(late.now)))}. Your version would replace: ${namesOf(Object.keys(late.fields))}.`}
+          yes="Save mine on it"
+          onYes={() => void runAction(() => save(late.fields))}
+          onClose={() => setLate(null)}
+        />
+      )}
       {isDeleting && (
         <Confirm
           title="Delete the assistant?"
@@ -230,6 +261,8 @@ function Versions({ assistant, isEdited, compared, onChanged }: VersionsProps) {
     </section>
   );
 }
+
+const namesOf = (names: readonly string[]): string => (names.length === 0 ? "nothing" : names.join(", "));
 
 function settingsOf({
   graph_id,

@@ -113,7 +113,11 @@ export function extractAnswersById(resume: unknown): readonly unknown[] | null {
 /** Returns the user who started a run; null where the server knows no users. */
 export function userOfRun(run: Run): string | null {
   const { configurable } = run.kwargs.config ?? {};
-  const { langgraph_auth_user_id: identity, user_id: id } = isJsonRecord(configurable) ? configurable : {};
+  return isJsonRecord(configurable) ? userNamedIn(configurable) : null;
+}
+
+/** Returns the user whom a run's `configurable` or a state's metadata names; null where the server knows no users. */
+export function userNamedIn({ langgraph_auth_user_id: identity, user_id: id }: JsonRecord): string | null {
   const name = [identity, id].find((one) => typeof one === "string" && one !== "");
   return typeof name === "string" ? name : null;
 }

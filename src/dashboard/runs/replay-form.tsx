@@ -43,6 +43,7 @@ export function ReplayForm({ run, from, number }: ReplayProps) {
           title={`Replay from step ${number}: ${from.next.join(", ")}`}
           hint="The step starts from this state; change it or leave it unchanged. The thread continues on a new branch and keeps the previous one."
           values={from.values}
+          checkpoint={from.checkpoint}
           assistant={assistant_id}
           submit="Replay"
           onSubmit={replay}

@@ -3,31 +3,37 @@ import { createRun } from "../api/client.ts";
 import type { ThreadState } from "../api/records.ts";
 import { replaceQuery, runHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
+import { userNamedIn } from "../live/answering.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Diff } from "../components/diff.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
-import { StateEditor } from "./state-editor.tsx";
 
 interface CheckpointViewProps {
   readonly watch: ThreadSubscription;
   readonly state: ThreadState;
   /** All states of the thread's history that were read, oldest first. */
   readonly states: readonly ThreadState[];
+  /** Called when the user wants to edit the state. */
+  readonly onEdit: () => void;
 }
 
 const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
 
+/** Returns the id of the assistant that made a state, else of the one that the thread ran last. */
+export function assistantOf({ metadata }: ThreadState, watch: ThreadSubscription): string | undefined {
+  const names = [metadata["assistant_id"], watch.record.value?.metadata["assistant_id"]];
+  return names.find((one) => typeof one === "string");
+}
+
 /** A past state: what changed since an earlier one, its values, and buttons to continue from it. */
-export function CheckpointView({ watch, state, states }: CheckpointViewProps) {
+export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewProps) {
   const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
-  const [isEditing, setEditing] = useState(false);
   const { metadata, next, created_at, values } = state;
   const before = states.find((one) => idOf(one) === against);
   const run = metadata["run_id"];
-  const assistant = [metadata["assistant_id"], watch.record.value?.metadata["assistant_id"]].find(
-    (one) => typeof one === "string",
-  );
+  const user = userNamedIn(metadata);
+  const assistant = assistantOf(state, watch);
   const fork = () =>
     runAction(async () => {
       await createRun(watch.id, {
@@ -51,18 +57,21 @@ export function CheckpointView({ watch, state, states }: CheckpointViewProps) {
             Run from here
           </button>
         )}
-        <button type="button" onClick={() => setEditing(true)}>
+        <button type="button" onClick={onEdit}>
           Edit state
         </button>
         <CopyButton text={() => JSON.stringify(values, null, 2)} label="state" shown="Copy" />
       </div>
       <p class="dim">
         {created_at !== null && <time dateTime={created_at}>{new Date(created_at).toLocaleString()}</time>}
-        {typeof run === "string" && (
+        {typeof run === "string" ? (
           <>
             {" "}
             · by <a href={runHref(watch.id, run, { step: String(metadata["step"]) })}>its run</a>
+            {user !== null && `, which ${user} started`}
           </>
+        ) : (
+          user !== null && ` · by ${user}`
         )}
         {" · "}
         <code>{idOf(state)}</code>
@@ -93,19 +102,6 @@ export function CheckpointView({ watch, state, states }: CheckpointViewProps) {
         <h4>State</h4>
         <JsonTree value={values} open={2} />
       </section>
-      {isEditing && (
-        <StateEditor
-          thread={watch.id}
-          assistant={typeof assistant === "string" ? assistant : undefined}
-          values={values}
-          checkpoint={idOf(state)}
-          onStored={() => {
-            watch.refresh();
-            replaceQuery({ at: null });
-          }}
-          onClose={() => setEditing(false)}
-        />
-      )}
     </article>
   );
 }

@@ -1,8 +1,22 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { createRun } from "../api/client.ts";
-import { type ApiInterrupt, isDone, type JsonRecord, type ThreadState } from "../api/records.ts";
+import {
+  type ApiInterrupt,
+  type InterruptQuestion,
+  isDone,
+  type JsonRecord,
+  type ThreadState,
+} from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
-import { readQuestions, sendAnswers, waitForRefusal } from "../live/answering.ts";
+import { runHref } from "../app/page-location.ts";
+import { Age } from "../components/age.tsx";
+import {
+  AlreadyAnswered,
+  findAnswer,
+  readQuestions,
+  sendAnswers,
+  waitForRefusal,
+} from "../live/answering.ts";
 import { resumeRequestOf } from "../live/run-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { useAssistants } from "../components/use-assistants.ts";
@@ -12,17 +26,35 @@ import { graphOf } from "./thread-title.ts";
 import { StateEditor } from "./state-editor.tsx";
 import { RunForm } from "./run-form.tsx";
 
-/** The input area: an answer if a question is pending, else the input of a new run. */
-export function Composer({
-  watch,
-  state,
-}: {
+interface ComposerProps {
   readonly watch: ThreadSubscription;
   readonly state: ThreadState;
-}) {
+}
+
+/** The input area: an answer if a question is pending, else the input of a new run. */
+export function Composer({ watch, state }: ComposerProps) {
+  // The dialog is not a part of the forms, which change as soon as somebody else resumes the thread.
+  const [edited, setEdited] = useState<ThreadState | null>(null);
+  const { assistant_id, graph_id } = watch.record.value?.metadata ?? {};
+  return (
+    <>
+      <AnswerOrRun watch={watch} state={state} onEdit={() => setEdited(state)} />
+      {edited !== null && (
+        <StateEditor
+          watch={watch}
+          assistant={[assistant_id, graph_id].find((one) => typeof one === "string")}
+          state={edited}
+          onStored={() => watch.refresh()}
+          onClose={() => setEdited(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit: () => void }) {
   const assistants = useAssistants();
   const [isOther, setOther] = useState(false);
-  const [isEditing, setEditing] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
   /**
    * The id of the run that gives the answers, until it is known whether they are accepted; true: the run is being
@@ -34,9 +66,18 @@ export function Composer({
   // A question and the user's input stay visible until the answer is accepted, because the user may have to correct it.
   const isWaiting = answering === true || unfinished.every(({ run_id }) => run_id === answering);
   const asked = isWaiting ? interruptsOf(state) : [];
+  /** Whether the user has entered something into the form of an answer, and has not sent it. */
+  const [isEntered, setEntered] = useState(false);
+  /** Whether the last answer was refused, so that the question is still open. */
+  const [isRefused, setRefused] = useState(false);
+  /** The questions that the form of an answer has shown last. */
+  const shown = useRef<ShownQuestions | null>(null);
   // Reads each open question from the server, for the schema of its answer. If that fails, the user enters the answer as JSON.
   const ids = asked.map(({ id }) => id);
   const key = ids.join();
+  // What the user has entered stays visible if somebody else answers.
+  const isHeld =
+    isEntered && (answering === false || isRefused) && shown.current !== null && shown.current.key !== key;
   const questions = useResource(
     async () => ({
       key,
@@ -62,33 +103,61 @@ export function Composer({
   const answer = async (assistant: string, answers: JsonRecord): Promise<string | null> => {
     let refusal: string | null = null;
     setAnswering(true);
+    setRefused(false);
     const isSent = await act(async () => {
       const run = await sendAnswers(watch.id, assistant, answers);
       setAnswering(run.run_id);
       watch.refresh();
       refusal = await waitForRefusal(run, ids).catch(() => null);
     });
+    if (isSent && refusal === null) setEntered(false);
+    setRefused(refusal !== null);
     // After a refusal, `answering` keeps the run's id: the page learns only from its next read that the run has ended.
     if (!isSent || refusal === null) setAnswering(false);
     return refusal;
   };
   const isPaused = isWaiting && state.next.length > 0;
+  const isRead = questions.error !== null || questions.value?.key === key;
+  if (asked.length > 0 && isRead && !isHeld)
+    shown.current = {
+      key,
+      since: state.created_at,
+      questions: asked.map((one) => ({
+        ...one,
+        response_schema: questions.value?.list.find(({ id }) => id === one.id)?.response_schema ?? null,
+      })),
+    };
+  const form = shown.current;
+  if (isHeld && form !== null)
+    return (
+      <section class="composer asks" aria-label="Your answer, which is not sent">
+        <AnsweredNote watch={watch} form={form} onDiscard={() => setEntered(false)} />
+        <InterruptAnswers
+          key={form.key}
+          questions={form.questions}
+          graph={graphOf(metadata)}
+          isClosed
+          refusal={null}
+          onAnswer={async () => null}
+        />
+      </section>
+    );
   if (isPaused && !isOther && own !== undefined)
     return (
-      <section class="composer asks" aria-label="The run waits for you">
+      <section
+        class="composer asks"
+        aria-label="The run waits for you"
+        onInput={() => setEntered(asked.length > 0)}
+      >
         {asked.length > 0 ? (
-          questions.error === null && questions.value?.key !== key ? (
+          !isRead || form === null ? (
             <p class="dim" aria-busy="true">
               Reading…
             </p>
           ) : (
             <InterruptAnswers
               key={key}
-              questions={asked.map((one) => ({
-                ...one,
-                response_schema:
-                  questions.value?.list.find(({ id }) => id === one.id)?.response_schema ?? null,
-              }))}
+              questions={form.questions}
               graph={graphOf(metadata)}
               refusal={questions.value?.refusal ?? null}
               onAnswer={(answers) => answer(own, answers)}
@@ -97,7 +166,7 @@ export function Composer({
         ) : (
           <div class="bar">
             <StoppedAt state={state} isFailed={watch.record.value?.status === "error"} />
-            <button type="button" onClick={() => setEditing(true)}>
+            <button type="button" onClick={onEdit}>
               Edit state
             </button>
             <button type="button" class="primary" onClick={() => void resume(own)}>
@@ -105,19 +174,16 @@ export function Composer({
             </button>
           </div>
         )}
-        <button type="button" class="quiet link" onClick={() => setOther(true)}>
+        <button
+          type="button"
+          class="quiet link"
+          onClick={() => {
+            setOther(true);
+            setEntered(false);
+          }}
+        >
           Start another run instead
         </button>
-        {isEditing && (
-          <StateEditor
-            thread={watch.id}
-            assistant={own}
-            values={state.values}
-            checkpoint={state.checkpoint?.checkpoint_id ?? ""}
-            onStored={() => watch.refresh()}
-            onClose={() => setEditing(false)}
-          />
-        )}
       </section>
     );
   return (
@@ -137,6 +203,54 @@ export function Composer({
         </button>
       )}
     </section>
+  );
+}
+
+/** Questions in the form of an answer. */
+interface ShownQuestions {
+  /** The ids of the questions. */
+  readonly key: string;
+  /** When they were asked. */
+  readonly since: string | null;
+  readonly questions: readonly InterruptQuestion[];
+}
+
+interface NoteProps {
+  readonly watch: ThreadSubscription;
+  readonly form: ShownQuestions;
+  readonly onDiscard: () => void;
+}
+
+/** Says that the questions in the form are no longer open, and who has answered them. */
+function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
+  const { key, since, questions } = form;
+  const found = useResource(
+    () =>
+      findAnswer(
+        watch.id,
+        questions.map(({ id }) => id),
+      ),
+    [key, watch.runs.value[0]?.run_id],
+  );
+  // An answer without ids may have been given to an earlier question.
+  const run = found.value !== undefined && found.value.created_at >= (since ?? "") ? found.value : undefined;
+  if (found.isReading && found.value === undefined) return null;
+  return (
+    <div class="note" role="alert">
+      <span>
+        {run === undefined ? (
+          "The question is not open any more: the thread has gone on without this answer."
+        ) : (
+          <>
+            {new AlreadyAnswered(run).message} <Age since={run.created_at} isAgo />
+          </>
+        )}
+      </span>
+      {run !== undefined && <a href={runHref(watch.id, run.run_id)}>See the run</a>}
+      <button type="button" onClick={onDiscard}>
+        Discard my answer
+      </button>
+    </div>
   );
 }
 

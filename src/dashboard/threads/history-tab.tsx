@@ -1,10 +1,12 @@
+import { useState } from "preact/hooks";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { ThreadState } from "../api/records.ts";
 import { getHistory, getStateAt } from "../api/client.ts";
 import { replaceQuery, currentLocation, threadHref } from "../app/page-location.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { CheckpointView } from "./checkpoint-view.tsx";
+import { assistantOf, CheckpointView } from "./checkpoint-view.tsx";
+import { StateEditor } from "./state-editor.tsx";
 
 /** The largest number of states read. */
 const MAX_CHECKPOINTS = 200;
@@ -18,6 +20,33 @@ const MAX_HISTORY_CHARACTERS = 4_000_000;
 
 /** The states of a thread over time (time travel). */
 export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
+  // The dialog is not a part of the list, which shows another state as soon as the thread has a newer one.
+  const [edited, setEdited] = useState<ThreadState | null>(null);
+  return (
+    <>
+      <StateList watch={watch} onEdit={setEdited} />
+      {edited !== null && (
+        <StateEditor
+          watch={watch}
+          assistant={assistantOf(edited, watch)}
+          state={edited}
+          onStored={() => {
+            watch.refresh();
+            replaceQuery({ at: null });
+          }}
+          onClose={() => setEdited(null)}
+        />
+      )}
+    </>
+  );
+}
+
+interface ListProps {
+  readonly watch: ThreadSubscription;
+  readonly onEdit: (state: ThreadState) => void;
+}
+
+function StateList({ watch, onEdit }: ListProps) {
   const newest = watch.state.value?.checkpoint?.checkpoint_id ?? "";
   const { value, error, reload } = useResource(() => readHistory(watch.id), [watch.id, newest]);
   const wanted = currentLocation.value.query.get("at");
@@ -101,7 +130,13 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
         </label>
       )}
       {state !== undefined && (
-        <CheckpointView key={state.checkpoint?.checkpoint_id} watch={watch} state={state} states={all} />
+        <CheckpointView
+          key={state.checkpoint?.checkpoint_id}
+          watch={watch}
+          state={state}
+          states={all}
+          onEdit={() => onEdit(state)}
+        />
       )}
     </div>
   );

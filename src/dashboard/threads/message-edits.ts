@@ -49,6 +49,26 @@ export function messagesUpdate(before: MessageList, after: MessageList): Message
   ];
 }
 
+/**
+ * Returns the list that a user has edited (`after`, from `before`), with what others have changed in the list meanwhile
+ * (`newer`). A message that both have changed is the user's. Messages that others have added come before those that the user
+ * has added at the end.
+ */
+export function mergeMessages(before: MessageList, after: MessageList, newer: MessageList): MessageList {
+  const [stored, latest] = [byId(before), byId(newer)];
+  const isStored = ({ id }: JsonRecord) => stored.has(id);
+  const end = after.findLastIndex(isStored) + 1;
+  const merge = (list: MessageList) =>
+    list.flatMap((message) => {
+      const { id } = message;
+      if (!isStored(message) || !isSame(message, stored.get(id))) return [message];
+      const other = latest.get(id);
+      return other === undefined ? [] : [other];
+    });
+  const added = newer.filter((message) => !isStored(message));
+  return [...merge(after.slice(0, end)), ...added, ...merge(after.slice(end))];
+}
+
 /** The changes that edited lists of messages make to a state. */
 export interface MessageChanges {
   readonly update: MessageLists;

@@ -26,7 +26,10 @@ interface Row {
 
 interface ListProps {
   readonly name: string;
+  /** The messages as stored in the thread. */
   readonly messages: MessageList;
+  /** The messages that the form begins with, if some of them are edited already. */
+  readonly initial?: MessageList | undefined;
   readonly onChange: (messages: MessageList) => void;
 }
 
@@ -34,11 +37,9 @@ interface ListProps {
 const SHOWN = 50;
 
 /** A form for a list of messages. Each message can be opened, edited, moved and removed. */
-export function MessageListForm({ name, messages, onChange }: ListProps) {
+export function MessageListForm({ name, messages, initial = messages, onChange }: ListProps) {
   const id = useId();
-  const [rows, setRows] = useState<readonly Row[]>(() =>
-    messages.map((message, key) => ({ key, stored: message, message })),
-  );
+  const [rows, setRows] = useState(() => rowsOf(messages, initial));
   const [most, setMost] = useState(SHOWN);
   const set = (next: readonly Row[]) => {
     setRows(next);
@@ -81,6 +82,17 @@ export function MessageListForm({ name, messages, onChange }: ListProps) {
       </div>
     </section>
   );
+}
+
+/** Returns the rows that the form begins with. An edited message is the stored one with its id, or the same object. */
+function rowsOf(messages: MessageList, initial: MessageList): readonly Row[] {
+  const unchanged = new Set(messages);
+  const byId = new Map(messages.map((message) => [message["id"], message]));
+  return initial.map((message, key) => {
+    const { id } = message;
+    const edited = id === undefined ? undefined : byId.get(id);
+    return { key, stored: unchanged.has(message) ? message : (edited ?? null), message };
+  });
 }
 
 function moved<T>(list: readonly T[], index: number, by: number): readonly T[] {

@@ -1,4 +1,4 @@
-import { useId, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { dismissError } from "../app/notices.ts";
@@ -9,6 +9,7 @@ import { JsonField } from "../components/json-field.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { validateFormValue } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
+import { EMPTY_DRAFT, loadRunDraft, saveRunDraft } from "./run-drafts.ts";
 import { messagesProperty, withMessage } from "./run-input.ts";
 import { runFieldsOf, RunOptions, type RunSettings, settingsErrorOf } from "./run-options.tsx";
 
@@ -44,12 +45,18 @@ export function RunForm({
 }: RunFormProps) {
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
-  const [wanted, setOpen] = useState<boolean | null>(null);
+  const [draft] = useState(() => (thread === null ? EMPTY_DRAFT : loadRunDraft(thread)));
+  // Input that the user has entered before is shown, since it is sent with the run.
+  const [wanted, setOpen] = useState<boolean | null>(Object.keys(draft.input).length > 0 ? true : null);
   const isOpen = wanted ?? !isCompact;
-  const [chosen, setChosen] = useState<string | undefined>();
-  const [input, setInput] = useState<JsonRecord>({});
-  const [text, setText] = useState("");
-  const [isJsonWanted, setJsonWanted] = useState(false);
+  const [chosen, setChosen] = useState<string | undefined>(draft.assistant);
+  const [input, setInput] = useState<JsonRecord>(draft.input);
+  const [text, setText] = useState(draft.text);
+  const [isJsonWanted, setJsonWanted] = useState(draft.isJson);
+  useEffect(() => {
+    if (thread === null) return;
+    saveRunDraft(thread, { text, input, assistant: chosen, isJson: isJsonWanted });
+  }, [thread, text, input, chosen, isJsonWanted]);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
   /**
    * The number of inputs that were begun. It is part of the Preact key of the fields, so that each input begins with empty

@@ -1,8 +1,16 @@
 import { useMemo, useState } from "preact/hooks";
-import { getSchemas, getStateAt, getThread, listNodes, updateState } from "../api/client.ts";
-import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
+import { getSchemas, getState, getStateAt, getThread, listNodes, updateState } from "../api/client.ts";
+import {
+  isJsonRecord,
+  type JsonRecord,
+  type JsonSchema,
+  type Run,
+  type ThreadState,
+} from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { RequestError } from "../api-errors.ts";
+import { userNamedIn, userOfRun } from "../live/answering.ts";
+import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";
@@ -12,7 +20,14 @@ import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { useSettled } from "../components/use-settled.ts";
 import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
-import { findMessageChanges, isListOf, type MessageLists, messageListsOf } from "./message-edits.ts";
+import {
+  findMessageChanges,
+  isListOf,
+  mergeMessages,
+  type MessageList,
+  type MessageLists,
+  messageListsOf,
+} from "./message-edits.ts";
 import { MessageListForm } from "./message-list-form.tsx";
 
 /**
@@ -31,21 +46,58 @@ export interface EditedState {
   readonly asNode: string;
 }
 
+/** What the user has entered in the form of a state, for entering it again in the form of a newer state. */
+interface StateDraft {
+  /** The changes made in fields. */
+  readonly changes: JsonRecord;
+  /** The text of the other changes, which are given as JSON. */
+  readonly restText: string;
+  readonly rest: JsonRecord;
+  /** The lists of messages that were edited, as stored and as edited. */
+  readonly lists: readonly (readonly [name: string, before: MessageList, after: MessageList])[];
+  readonly asNode: string;
+}
+
+/** The choices of a user whose form shows a state that is no longer the thread's latest. */
+interface NewerState {
+  /** What has changed the state, and who did it. */
+  readonly text: string;
+  /** Shows the newer state in the form, with the user's changes on it. */
+  readonly onRebase: (draft: StateDraft) => Promise<void>;
+  /** Stores the change after the state in the form all the same. */
+  readonly onBranch: (change: EditedState) => Promise<void>;
+}
+
 interface EditProps {
-  readonly thread: string;
+  readonly watch: ThreadSubscription;
   /** The assistant whose schema describes the state. */
   readonly assistant: string | undefined;
-  readonly values: JsonRecord;
-  readonly checkpoint: string;
+  /** The state that the dialog was opened on. */
+  readonly state: ThreadState;
   readonly onStored: () => void;
   readonly onClose: () => void;
 }
 
-/** A dialog to edit the state of a checkpoint. The edited state is stored as a new checkpoint whose parent is the edited one. */
-export function StateEditor({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
-  const [from] = useState(checkpoint);
-  const save = async (change: EditedState): Promise<void> => {
-    await storeEdit(thread, from, change);
+const idOf = (state: ThreadState | null): string => state?.checkpoint?.checkpoint_id ?? "";
+
+/**
+ * A dialog to edit a state. The edited state is stored as a new checkpoint whose parent is the edited one. If the edited one was the thread's
+ * latest and no longer is, the user chooses where the change is stored, so that nobody's change is lost unnoticed.
+ */
+export function StateEditor({ watch, assistant, state, onStored, onClose }: EditProps) {
+  const { id: thread } = watch;
+  const [edited, setEdited] = useState(state);
+  const [draft, setDraft] = useState<StateDraft | undefined>();
+  /** Whether the user edits the thread's latest state. To edit a past one means to begin a branch there. */
+  const [isOfLatest] = useState(() => idOf(state) === idOf(watch.state.peek()));
+  /** The states that this dialog has had in its form. The page may show one of them again until its next read. */
+  const [known, setKnown] = useState<readonly string[]>([idOf(state)]);
+  /** The newer state because of which the server has refused to store the change. */
+  const [refusing, setRefusing] = useState<ThreadState | null>(null);
+  const shown = watch.state.value;
+  const newer = refusing ?? (isOfLatest && shown !== null && !known.includes(idOf(shown)) ? shown : null);
+  const store = async (change: EditedState, isLatestRequired: boolean): Promise<void> => {
+    await storeEdit(thread, idOf(edited), change, isLatestRequired);
     const { status } = await getThread(thread);
     showNotice(
       status === "interrupted"
@@ -55,11 +107,36 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
     onStored();
     onClose();
   };
+  const save = async (change: EditedState): Promise<void> => {
+    try {
+      await store(change, isOfLatest);
+    } catch (cause) {
+      if (!(cause instanceof RequestError) || cause.code !== "checkpoint.outdated") throw cause;
+      setRefusing(await getState(thread));
+      watch.refresh();
+    }
+  };
+  const rebase = async (entered: StateDraft): Promise<void> => {
+    const latest = await getState(thread);
+    setKnown((before) => [...before, idOf(latest)]);
+    setDraft(entered);
+    setEdited(latest);
+    setRefusing(null);
+  };
+  const { active } = watch;
   return (
     <StateForm
       title="Edit the state"
       hint="Messages are stored as they stand here, other lists are appended to, other keys are replaced. A new state is stored after this one, which stays in the history."
-      values={values}
+      values={edited.values}
+      checkpoint={idOf(edited)}
+      draft={draft}
+      newer={
+        newer === null
+          ? null
+          : { text: changeText(newer), onRebase: rebase, onBranch: (change) => store(change, false) }
+      }
+      busy={active === undefined ? null : busyText(active)}
       assistant={assistant}
       submit="Store"
       onSubmit={save}
@@ -68,8 +145,24 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
   );
 }
 
+/** Says what has made a newer state, and who. */
+function changeText({ metadata }: ThreadState): string {
+  const user = userNamedIn(metadata);
+  const who =
+    typeof metadata["run_id"] === "string"
+      ? `A run${user === null ? "" : ` that ${user} started`}`
+      : (user ?? "Somebody else");
+  return `${who} has changed the state meanwhile.`;
+}
+
+function busyText(run: Run): string {
+  const user = userOfRun(run);
+  return `A run${user === null ? "" : ` that ${user} started`} is in progress. A state can be stored when it has ended.`;
+}
+
 /**
- * Stores a changed state. Resolves with the id of the new checkpoint.
+ * Stores a changed state. Resolves with the id of the new checkpoint. `isLatestRequired`: whether the server refuses the change if the
+ * checkpoint is not the thread's latest.
  * @throws Error if the stored lists of messages differ from those that the form has shown, since the graph's
  *   reducer may combine lists in another way than the form assumes; the state is stored all the same
  */
@@ -77,11 +170,13 @@ export async function storeEdit(
   thread: string,
   checkpoint: string,
   { update, lists, asNode }: EditedState,
+  isLatestRequired = false,
 ): Promise<string> {
   const { checkpoint_id } = await updateState(thread, {
     values: update,
     checkpoint_id: checkpoint,
     ...(asNode !== "" && { as_node: asNode }),
+    ...(isLatestRequired && { require_latest: true }),
   });
   const names = Object.keys(lists);
   if (names.length > 0) {
@@ -99,6 +194,14 @@ interface ChangeProps {
   readonly title: string;
   readonly hint: string;
   readonly values: JsonRecord;
+  /** The id of the checkpoint with these values. The form begins anew when it changes. */
+  readonly checkpoint: string;
+  /** What the form begins with; absent: the values. */
+  readonly draft?: StateDraft | undefined;
+  /** Set when a newer state exists than the one in the form. */
+  readonly newer?: NewerState | null;
+  /** Why nothing can be stored now; null: it can. */
+  readonly busy?: string | null;
   readonly assistant: string | undefined;
   readonly submit: string;
   /** Stores the change. The form shows the error if it fails. */
@@ -111,9 +214,9 @@ interface ChangeProps {
  * and all other values are edited as JSON.
  */
 export function StateForm(props: ChangeProps) {
-  const { title, hint, assistant, onClose } = props;
-  // The form keeps the state with which it was opened, even if the thread gets a later one.
-  const [values] = useState(props.values);
+  const { title, hint, assistant, checkpoint, onClose } = props;
+  // The values stay the same object, even if they are read again.
+  const values = useMemo(() => props.values, [checkpoint]);
   const { value: schemas, isReading } = useResource(
     async () => (assistant === undefined ? undefined : getSchemas(assistant)),
     [assistant],
@@ -130,7 +233,13 @@ export function StateForm(props: ChangeProps) {
           Reading…
         </p>
       ) : (
-        <ChangeForm {...props} values={values} nodes={nodes} schema={schemas?.state_schema ?? null} />
+        <ChangeForm
+          key={checkpoint}
+          {...props}
+          values={values}
+          nodes={nodes}
+          schema={schemas?.state_schema ?? null}
+        />
       )}
     </Dialog>
   );
@@ -138,18 +247,23 @@ export function StateForm(props: ChangeProps) {
 
 function ChangeForm({
   values,
+  draft,
+  newer = null,
+  busy = null,
   submit,
   schema,
   nodes,
   onSubmit,
   onClose,
 }: ChangeProps & { schema: JsonSchema | null; nodes: readonly string[] }) {
-  const [fields, setFields] = useState(values);
-  const [rest, setRest] = useState<JsonRecord | null>({});
-  const [asNode, setAsNode] = useState("");
+  const [fields, setFields] = useState(() => ({ ...values, ...draft?.changes }));
+  const [rest, setRest] = useState<JsonRecord | null>(draft?.rest ?? {});
+  const [restText, setRestText] = useState(draft?.restText ?? "");
+  const [asNode, setAsNode] = useState(draft?.asNode ?? "");
   const [nodeFault, setNodeFault] = useState<string | null>(null);
+  const [conflict, setConflict] = useState<string | null>(null);
   const stored = useMemo(() => messageListsOf(schema, values), [schema, values]);
-  const [edited, setEdited] = useState<MessageLists>({});
+  const [edited, setEdited] = useState<MessageLists>(() => mergedLists(stored, draft));
   const shown = useMemo(() => fieldsOf(schema, values), [schema, values]);
   const changes = useMemo(() => changesOf(shown, values, fields), [shown, values, fields]);
   const messages = useMemo(() => findMessageChanges(stored, edited), [stored, edited]);
@@ -167,21 +281,37 @@ function ChangeForm({
     };
   }, [values, changes, rest, messages]);
   const compared = useSettled(difference, COMPARE_AFTER_MS);
+  /** Does something with the change, if it is valid. */
+  const use = (work: () => Promise<void>): void => {
+    if (!validation.validate() || wrong !== null || messages.isInvalid) return;
+    void runAction(async () => {
+      setNodeFault(null);
+      setConflict(null);
+      try {
+        await work();
+      } catch (cause) {
+        if (isFaultOfNode(cause)) setNodeFault(cause.message);
+        else if (cause instanceof RequestError && cause.status === 409) setConflict(cause.message);
+        else throw cause;
+      }
+    });
+  };
+  const change: EditedState = { update, lists: messages.lists, asNode };
+  const entered = (): StateDraft => ({
+    changes,
+    rest: rest ?? {},
+    restText,
+    asNode,
+    lists: Object.entries(messages.lists).map(([name, list]) => [name, stored[name] ?? [], list]),
+  });
+  const isWrong = wrong !== null || messages.isInvalid || validation.errors.has("");
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (!validation.validate() || wrong !== null || messages.isInvalid) return;
-        void runAction(async () => {
-          setNodeFault(null);
-          try {
-            await onSubmit({ update, lists: messages.lists, asNode });
-          } catch (cause) {
-            if (!isFaultOfNode(cause)) throw cause;
-            setNodeFault(cause.message);
-          }
-        });
+        // The Enter key must not choose between the two states.
+        if (newer === null) use(() => onSubmit(change));
       }}
     >
       {Object.entries(stored).map(([name, list]) => (
@@ -189,6 +319,7 @@ function ChangeForm({
           key={name}
           name={name}
           messages={list}
+          initial={edited[name]}
           onChange={(after) => setEdited((now) => ({ ...now, [name]: after }))}
         />
       ))}
@@ -198,10 +329,14 @@ function ChangeForm({
         <JsonField
           id="edit-values"
           value={undefined}
+          written={restText}
           isStrict
           rows={hasOthers ? 2 : 6}
           placeholder={'{"topic": "coffee"}'}
-          onChange={(value) => setRest(value === undefined ? {} : isJsonRecord(value) ? value : null)}
+          onChange={(value, text) => {
+            setRest(value === undefined ? {} : isJsonRecord(value) ? value : null);
+            setRestText(text);
+          }}
           onWrong={(why) => validation.onUnread("", why)}
         />
         {wrong !== null && (
@@ -242,6 +377,18 @@ function ChangeForm({
         )}
         <Diff {...compared} />
       </section>
+      {newer !== null && (
+        <p class="note" role="alert">
+          {newer.text} Your change is not stored yet: look at it on the newer state, or store it on the old
+          one. Then the thread continues from there, on a branch without the newer changes, which stay in the
+          history.
+        </p>
+      )}
+      {(busy ?? conflict) !== null && (
+        <p class="note" role="alert">
+          {busy ?? conflict}
+        </p>
+      )}
       <div class="bar end">
         <span class="space dim">
           {changed.length === 0 ? "Nothing changes" : `Changes ${changed.join(", ")}`}
@@ -249,9 +396,25 @@ function ChangeForm({
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button class="primary" disabled={wrong !== null || messages.isInvalid || validation.errors.has("")}>
-          {submit}
-        </button>
+        {newer === null ? (
+          <button class="primary" disabled={isWrong}>
+            {submit}
+          </button>
+        ) : (
+          <>
+            <button type="button" disabled={isWrong} onClick={() => use(() => newer.onBranch(change))}>
+              Store on the old state
+            </button>
+            <button
+              type="button"
+              class="primary"
+              disabled={isWrong}
+              onClick={() => use(() => newer.onRebase(entered()))}
+            >
+              Show my changes on the newer state
+            </button>
+          </>
+        )}
       </div>
       <details class="more">
         <summary>Current state</summary>
@@ -259,6 +422,15 @@ function ChangeForm({
       </details>
     </form>
   );
+}
+
+/** The edited lists of messages of a draft, with what others have changed in them. */
+function mergedLists(stored: MessageLists, draft: StateDraft | undefined): MessageLists {
+  const lists = (draft?.lists ?? []).flatMap(([name, before, after]) => {
+    const newer = stored[name];
+    return newer === undefined ? [] : [[name, mergeMessages(before, after, newer)] as const];
+  });
+  return Object.fromEntries(lists);
 }
 
 /**

@@ -1,0 +1,43 @@
+import { useEffect, useState } from "preact/hooks";
+import { Confirm } from "./dialogs.tsx";
+
+/** Returns the path in an address of this page, without its query. */
+const pathOf = (hash: string): string | undefined => hash.split("?", 1)[0];
+
+/**
+ * Asks before the user follows a link to another page, or closes the tab, while a form has changes that are not saved. The browser's own buttons
+ * within the page, such as *Back*, are followed without a question.
+ */
+export function LeaveConfirmation({ isEdited }: { readonly isEdited: boolean }) {
+  const [target, setTarget] = useState<string | null>(null);
+  useEffect(() => {
+    if (!isEdited) return undefined;
+    const ask = (event: MouseEvent) => {
+      const link = event.target instanceof Element ? event.target.closest("a") : null;
+      if (!(link instanceof HTMLAnchorElement) || link.href === "") return;
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      const { hash, pathname, origin } = new URL(link.href);
+      const isWithin = origin === location.origin && pathname === location.pathname;
+      if (!isWithin || pathOf(hash) === pathOf(location.hash)) return;
+      event.preventDefault();
+      setTarget(hash);
+    };
+    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
+    document.addEventListener("click", ask, { capture: true });
+    addEventListener("beforeunload", warn);
+    return () => {
+      document.removeEventListener("click", ask, { capture: true });
+      removeEventListener("beforeunload", warn);
+    };
+  }, [isEdited]);
+  if (target === null) return null;
+  return (
+    <Confirm
+      title="Leave without saving?"
+      text="The changes in the form are lost then."
+      yes="Leave"
+      onYes={() => (location.hash = target)}
+      onClose={() => setTarget(null)}
+    />
+  );
+}
