@@ -1,6 +1,7 @@
 import { RequestError } from "../api-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import type {
+  ApiRunStatus,
   Assistant,
   AssistantVersionRow,
   Cron,
@@ -165,6 +166,19 @@ export const updateState = (id: string, update: StateEdit): Promise<{ readonly c
 
 export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promise<readonly Run[]> =>
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
+
+/** Reads the runs of a thread that have a status, newest first. `total`: the number of all of them. */
+export async function listRunsByStatus(
+  id: string,
+  status: ApiRunStatus,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+  signal?: AbortSignal,
+): Promise<{ readonly runs: readonly Run[]; readonly total: number }> {
+  const query = new URLSearchParams({ status, limit: `${limit}`, offset: `${offset}` });
+  const response = await sendRequest(`threads/${part(id)}/runs?${query}`, { signal });
+  const runs = (await response.json()) as readonly Run[];
+  return { runs, total: Number(response.headers.get("x-pagination-total") ?? offset + runs.length) };
+}
 
 export interface RunListPage {
   readonly runs: readonly FoundRun[];
