@@ -383,4 +383,19 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     expect(run?.kwargs).toMatchObject({ config: { tags: ["a"] } });
     expect(wrong).toEqual([]);
   });
+
+  test("have a field for a key that every object inherits, with the value that is there", async () => {
+    const inherited = graph({
+      state: { constructor: z.unknown().optional(), toString: value("") },
+      nodes: { keep: async () => ({}) },
+      edges: { start: "keep" },
+    });
+    const { url } = await serve({ graphs: { inherited } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=inherited`);
+    await expect.poll(() => page.getByLabel("constructor").inputValue()).toBe("");
+    await page.getByLabel("constructor").fill('{"a": 1}');
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.locator(".state", { hasText: "constructor" }).waitFor();
+    expect(wrong).toEqual([]);
+  });
 });
