@@ -5,6 +5,7 @@ import { runAction } from "../app/notices.ts";
 import { readQuestions, sendAnswers, waitForRefusal } from "../live/answering.ts";
 import { resumeRequestOf } from "../live/run-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { InterruptAnswers } from "./interrupt-answers.tsx";
@@ -100,9 +101,9 @@ export function Composer({
             <button type="button" onClick={() => setEditing(true)}>
               Edit state
             </button>
-            <button type="button" class="primary" onClick={() => void resume(own)}>
+            <ActionButton class="primary" onAct={() => resume(own)}>
               Resume
-            </button>
+            </ActionButton>
           </div>
         )}
         <button type="button" class="quiet link" onClick={() => setOther(true)}>

@@ -6,6 +6,7 @@ import { assistantLabel } from "../components/use-assistants.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
+import { useOneAtATime } from "../components/use-one-at-a-time.ts";
 import { useResource } from "../components/use-resource.ts";
 import { validateFormValue } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
@@ -79,8 +80,7 @@ export function RunForm({
     validation.clear();
     setRound((before) => before + 1);
   };
-  const run = async () => {
-    if (isSending) return;
+  const run = useOneAtATime(async () => {
     if (!validation.validate()) {
       setOpen(true);
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
@@ -97,7 +97,7 @@ export function RunForm({
       begin();
     }
     setSending(false);
-  };
+  });
   const isKnown = schemas.value !== undefined || schemas.error !== null;
   return (
     <form

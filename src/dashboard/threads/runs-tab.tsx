@@ -8,6 +8,7 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { answerOfRun, extractAnswersById, userOfRun } from "../live/answering.ts";
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
 import { repeatRequestOf } from "../live/run-requests.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
@@ -91,16 +92,15 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
               )}
               {isDone(run) ? (
                 <>
-                  <button
-                    type="button"
+                  <ActionButton
                     class="quiet"
                     title="Starts another run from the thread's present state: sends the input once more"
-                    onClick={() =>
-                      void act(() => createRun(watch.id, repeatRequestOf(run)), "The run is started again.")
+                    onAct={() =>
+                      act(() => createRun(watch.id, repeatRequestOf(run)), "The run is started again.")
                     }
                   >
                     Run again
-                  </button>
+                  </ActionButton>
                   <button type="button" class="quiet" onClick={() => setDeleting(run)}>
                     Delete
                   </button>
