@@ -244,8 +244,20 @@ export const cancelRun = (id: string, run: string, action: "interrupt" | "rollba
 export const deleteRun = (id: string, run: string) =>
   sendRequest(`threads/${part(id)}/runs/${part(run)}`, { method: "DELETE" });
 
-export const listAssistants = (): Promise<readonly Assistant[]> =>
-  fetchJson("assistants/search", { body: { limit: 200 }, isRead: true });
+const ASSISTANTS_PAGE = 1_000;
+
+/** Lists all assistants, newest first. */
+export async function listAssistants(): Promise<readonly Assistant[]> {
+  // The same assistant is in two pages if another one is made between them.
+  const all = new Map<string, Assistant>();
+  for (let offset = 0; ; offset += ASSISTANTS_PAGE) {
+    const body = { limit: ASSISTANTS_PAGE, offset };
+    // oxlint-disable-next-line no-await-in-loop -- whether there is another page is known only after this one
+    const page = await fetchJson<readonly Assistant[]>("assistants/search", { body, isRead: true });
+    for (const one of page) all.set(one.assistant_id, one);
+    if (page.length < ASSISTANTS_PAGE) return [...all.values()];
+  }
+}
 /** The fields of an assistant that a form sets. */
 export type AssistantFields = Partial<
   Pick<Assistant, "graph_id" | "name" | "config" | "context" | "metadata"> & { readonly description: string }
