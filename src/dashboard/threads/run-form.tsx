@@ -46,6 +46,8 @@ export function RunForm({
   const isOpen = wanted ?? !isCompact;
   const [chosen, setChosen] = useState<string | undefined>();
   const [input, setInput] = useState<JsonRecord>({});
+  const latestInput = useRef(input);
+  latestInput.current = input;
   const [text, setText] = useState("");
   const [isJsonWanted, setJsonWanted] = useState(false);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
@@ -92,9 +94,12 @@ export function RunForm({
     if (wrong !== undefined) return showNotice(`In the options, ${wrong.at} ${wrong.text}.`, true);
     setSending(true);
     if (await onRun(request)) {
-      setText("");
-      setOpen(null);
-      begin();
+      // What the user has typed meanwhile stays.
+      setText((now) => (now === text ? "" : now));
+      if (latestInput.current === input) {
+        setOpen(null);
+        begin();
+      }
     }
     setSending(false);
   });
