@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { errorMessage, showError } from "../app/notices.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 import { useOneAtATime } from "./use-one-at-a-time.ts";
@@ -15,13 +15,21 @@ export interface Submit {
 export function useSubmit(): Submit {
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
+  const isClosed = useRef(false);
+  useEffect(
+    () => () => {
+      isClosed.current = true;
+    },
+    [],
+  );
   const send = useOneAtATime(async (work: () => Promise<unknown>) => {
     setSending(true);
     setError(null);
     try {
       await work();
     } catch (cause) {
-      if (cause instanceof ApiKeyRequired) showError(cause);
+      // After the dialog was closed, the page's notices are the only place where the error can be seen.
+      if (cause instanceof ApiKeyRequired || isClosed.current) showError(cause);
       setError(errorMessage(cause));
     }
     setSending(false);
