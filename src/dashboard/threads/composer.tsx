@@ -6,7 +6,7 @@ import { readQuestions, sendAnswers, waitForRefusal } from "../live/answering.ts
 import { resumeRequestOf } from "../live/run-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { ActionButton } from "../components/action-button.tsx";
-import { useAssistants } from "../components/use-assistants.ts";
+import { useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { InterruptAnswers } from "./interrupt-answers.tsx";
 import { graphOf } from "./thread-title.ts";
@@ -21,7 +21,8 @@ export function Composer({
   readonly watch: ThreadSubscription;
   readonly state: ThreadState;
 }) {
-  const assistants = useAssistants();
+  const list = useAssistantList();
+  const assistants = list.value ?? [];
   const [isOther, setOther] = useState(false);
   const [isEditing, setEditing] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
@@ -45,9 +46,13 @@ export function Composer({
     }),
     [key],
   );
-  const own = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string") as
-    | string
-    | undefined;
+  // The thread's assistant may have been deleted; the graph's default assistant takes its place.
+  const isDeleted =
+    list.value !== undefined &&
+    assistants.every(({ assistant_id }) => assistant_id !== metadata["assistant_id"]);
+  const own = [isDeleted ? null : metadata["assistant_id"], metadata["graph_id"]].find(
+    (one) => typeof one === "string",
+  ) as string | undefined;
   const start = (request: JsonRecord) => act(() => createRun(watch.id, request));
   const resume = (assistant: string) => {
     // The runs are sorted by their creation, newest first. After a copy or an edit of the state, there may be none.
@@ -125,7 +130,8 @@ export function Composer({
     <section class="composer" aria-label="Start a run">
       <RunForm
         assistants={assistants}
-        initial={own}
+        // Until the assistants are read, it is not known whether the thread's one is still there.
+        initial={list.value === undefined && list.error === null ? undefined : own}
         thread={watch.id}
         isBusy={isBusy}
         isCompact={watch.runs.value.length > 0}
