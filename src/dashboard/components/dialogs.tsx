@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface DialogProps {
   readonly title: string;
@@ -12,7 +12,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, wide = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isRemoved = useRef(false);
-  useEffect(() => {
+  // A layout effect, because the cleanup of others runs when the dialog is no longer in the page.
+  useLayoutEffect(() => {
     const { current } = dialog;
     current?.showModal();
     return () => {

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { errorMessage, showError } from "../app/notices.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 import { useOneAtATime } from "./use-one-at-a-time.ts";
@@ -16,7 +16,7 @@ export function useSubmit(): Submit {
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
   const isClosed = useRef(false);
-  useEffect(
+  useLayoutEffect(
     () => () => {
       isClosed.current = true;
     },
