@@ -28,12 +28,14 @@ export interface RequestInput {
   /** True for a POST that changes nothing. Like each GET, it fails if it takes too long. */
   readonly isRead?: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** A key that is tried without being stored. Default: the stored one. */
+  readonly key?: string;
 }
 
 /** Sends a request. @throws ApiKeyRequired, RequestError */
 export async function sendRequest(path: string, input: RequestInput = {}): Promise<Response> {
   const { method, body, isRead = method === undefined && body === undefined, signal } = input;
-  const key = storedApiKey();
+  const key = input.key ?? storedApiKey();
   const signals = [
     ...(signal === undefined ? [] : [signal]),
     ...(isRead ? [AbortSignal.timeout(READ_TIMEOUT_MS)] : []),
@@ -51,6 +53,7 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
   });
   answerCount.value++;
   if (response.status === 401) {
+    if (input.key !== undefined) throw new ApiKeyRequired("The server does not know this key or token.");
     // If the user has entered another key in the meantime, the request is repeated with that key.
     if (storedApiKey() !== key && storedApiKey() !== null) return sendRequest(path, input);
     forgetApiKey();

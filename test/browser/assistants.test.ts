@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
-import { get, postJson } from "../e2e/support/wire.ts";
+import { get, newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
@@ -122,5 +122,41 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     await page.getByRole("complementary").getByRole("link", { name: "approval", exact: true }).click();
     await page.getByRole("button", { name: "Leave", exact: true }).click();
     await expect.poll(() => page.locator("h2").innerText()).toContain("approval");
+  });
+
+  test("however many there are, the default ones of the graphs are listed", async () => {
+    const { url } = await serve();
+    const make = (n: number) => postJson(`${url}/assistants`, { graph_id: "agent", name: `Helper ${n}` });
+    await Promise.all(Array.from({ length: 201 }, (_, n) => make(n)));
+    const { page, wrong } = await opened(await browser(), `${url}/#/graphs/approval`);
+    const chips = page.getByRole("navigation", { name: "Assistants" }).getByRole("link");
+    await expect.poll(() => chips.count()).toBe(203);
+    expect(await page.locator('.chips [aria-current="page"]').innerText()).toBe("approval");
+    expect(wrong).toEqual([]);
+  });
+
+  test("the default one of the graph takes the place of a thread's assistant that is deleted", async () => {
+    const { url } = await serve();
+    const fields = { graph_id: "agent", name: "Helper" };
+    const { assistant_id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, fields);
+    const thread = await newThread(url);
+    const input = { messages: [{ role: "user", content: "hi" }] };
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id, input });
+    await fetch(`${url}/assistants/${assistant_id}`, { method: "DELETE" });
+    const context = await browser();
+    const missing: string[] = [];
+    context.on("response", (response) => {
+      if (response.status() === 404) missing.push(new URL(response.url()).pathname);
+    });
+    const { page } = await opened(context, `${url}/#/threads/${thread}`);
+    await expect
+      .poll(() => page.locator(".composer select option:checked").allInnerTexts())
+      .toEqual(["agent"]);
+    const before = await page.locator(".messages li").count();
+    await page.getByLabel("Message", { exact: true }).fill("again");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await expect.poll(() => page.locator(".messages li").count()).toBeGreaterThan(before);
+    // The list of threads asks once, for the thread's description; the form does not.
+    expect(missing).toEqual([`/assistants/${assistant_id}/schemas`]);
   });
 });

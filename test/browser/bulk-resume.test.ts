@@ -227,4 +227,36 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     await expect.poll(log).toEqual(["polite", "polite"]);
     expect(wrong).toEqual([]);
   });
+
+  test("are resumed although the thread of one is deleted, and its row says so; other failures stay in view", async () => {
+    const { own, mend } = fragile();
+    const { url } = await serve({ graphs: { own } });
+    const failing = async () => {
+      const thread = await newThread(url);
+      await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "own", input: { name: "bad" } });
+      return thread;
+    };
+    const deleted = await failing();
+    await failing();
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/runs`);
+    await page.getByLabel("Select all runs of this page").check();
+    const bar = page.getByRole("group", { name: "Selected runs" });
+    await expect.poll(() => bar.innerText()).toContain("2 of 2 selected can be resumed.");
+    mend();
+    await context.route("**/state?*", (route) => route.fulfill({ status: 503, json: { detail: "busy" } }));
+    await bar.getByRole("button", { name: "Resume" }).click();
+    await page.locator(".failure", { hasText: "busy" }).waitFor();
+    await context.unrouteAll({ behavior: "wait" });
+    await page.waitForResponse("**/runs/search");
+    await page.waitForResponse("**/runs/search");
+    expect(await page.locator(".failure").innerText()).toContain("busy");
+
+    await fetch(`${url}/threads/${deleted}`, { method: "DELETE" });
+    await bar.getByRole("button", { name: "Resume" }).click();
+    await expect
+      .poll(async () => (await page.locator(".all-runs tbody .result").allInnerTexts()).toSorted())
+      .toEqual(["Left out: its thread is deleted", "Resumed: succeeded"]);
+    expect(await page.locator(".failure").count()).toBe(0);
+  });
 });

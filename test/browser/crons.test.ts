@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { graph, value } from "../../src/index.ts";
+import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { shortlyBeforeAMinute } from "../e2e/support/minute-clock.ts";
 import { get, newThread, postJson } from "../e2e/support/wire.ts";
@@ -73,5 +74,31 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
     await expect.poll(() => card.innerText()).toMatch(/Last run:\s+error .*RangeError: no such file/);
     expect(await card.innerText()).toContain('on_run_completed: "keep"');
     expect(wrong).toEqual([]);
+  });
+
+  test("are shown although they are read for longer than the time between two reads", async () => {
+    const { url } = await serve({ graphs: { work } });
+    await postJson(`${url}/runs/crons`, { assistant_id: "work", schedule: "0 9 * * MON", input: {} });
+    const context = await browser();
+    await context.clock.install();
+    await context.clock.pauseAt(Date.now() + 60_000);
+    const first = latch();
+    let asked = 0;
+    await context.route("**/runs/crons/search", async (route) => {
+      asked += 1;
+      // Only the first request is answered.
+      await (asked === 1 ? first : latch()).passed;
+      await route.continue();
+    });
+    const { page } = await opened(context, `${url}/#/crons`);
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(50);
+        return asked;
+      })
+      .toBe(1);
+    await page.clock.runFor(12_000);
+    first.pass();
+    await page.getByText("0 9 * * MON").waitFor();
   });
 });

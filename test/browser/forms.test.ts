@@ -6,7 +6,7 @@ import { validateFormValue } from "../../src/dashboard/components/form-schema.ts
 import { changesOf, fieldsOf } from "../../src/dashboard/threads/editable-fields.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
-import { get, post } from "../e2e/support/wire.ts";
+import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
@@ -390,5 +390,41 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     const [run] = (await (await get(`${url}/threads/${id}/runs`)).json()) as { kwargs: unknown }[];
     expect(run?.kwargs).toMatchObject({ config: { tags: ["a"] } });
     expect(wrong).toEqual([]);
+  });
+
+  test("have a field for a key that every object inherits, with the value that is there", async () => {
+    const inherited = graph({
+      state: { constructor: z.unknown().optional(), toString: value("") },
+      nodes: { keep: async () => ({}) },
+      edges: { start: "keep" },
+    });
+    const { url } = await serve({ graphs: { inherited } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=inherited`);
+    await expect.poll(() => page.getByLabel("constructor").inputValue()).toBe("");
+    await page.getByLabel("constructor").fill('{"a": 1}');
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.locator(".state", { hasText: "constructor" }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("keep what is typed while the message before it is on its way", async () => {
+    const { url } = await serve();
+    const thread = await newThread(url);
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/threads/${thread}`);
+    const message = page.getByLabel("Message", { exact: true });
+    const create = await heldBack(context, /\/runs$/);
+    await message.fill("one");
+    const sent = page.waitForRequest(/\/runs$/);
+    await message.press("Enter");
+    await sent;
+    await message.fill("two");
+    const answer = page.waitForResponse(/\/runs$/);
+    create.pass();
+    await answer;
+    await page.locator('.run-form[aria-busy="false"]').waitFor();
+    expect(await message.inputValue()).toBe("two");
+    await message.press("Enter");
+    await expect.poll(() => message.inputValue()).toBe("");
   });
 });

@@ -248,6 +248,8 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await page.getByText("page 1 of 3").waitFor();
     expect(await questions(page)).toHaveLength(25);
     await page.getByRole("button", { name: "Next page" }).click();
+    await page.getByText("page 2 of 3").waitFor();
+    await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("H1");
     await page.getByRole("button", { name: "Next page" }).click();
     await expect
       .poll(() => questions(page))

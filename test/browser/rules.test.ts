@@ -114,4 +114,26 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     await page.waitForLoadState("networkidle");
     expect(refused.filter((path) => path.endsWith("/schemas"))).toHaveLength(1);
   });
+
+  test("refuses a token that no header can carry, and stores none before the server has accepted it", async () => {
+    const { url } = await serve({ auth: owned() as unknown as NonNullable<AppOptions["auth"]> });
+    const page = await (await browser()).newPage();
+    await page.goto(`${url}/`);
+    const stored = () => page.evaluate('sessionStorage.getItem("heddle.key")');
+    for (const [token, told] of [
+      ["ключ", "A key or token consists of"],
+      ["unknown", "does not know this key"],
+    ] as const) {
+      await page.fill("#secret", token);
+      await page.keyboard.press("Enter");
+      await expect
+        .poll(() => page.locator(".lock .bad").allInnerTexts())
+        .toEqual([expect.stringContaining(told)]);
+      expect(await stored()).toBeNull();
+    }
+    await page.fill("#secret", tokens.alice);
+    await page.keyboard.press("Enter");
+    await page.locator(".top .identity").waitFor();
+    expect(await stored()).toBe(tokens.alice);
+  });
 });

@@ -1,7 +1,12 @@
+import { Auth } from "@langchain/langgraph-sdk/auth";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
+import type { AppOptions } from "../../src/app.ts";
+import { authenticate, connectAs, tokens } from "../e2e/support/auth.ts";
+import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { browser, isMissing } from "./chromium.ts";
+import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
 
@@ -107,5 +112,62 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
       .poll(() => page.getByRole("dialog").getByRole("alert").innerText())
       .toContain("changed by somebody else");
     expect((await store.get("a", "k"))?.value).toEqual({ by: "second" });
+  });
+
+  test("no item of another namespace is shown while those of the chosen one are read", async () => {
+    const { url } = await serve();
+    const store = storeAt(url);
+    await store.put(["a"], "first", {});
+    await store.put(["b"], "second", {});
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/store?ns=a`);
+    await expect.poll(() => keys(page)).toEqual(["first"]);
+    const items = await heldBack(context, "**/store/items/search");
+    await page.getByRole("complementary").getByRole("link", { name: "b", exact: true }).click();
+    await page.locator('[aria-current="true"]', { hasText: "b" }).waitFor();
+    expect(await keys(page)).toEqual([]);
+    items.pass();
+    await expect.poll(() => keys(page)).toEqual(["second"]);
+  });
+
+  test("a failure is told although the dialog was closed meanwhile", async () => {
+    const { url } = await serve();
+    await storeAt(url).put(["a"], "k", {});
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/store`);
+    await page.getByRole("button", { name: "k", exact: true }).click();
+    const answer = latch();
+    await page.route("**/store/items", async (route) => {
+      await answer.passed;
+      await route.fulfill({ status: 500, json: { detail: "no space left" } });
+    });
+    const sent = page.waitForRequest("**/store/items");
+    await page.getByLabel("Value", { exact: true }).fill('{"n": 2}');
+    await page.getByRole("button", { name: "Save" }).click();
+    await sent;
+    await page.getByRole("button", { name: "Close" }).click();
+    answer.pass();
+    await expect.poll(() => page.locator(".notices").innerText()).toContain("no space left");
+  });
+
+  test.each([
+    ["prefixes each namespace", false, "There is no such item for you"],
+    ["prefixes those that lack the prefix", true, "The item is deleted."],
+  ])("where a rule %s, a deletion tells whether the item is gone", async (_, isOnce, told) => {
+    const auth = new Auth().authenticate(authenticate).on("store", ({ value, user }) => {
+      const namespace = value.namespace ?? [];
+      if (!isOnce || namespace[0] !== user.identity) value.namespace = [user.identity, ...namespace];
+    });
+    const { url } = await serve({ auth: auth as unknown as NonNullable<AppOptions["auth"]> });
+    const { store } = connectAs(url, "alice");
+    await store.putItem(["notes"], "k", { n: 1 });
+    const context = await browser();
+    await context.addInitScript(`sessionStorage.setItem("heddle.key", "${tokens.alice}")`);
+    const { page } = await opened(context, `${url}/#/store`);
+    await page.getByRole("button", { name: "k", exact: true }).click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("button", { name: "Delete it" }).click();
+    await page.getByText(told).waitFor();
+    expect((await store.searchItems(["notes"])).items).toHaveLength(isOnce ? 0 : 1);
   });
 });

@@ -62,4 +62,16 @@ describe.skipIf(isMissing)("a thread's title and metadata in a real browser", { 
     expect(await stored()).toMatchObject({ metadata: { ...metadata, customer: null, note: 2, later: true } });
     expect(wrong).toEqual([]);
   });
+
+  test("the button that opened the dialog has the focus again when they are saved", async () => {
+    const { url } = await serve();
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread_id}`);
+    await page.getByRole("button", { name: "Details", exact: true }).click();
+    await page.getByLabel("Title", { exact: true }).fill("Letter");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Details");
+    expect(wrong).toEqual([]);
+  });
 });

@@ -1,17 +1,24 @@
 import { findRuns, getStateHead } from "../api/client.ts";
 import type { FoundRun } from "../api/records.ts";
+import { isNotFound } from "../api-errors.ts";
 
 /** Why a selected run is not resumed. */
-export type ResumeObstacle = "not-failed" | "gone-on" | "earlier" | "no-step";
+export type ResumeObstacle = "not-failed" | "gone-on" | "earlier" | "no-step" | "no-thread";
 
 /** Returns why a run cannot be resumed; null: it can. Reads its thread. */
 export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle | null> {
   const { run_id, thread_id, status, is_latest } = run;
   if (status !== "error" && status !== "timeout") return "not-failed";
   if (!is_latest) return "gone-on";
-  const [{ runs }, { next }] = await Promise.all([findRuns({ thread_id }, 1, null), getStateHead(thread_id)]);
+  const head = getStateHead(thread_id).catch((cause: unknown) => {
+    // Other runs can be resumed all the same.
+    if (isNotFound(cause)) return null;
+    throw cause;
+  });
+  const [{ runs }, state] = await Promise.all([findRuns({ thread_id }, 1, null), head]);
+  if (state === null) return "no-thread";
   if (runs[0]?.run_id !== run_id) return "gone-on";
-  return next.length === 0 ? "no-step" : null;
+  return state.next.length === 0 ? "no-step" : null;
 }
 
 /**
@@ -38,6 +45,7 @@ export const OBSTACLE_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "gone-on": "Left out: its thread has gone on since",
   earlier: "Left out: its thread is resumed from a later run",
   "no-step": "Left out: no step was planned, so there is nothing to resume",
+  "no-thread": "Left out: its thread is deleted",
 };
 
 /** For each obstacle, the words that follow the number of runs that it keeps from being resumed. */
@@ -46,6 +54,7 @@ const COUNT_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "gone-on": "whose thread has gone on since",
   earlier: "earlier on a thread that is resumed",
   "no-step": "without a step to resume",
+  "no-thread": "whose thread is deleted",
 };
 
 /** Says how many of the selected runs are resumed, and why the others are not. */

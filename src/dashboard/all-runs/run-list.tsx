@@ -50,6 +50,8 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   const rows = useSignal<readonly FoundRun[] | null>(null);
   const next = useSignal<string | null>(null);
   const error = useSignal<string | null>(null);
+  /** Why the last action failed as a whole. Later reads that succeed do not clear it. */
+  const actionError = useSignal<string | null>(null);
   const fresh = useSignal(0);
   const results = useSignal<ReadonlyMap<string, ActionResult>>(new Map());
   /** The runs to which the last action was applied, by id. */
@@ -69,6 +71,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     results.value = new Map();
     acted.value = [];
     started.value = null;
+    actionError.value = null;
     const there = new Set(page.runs.map(({ run_id }) => run_id));
     chosen.value = new Set([...chosen.value].filter((id) => there.has(id)));
   };
@@ -94,13 +97,13 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     const known = new Set(shown.map(({ run_id }) => run_id));
     fresh.value = latest.runs.filter(({ run_id }) => !known.has(run_id)).length;
   };
-  const attempt = async (work: () => Promise<void>) => {
+  const attempt = async (work: () => Promise<void>, shownAs = error) => {
     try {
       await work();
-      error.value = null;
+      shownAs.value = null;
     } catch (cause) {
       if (cause instanceof ApiKeyRequired) showError(cause);
-      error.value = errorMessage(cause);
+      shownAs.value = errorMessage(cause);
     }
   };
   const lookAtStarted = async () => {
@@ -150,7 +153,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
         }
         working.value = { action, done: i + 1, of: runs.length };
       }
-    });
+    }, actionError);
     working.value = null;
     document.querySelector<HTMLElement>(".run-results")?.focus();
     await attempt(lookAtStarted);
@@ -178,6 +181,11 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   return (
     <div class="pad">
       {error.value !== null && <LoadFailure text={error.value} onRetry={() => void attempt(load)} />}
+      {actionError.value !== null && (
+        <p class="failure" role="alert">
+          {actionError.value}
+        </p>
+      )}
       <div role="status">
         {fresh.value > 0 && (
           <button type="button" class="fresh" onClick={() => void attempt(load)}>

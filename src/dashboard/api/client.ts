@@ -1,6 +1,7 @@
 import { RequestError } from "../api-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import type {
+  ApiRunStatus,
   Assistant,
   AssistantVersionRow,
   Cron,
@@ -168,6 +169,19 @@ export const updateState = (id: string, update: StateEdit): Promise<{ readonly c
 export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promise<readonly Run[]> =>
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
 
+/** Reads the runs of a thread that have a status, newest first. `total`: the number of all of them. */
+export async function listRunsByStatus(
+  id: string,
+  status: ApiRunStatus,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+  signal?: AbortSignal,
+): Promise<{ readonly runs: readonly Run[]; readonly total: number }> {
+  const query = new URLSearchParams({ status, limit: `${limit}`, offset: `${offset}` });
+  const response = await sendRequest(`threads/${part(id)}/runs?${query}`, { signal });
+  const runs = (await response.json()) as readonly Run[];
+  return { runs, total: Number(response.headers.get("x-pagination-total") ?? offset + runs.length) };
+}
+
 export interface RunListPage {
   readonly runs: readonly FoundRun[];
   /** The cursor of the next page; null: there is none. */
@@ -232,8 +246,20 @@ export const cancelRun = (id: string, run: string, action: "interrupt" | "rollba
 export const deleteRun = (id: string, run: string) =>
   sendRequest(`threads/${part(id)}/runs/${part(run)}`, { method: "DELETE" });
 
-export const listAssistants = (): Promise<readonly Assistant[]> =>
-  fetchJson("assistants/search", { body: { limit: 200 }, isRead: true });
+const ASSISTANTS_PAGE = 1_000;
+
+/** Lists all assistants, newest first. */
+export async function listAssistants(): Promise<readonly Assistant[]> {
+  // The same assistant is in two pages if another one is made between them.
+  const all = new Map<string, Assistant>();
+  for (let offset = 0; ; offset += ASSISTANTS_PAGE) {
+    const body = { limit: ASSISTANTS_PAGE, offset };
+    // oxlint-disable-next-line no-await-in-loop -- whether there is another page is known only after this one
+    const page = await fetchJson<readonly Assistant[]>("assistants/search", { body, isRead: true });
+    for (const one of page) all.set(one.assistant_id, one);
+    if (page.length < ASSISTANTS_PAGE) return [...all.values()];
+  }
+}
 /** The fields of an assistant that a form sets. */
 export type AssistantFields = Partial<
   Pick<Assistant, "graph_id" | "name" | "config" | "context" | "metadata"> & { readonly description: string }

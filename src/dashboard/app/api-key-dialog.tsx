@@ -10,16 +10,22 @@ export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) 
   const secret = createRef<HTMLInputElement>();
   useEffect(() => secret.current?.focus(), []);
   const submit = async () => {
-    storeApiKey(secret.current?.value ?? "");
-    try {
-      await fetchJson("assistants/count", { body: {} });
+    const key = secret.current?.value.trim() ?? "";
+    const enter = () => {
+      storeApiKey(key);
       onEntered();
+    };
+    // Browsers refuse to send other characters in a header.
+    if (!/^[\x20-\x7e]+$/.test(key))
+      return setWrong("A key or token consists of letters from A to Z, digits and signs of ASCII.");
+    try {
+      await fetchJson("assistants/count", { body: {}, key });
+      enter();
     } catch (cause) {
       // The key is valid, but the user may not make this request.
-      if (cause instanceof RequestError && cause.status === 403) return onEntered();
-      if (!(cause instanceof ApiKeyRequired)) return setWrong(errorMessage(cause));
-      setWrong("The server does not know this key or token.");
-      secret.current?.select();
+      if (cause instanceof RequestError && cause.status === 403) return enter();
+      setWrong(errorMessage(cause));
+      if (cause instanceof ApiKeyRequired) secret.current?.select();
     }
   };
   return (

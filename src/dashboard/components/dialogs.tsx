@@ -1,5 +1,5 @@
-import { type ComponentChildren, createRef } from "preact";
-import { useEffect } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface DialogProps {
   readonly title: string;
@@ -10,10 +10,25 @@ interface DialogProps {
 
 /** A modal dialog. */
 export function Dialog({ title, onClose, children, wide = false }: DialogProps) {
-  const dialog = createRef<HTMLDialogElement>();
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isRemoved = useRef(false);
+  // A layout effect, because the cleanup of others runs when the dialog is no longer in the page.
+  useLayoutEffect(() => {
+    const { current } = dialog;
+    current?.showModal();
+    return () => {
+      isRemoved.current = true;
+      // Only closing gives the focus back to the element that had it; removing the dialog does not.
+      current?.close();
+    };
+  }, []);
   return (
-    <dialog ref={dialog} class={wide ? "wide" : ""} aria-labelledby="dialog-title" onClose={onClose}>
+    <dialog
+      ref={dialog}
+      class={wide ? "wide" : ""}
+      aria-labelledby="dialog-title"
+      onClose={() => !isRemoved.current && onClose()}
+    >
       <header class="bar">
         <h2 id="dialog-title">{title}</h2>
         <button type="button" class="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>

@@ -30,7 +30,8 @@ export function Fields({ schema, value, validation, at = "", onChange }: FieldsP
           name={name}
           schema={inner}
           isRequired={schema.required?.includes(name) ?? false}
-          value={value[name]}
+          // An inherited member, such as `constructor`, is not a value.
+          value={Object.hasOwn(value, name) ? value[name] : undefined}
           validation={validation}
           at={joinFieldPath(at, name)}
           onChange={(given) => set(name, given)}

@@ -2,7 +2,7 @@ import { listAssistants } from "../api/client.ts";
 import type { Assistant } from "../api/records.ts";
 import { type Resource, useResource } from "./use-resource.ts";
 
-/** Loads the assistants, up to the limit of `listAssistants`. The default assistants of the graphs come first. */
+/** Loads the assistants. The default assistants of the graphs come first. */
 export function useAssistantList(): Resource<readonly Assistant[]> {
   return useResource(async () => {
     const rank = (one: Assistant) => (one.metadata["created_by"] === "system" ? 0 : 1);

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { showError, errorMessage } from "../app/notices.ts";
 import { Refresher } from "../live/refresher.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
@@ -7,6 +7,7 @@ export interface Resource<T> {
   readonly value: T | undefined;
   readonly error: string | null;
   readonly isReading: boolean;
+  /** Reads the data again. A read in progress is not aborted: on a slow connection, repeated calls would never let one end. */
   reload(): void;
 }
 
@@ -18,11 +19,13 @@ export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[])
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<string | null>(null);
   const [isReading, setReading] = useState(true);
-  const [count, setCount] = useState(0);
+  const latest = useRef(readIt);
+  latest.current = readIt;
+  const current = useRef<Refresher<T> | null>(null);
   useEffect(() => {
     setReading(true);
     const refresher = new Refresher({
-      read: readIt,
+      read: () => latest.current(),
       take(found) {
         setValue(() => found);
         setError(null);
@@ -34,7 +37,12 @@ export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[])
         setReading(false);
       },
     });
+    current.current = refresher;
     return () => refresher.close();
-  }, [...on, count]);
-  return { value, error, isReading, reload: () => setCount((before) => before + 1) };
+  }, on);
+  const reload = () => {
+    setReading(true);
+    current.current?.request();
+  };
+  return { value, error, isReading, reload };
 }

@@ -1,6 +1,7 @@
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { errorMessage, showError } from "../app/notices.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
+import { useOneAtATime } from "./use-one-at-a-time.ts";
 
 export interface Submit {
   /** The reason why the last attempt failed; null if it did not fail. */
@@ -14,22 +15,24 @@ export interface Submit {
 export function useSubmit(): Submit {
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
-  const send = async (work: () => Promise<unknown>) => {
+  const isClosed = useRef(false);
+  useLayoutEffect(
+    () => () => {
+      isClosed.current = true;
+    },
+    [],
+  );
+  const send = useOneAtATime(async (work: () => Promise<unknown>) => {
     setSending(true);
     setError(null);
     try {
       await work();
     } catch (cause) {
-      if (cause instanceof ApiKeyRequired) showError(cause);
+      // After the dialog was closed, the page's notices are the only place where the error can be seen.
+      if (cause instanceof ApiKeyRequired || isClosed.current) showError(cause);
       setError(errorMessage(cause));
     }
     setSending(false);
-  };
-  return {
-    error,
-    isSending,
-    start(work) {
-      if (!isSending) void send(work);
-    },
-  };
+  });
+  return { error, isSending, start: (work) => void send(work) };
 }

@@ -5,6 +5,7 @@ import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { cronOrigin } from "../all-runs/run-filter.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -49,7 +50,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
   }, []);
   const [deleting, setDeleting] = useState<Cron | null>(null);
   const act = (work: () => Promise<unknown>, said: string) =>
-    void runAction(async () => {
+    runAction(async () => {
       await work();
       showNotice(said);
       crons.reload();
@@ -75,7 +76,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
             assistant={assistants.find(({ assistant_id }) => assistant_id === cron.assistant_id)}
             onRun={() => act(() => runCron(cron), "The run is started.")}
             onEnable={(enabled) =>
-              act(
+              void act(
                 () => updateCron(cron.cron_id, { enabled }),
                 enabled ? "The cron is resumed." : "The cron is paused.",
               )
@@ -101,7 +102,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
           title="Delete the cron?"
           text="It starts no more runs. Those that it has started stay."
           yes="Delete it"
-          onYes={() => act(() => deleteCron(deleting.cron_id), "The cron is deleted.")}
+          onYes={() => void act(() => deleteCron(deleting.cron_id), "The cron is deleted.")}
           onClose={() => setDeleting(null)}
         />
       )}
@@ -122,7 +123,7 @@ function NoCron({ isFirst }: { readonly isFirst: boolean }) {
 
 interface CardProps extends ListedCron {
   readonly assistant: Assistant | undefined;
-  readonly onRun: () => void;
+  readonly onRun: () => Promise<unknown>;
   readonly onEnable: (enabled: boolean) => void;
   readonly onDelete: () => void;
 }
@@ -145,9 +146,7 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
         </h2>
         {!enabled && <StatusBadge of="interrupted" words="paused" />}
         <span class="space" />
-        <button type="button" onClick={onRun}>
-          Run now
-        </button>
+        <ActionButton onAct={onRun}>Run now</ActionButton>
         <button type="button" onClick={() => onEnable(!enabled)}>
           {enabled ? "Pause" : "Resume"}
         </button>

@@ -24,11 +24,35 @@ import { type OpenQuestion, OpenQuestions, PAGE_SIZE } from "./open-questions.ts
 export function InboxPage() {
   const number = Number(currentLocation.value.query.get("page"));
   const page = Number.isInteger(number) && number > 1 ? number - 1 : 0;
-  return <QuestionList key={page} page={page} />;
+  const isTurned = useRef(false);
+  return (
+    <QuestionList
+      key={page}
+      page={page}
+      isTurned={isTurned.current}
+      onTurn={(number) => {
+        isTurned.current = true;
+        replaceQuery({ page: number });
+      }}
+    />
+  );
 }
 
-/** The list of questions on one page. `page`: the number of the page, starting at 0. */
-function QuestionList({ page }: { readonly page: number }) {
+interface QuestionListProps {
+  /** The number of the page, starting at 0. */
+  readonly page: number;
+  /** Whether the user has come to this page with one of its buttons. */
+  readonly isTurned: boolean;
+  readonly onTurn: (number: number) => void;
+}
+
+/** The list of questions on one page. */
+function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // The button that had the focus is gone with its page.
+  useEffect(() => {
+    if (isTurned) heading.current?.focus();
+  }, []);
   const list = useMemo(() => new OpenQuestions(page), [page]);
   useEffect(() => () => list.close(), [list]);
   const [chosen, setChosen] = useState<OpenQuestion | null>(null);
@@ -82,7 +106,9 @@ function QuestionList({ page }: { readonly page: number }) {
     <article class="page inbox">
       <header class="head">
         <div class="which">
-          <h1>Inbox {list.rows.value !== null && <span class="count">{total.toLocaleString("en")}</span>}</h1>
+          <h1 ref={heading} tabIndex={-1}>
+            Inbox {list.rows.value !== null && <span class="count">{total.toLocaleString("en")}</span>}
+          </h1>
           <p class="dim">Threads that wait for an answer, the longest wait first.</p>
         </div>
         <p class="dim keys">j next · k previous · Esc close</p>
@@ -121,13 +147,13 @@ function QuestionList({ page }: { readonly page: number }) {
       )}
       {pages > 1 && (
         <nav class="bar pages" aria-label="Pages">
-          <button type="button" disabled={page === 0} onClick={() => replaceQuery({ page })}>
+          <button type="button" disabled={page === 0} onClick={() => onTurn(page)}>
             Previous page
           </button>
           <span class="dim">
             page {page + 1} of {pages.toLocaleString("en")}
           </span>
-          <button type="button" disabled={page + 1 >= pages} onClick={() => replaceQuery({ page: page + 2 })}>
+          <button type="button" disabled={page + 1 >= pages} onClick={() => onTurn(page + 2)}>
             Next page
           </button>
         </nav>

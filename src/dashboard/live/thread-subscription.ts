@@ -1,5 +1,5 @@
-import { signal } from "@preact/signals";
-import { deleteThread, getState, getStateHead, getThread, listRuns } from "../api/client.ts";
+import { computed, signal } from "@preact/signals";
+import { deleteThread, getState, getStateHead, getThread } from "../api/client.ts";
 import { isDone, isJsonRecord, type Run, type Thread, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
@@ -8,6 +8,7 @@ import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
+import { NO_RUNS, readThreadRuns, type ThreadRuns } from "./thread-runs.ts";
 import { SharedMessages } from "./structural-sharing.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
@@ -15,19 +16,18 @@ import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 const POLL_MS = 2_500;
 /** Milliseconds between two reads in any case: the feed does not report deleted runs and changed metadata. */
 const QUIET_POLL_MS = 15_000;
-/** The largest number of runs that are listed. */
-const RUNS = 100;
 /** The largest number of runs that are followed at a time. */
 const TRACES = 20;
 
-type Records = readonly [record: Thread, state: ThreadState, runs: readonly Run[]];
+type Records = readonly [record: Thread, state: ThreadState, runs: ThreadRuns];
 
 /** Everything about one thread, live: its records, the events of its runs, its live actors. */
 export class ThreadSubscription {
   readonly id: string;
   readonly record = signal<Thread | null>(null);
   readonly state = signal<ThreadState | null>(null);
-  readonly runs = signal<readonly Run[]>([]);
+  readonly #runs = signal(NO_RUNS);
+  readonly runs = computed(() => this.#runs.value.runs);
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
   readonly model = new FeedModel();
@@ -119,14 +119,24 @@ export class ThreadSubscription {
     return this.runs.value.find(({ status }) => status === "running");
   }
 
-  /** The queued runs, the next one first. */
+  /** The queued runs, the next one first. In a long queue, the last ones are left out. */
   get queue(): readonly Run[] {
-    return this.runs.value.filter(({ status }) => status === "pending").toReversed();
+    return this.#runs.value.queue;
+  }
+
+  /** The number of queued runs. It may be larger than `queue`. */
+  get queued(): number {
+    return this.#runs.value.queued;
+  }
+
+  /** Whether the thread may have more runs than `runs`. */
+  get hasMoreRuns(): boolean {
+    return this.#runs.value.hasMore;
   }
 
   async #read(signal: AbortSignal): Promise<Records> {
     const { id } = this;
-    const reads = Promise.all([getThread(id, signal), listRuns(id, RUNS, signal)]);
+    const reads = Promise.all([getThread(id, signal), readThreadRuns(id, signal)]);
     const all = Promise.all([reads, this.#readState(signal)]);
     // At first, each part is shown as soon as it is read, because the state may be large. Later all parts are shown
     // together.
@@ -154,18 +164,19 @@ export class ThreadSubscription {
     return { ...state, values: this.#shared.share(state.values) };
   }
 
-  #showFirst(record: Thread, runs: readonly Run[]): void {
+  #showFirst(record: Thread, runs: ThreadRuns): void {
     if (this.record.peek() !== null) return;
     this.record.value = record;
-    this.runs.value = runs;
+    this.#runs.value = runs;
   }
 
-  #show([record, state, runs]: Records): void {
+  #show([record, state, found]: Records): void {
     this.record.value = record;
     this.state.value = state;
-    this.runs.value = runs;
+    this.#runs.value = found;
     this.error.value = null;
     this.isMissing.value = false;
+    const { runs } = found;
     const latest = runs.find(({ status }) => status !== "pending");
     for (const run of runs.filter(isDone)) {
       this.traces.get(run.run_id)?.end(Date.parse(run.updated_at));

@@ -7,6 +7,7 @@ import { runAction, showNotice } from "../app/notices.ts";
 import { answerOfRun, userOfRun } from "../live/answering.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { type PausedRun, pauseLabel } from "../live/paused-run.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -145,7 +146,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   const user = userOfRun(run);
   const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
   const start = (request: JsonRecord, said: string) =>
-    void runAction(async () => {
+    runAction(async () => {
       const { run_id } = await createRun(thread, request);
       showNotice(said);
       navigate(["threads", thread, "runs", run_id]);
@@ -193,14 +194,13 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
         {isDone(run) ? (
           <>
             {isResumable && (
-              <button
-                type="button"
+              <ActionButton
                 class="primary"
                 title="Runs the steps that failed again, from the stored state"
-                onClick={() => start(resumeRequestOf(run), "The run goes on in a new one.")}
+                onAct={() => start(resumeRequestOf(run), "The run goes on in a new one.")}
               >
                 Resume
-              </button>
+              </ActionButton>
             )}
             <RepeatButton
               obstacle={watch.repeatObstacle.value}

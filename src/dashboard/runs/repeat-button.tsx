@@ -1,27 +1,27 @@
+import { ActionButton } from "../components/action-button.tsx";
 import { REPEAT_OBSTACLE_TEXTS, type RepeatObstacle } from "../live/repeat-obstacle.ts";
 
 interface RepeatButtonProps {
   /** Why the run cannot be run again; null: it can. */
   readonly obstacle: RepeatObstacle | null;
   readonly isQuiet?: boolean;
-  readonly onRepeat: () => void;
+  readonly onRepeat: () => Promise<unknown>;
 }
 
 /** The button that runs a run again. If that can only fail, it is disabled and its title says why. */
 export function RepeatButton({ obstacle, isQuiet = false, onRepeat }: RepeatButtonProps) {
+  const title =
+    obstacle === null
+      ? "Starts another run from the thread's present state: sends the input once more"
+      : `${REPEAT_OBSTACLE_TEXTS[obstacle]}.`;
   return (
-    <button
-      type="button"
+    <ActionButton
       class={isQuiet ? "quiet" : ""}
-      disabled={obstacle !== null}
-      title={
-        obstacle === null
-          ? "Starts another run from the thread's present state: sends the input once more"
-          : `${REPEAT_OBSTACLE_TEXTS[obstacle]}.`
-      }
-      onClick={onRepeat}
+      isDisabled={obstacle !== null}
+      title={title}
+      onAct={onRepeat}
     >
       Run again
-    </button>
+    </ActionButton>
   );
 }

@@ -3,6 +3,7 @@ import { createRun } from "../api/client.ts";
 import type { Run } from "../api/records.ts";
 import { navigate } from "../app/page-location.ts";
 import { showNotice } from "../app/notices.ts";
+import { useOneAtATime } from "../components/use-one-at-a-time.ts";
 import type { TraceStep } from "../live/trace.ts";
 import { type EditedState, StateForm, storeEdit } from "../threads/state-editor.tsx";
 import type { ReplayOrigin } from "./timeline-rows.ts";
@@ -19,7 +20,7 @@ interface ReplayProps {
 export function ReplayForm({ run, from, number }: ReplayProps) {
   const [isOpen, setOpen] = useState(false);
   const { thread_id: thread, assistant_id } = run;
-  const replay = async (change: EditedState): Promise<void> => {
+  const replay = useOneAtATime(async (change: EditedState): Promise<void> => {
     const isSame = Object.keys(change.update).length === 0 && change.asNode === "";
     const checkpoint_id = isSame ? from.checkpoint : await storeEdit(thread, from.checkpoint, change);
     const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
@@ -28,7 +29,7 @@ export function ReplayForm({ run, from, number }: ReplayProps) {
     showNotice("The replay has started.");
     setOpen(false);
     navigate(["threads", thread, "runs", run_id]);
-  };
+  });
   return (
     <p>
       <button

@@ -19,7 +19,13 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
   const [version, setVersion] = useState(0);
   /** The item in the dialog; null: a new one; undefined: the dialog is closed. */
   const [opened, setOpened] = useState<StoreItem | null | undefined>();
-  const found = useResource(() => searchStore(chosen, text, page), [ns, text, page, version]);
+  const shown = JSON.stringify([ns, text, page]);
+  const read = useResource(
+    async () => ({ shown, ...(await searchStore(chosen, text, page)) }),
+    [ns, text, page, version],
+  );
+  // Until the items of another namespace, search or page are read, none are shown.
+  const found = read.value?.shown === shown ? read : { ...read, value: undefined };
   const at = (change: { readonly q?: string; readonly page?: number }) => ({
     ns,
     q: text,

@@ -18,6 +18,13 @@ interface StoreItemDialogProps {
   readonly onClose: () => void;
 }
 
+/**
+ * Shown if an item of the list cannot be read. Either it is gone, or the rules of the project change the namespace that the
+ * server has listed.
+ */
+const NO_ITEM =
+  "There is no such item for you: it has been deleted meanwhile, or the rules of the project (auth) change its namespace.";
+
 /** The form of an item of the store. */
 export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreItemDialogProps) {
   const [labels, setLabels] = useState((item?.namespace ?? namespace).join("."));
@@ -33,6 +40,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
       const before = await getItem(place);
       if (item === null && before !== null)
         throw new Error("There is an item with this key already. Open it to change it.");
+      if (item !== null && before === null) throw new Error(NO_ITEM);
       if (item !== null && before?.updated_at !== item.updated_at)
         throw new Error("The item has been changed by somebody else meanwhile. Open it again.");
       await putItem({ ...place, value, ...ttlOf(ttl, item) });
@@ -42,6 +50,8 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
     });
   const remove = (gone: StoreItem) =>
     submit.start(async () => {
+      // The server also accepts the deletion of an item that is not there.
+      if ((await getItem(gone)) === null) throw new Error(NO_ITEM);
       await deleteItem(gone);
       showNotice("The item is deleted.");
       onChanged(null);

@@ -50,11 +50,12 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
             Reading its state…
           </p>
         )}
-        {isEmpty && (
+        {isEmpty && latest?.status !== "success" && (
           <EmptyState title="Nothing has happened on this thread yet.">
             <p class="dim">Start a run below.</p>
           </EmptyState>
         )}
+        {isEmpty && latest?.status === "success" && <p class="dim pad">The state has no values.</p>}
         {conversation.length > 0 && (
           <ConversationView
             thread={watch.id}
@@ -104,9 +105,11 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
 
 /**
  * Returns whether a channel is internal to a graph, such as a machine's snapshot. `__state__` is not internal: it holds
- * the name of a machine's state, which people read.
+ * the name of a machine's state, which people read; nor is `__end__`: it holds what a function (`entrypoint`) has
+ * returned.
  */
-const isInternal = (name: string): boolean => /^__.+__$/.test(name) && name !== "__state__";
+const isInternal = (name: string): boolean =>
+  /^__.+__$/.test(name) && name !== "__state__" && name !== "__end__";
 
 function StateValues({ values }: { readonly values: JsonRecord }) {
   const entries = Object.entries(values);

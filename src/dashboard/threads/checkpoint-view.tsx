@@ -5,6 +5,7 @@ import { replaceQuery, runHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { userNamedIn } from "../live/answering.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Diff } from "../components/diff.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -53,9 +54,9 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
           {next.length > 0 && <span class="dim"> → {next.join(", ")}</span>}
         </h3>
         {next.length > 0 && assistant !== undefined && (
-          <button type="button" onClick={() => void fork()} title="A new branch begins at this state">
+          <ActionButton onAct={fork} title="A new branch begins at this state">
             Run from here
-          </button>
+          </ActionButton>
         )}
         <button type="button" onClick={onEdit}>
           Edit state

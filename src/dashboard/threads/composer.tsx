@@ -19,7 +19,8 @@ import {
 } from "../live/answering.ts";
 import { resumeRequestOf } from "../live/run-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import { useAssistants } from "../components/use-assistants.ts";
+import { ActionButton } from "../components/action-button.tsx";
+import { useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { InterruptAnswers } from "./interrupt-answers.tsx";
 import { graphOf } from "./thread-title.ts";
@@ -53,7 +54,8 @@ export function Composer({ watch, state }: ComposerProps) {
 }
 
 function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit: () => void }) {
-  const assistants = useAssistants();
+  const list = useAssistantList();
+  const assistants = list.value ?? [];
   const [isOther, setOther] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
   /**
@@ -85,9 +87,13 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     }),
     [key],
   );
-  const own = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string") as
-    | string
-    | undefined;
+  // The thread's assistant may have been deleted; the graph's default assistant takes its place.
+  const isDeleted =
+    list.value !== undefined &&
+    assistants.every(({ assistant_id }) => assistant_id !== metadata["assistant_id"]);
+  const own = [isDeleted ? null : metadata["assistant_id"], metadata["graph_id"]].find(
+    (one) => typeof one === "string",
+  ) as string | undefined;
   const start = (request: JsonRecord) => act(() => createRun(watch.id, request));
   const resume = (assistant: string) => {
     // The runs are sorted by their creation, newest first. After a copy or an edit of the state, there may be none.
@@ -169,9 +175,9 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
             <button type="button" onClick={onEdit}>
               Edit state
             </button>
-            <button type="button" class="primary" onClick={() => void resume(own)}>
+            <ActionButton class="primary" onAct={() => resume(own)}>
               Resume
-            </button>
+            </ActionButton>
           </div>
         )}
         <button
@@ -190,7 +196,8 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     <section class="composer" aria-label="Start a run">
       <RunForm
         assistants={assistants}
-        initial={own}
+        // Until the assistants are read, it is not known whether the thread's one is still there.
+        initial={list.value === undefined && list.error === null ? undefined : own}
         thread={watch.id}
         isBusy={isBusy}
         isCompact={watch.runs.value.length > 0}

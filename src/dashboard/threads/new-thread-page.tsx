@@ -5,6 +5,7 @@ import { navigate, hrefOf } from "../app/page-location.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 import { errorMessage, runAction, showError } from "../app/notices.ts";
 import { useAssistantList } from "../components/use-assistants.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { NoAssistants } from "../components/no-assistants.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { isJsonRecord } from "../api/records.ts";
@@ -84,9 +85,9 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
             }}
           />
         </details>
-        <button type="button" class="quiet link" onClick={() => void empty()}>
+        <ActionButton class="quiet link" onAct={empty}>
           Make an empty thread
-        </button>
+        </ActionButton>
       </div>
     </article>
   );

@@ -6,6 +6,7 @@ import { assistantLabel } from "../components/use-assistants.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
+import { useOneAtATime } from "../components/use-one-at-a-time.ts";
 import { useResource } from "../components/use-resource.ts";
 import { validateFormValue } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
@@ -51,6 +52,8 @@ export function RunForm({
   const isOpen = wanted ?? !isCompact;
   const [chosen, setChosen] = useState<string | undefined>(draft.assistant);
   const [input, setInput] = useState<JsonRecord>(draft.input);
+  const latestInput = useRef(input);
+  latestInput.current = input;
   const [text, setText] = useState(draft.text);
   const [isJsonWanted, setJsonWanted] = useState(draft.isJson);
   useEffect(() => {
@@ -92,8 +95,7 @@ export function RunForm({
     setFault(null);
     setRound((before) => before + 1);
   };
-  const run = async () => {
-    if (isSending) return;
+  const run = useOneAtATime(async () => {
     if (!validation.validate()) {
       setOpen(true);
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
@@ -106,12 +108,15 @@ export function RunForm({
     setFault(null);
     setSending(true);
     if (await onRun(request)) {
-      setText("");
-      setOpen(null);
-      begin();
+      // What the user has typed meanwhile stays.
+      setText((now) => (now === text ? "" : now));
+      if (latestInput.current === input) {
+        setOpen(null);
+        begin();
+      }
     }
     setSending(false);
-  };
+  });
   const assistantChoice = (
     <label class="inline">
       {isOpen && <span class="dim">Assistant</span>}

@@ -44,8 +44,9 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
     <div class="pad">
       <div class="bar">
         <p class="dim space">
-          {runs.length} {runs.length === 1 ? "run" : "runs"}
-          {queue.length > 0 && `, ${queue.length} in the queue`}. Select two to compare them.
+          {runs.length}
+          {watch.hasMoreRuns && "+"} {runs.length === 1 ? "run" : "runs"}
+          {watch.queued > 0 && `, ${watch.queued} in the queue`}. Select two to compare them.
         </p>
         {first !== undefined && second !== undefined && (
           <a class="button primary" href={runHref(watch.id, first, { with: second })}>
@@ -96,7 +97,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                     obstacle={record === null ? null : findRepeatObstacle(run, record)}
                     isQuiet
                     onRepeat={() =>
-                      void act(() => createRun(watch.id, repeatRequestOf(run)), "The run is started again.")
+                      act(() => createRun(watch.id, repeatRequestOf(run)), "The run is started again.")
                     }
                   />
                   <button type="button" class="quiet" onClick={() => setDeleting(run)}>

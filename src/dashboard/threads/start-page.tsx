@@ -2,6 +2,7 @@ import { createRunOnNewThread, getSchemas, listThreads } from "../api/client.ts"
 import type { Assistant } from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
@@ -25,9 +26,9 @@ export function StartPage() {
         <ul class="bar" aria-label="Graphs">
           {graphs.slice(0, MAX_GRAPHS).map((graph) => (
             <li key={graph.assistant_id}>
-              <button type="button" class="primary" onClick={() => void runAction(() => tryGraph(graph))}>
+              <ActionButton class="primary" onAct={() => runAction(() => tryGraph(graph))}>
                 Run {graph.graph_id}
-              </button>
+              </ActionButton>
             </li>
           ))}
         </ul>

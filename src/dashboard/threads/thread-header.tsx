@@ -26,7 +26,7 @@ export function ThreadHeader({
   const { graph_id: graph = "no run yet" } = metadata;
   const title = threadTitle(record);
   const others = Object.entries(ownMetadata(metadata));
-  const { active, queue } = watch;
+  const { active, queue, queued } = watch;
   const stoppable = active ?? queue[0];
   const cancel = () =>
     runAction(async () => {
@@ -56,7 +56,7 @@ export function ThreadHeader({
           <code>{id}</code> <CopyButton text={id} label="thread id" /> · created{" "}
           <Age since={created_at} isAgo />
           {title !== graph && ` · ${String(graph)}`}
-          {queue.length > 0 && ` · ${queue.length} in the queue`}
+          {queued > 0 && ` · ${queued} in the queue`}
         </p>
         {others.length > 0 && (
           <p class="dim metadata">

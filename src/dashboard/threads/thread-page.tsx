@@ -1,5 +1,4 @@
 import { useEffect, useMemo } from "preact/hooks";
-import type { Run } from "../api/records.ts";
 import { dismissError, isConflict } from "../app/notices.ts";
 import { hrefOf, threadHref } from "../app/page-location.ts";
 import { EventsTab } from "../runs/events-tab.tsx";
@@ -43,8 +42,7 @@ export function ThreadPage({ id, tab }: ThreadPageProps) {
     ) : (
       <LoadFailure text={error} onRetry={() => watch.refresh()} />
     );
-  const open = (runs: readonly Run[]) =>
-    runs.filter(({ status }) => status === "pending" || status === "running").length;
+  const open = watch.queued + (watch.active === undefined ? 0 : 1);
   return (
     <article class="page">
       <ThreadHeader watch={watch} record={record} />
@@ -54,7 +52,7 @@ export function ThreadPage({ id, tab }: ThreadPageProps) {
         tabs={THREAD_TABS.map((one) => ({
           ...one,
           href: threadHref(id, one.id === "talk" ? undefined : one.id),
-          ...(one.id === "runs" && { count: open(watch.runs.value) }),
+          ...(one.id === "runs" && { count: open }),
         }))}
       />
       {error !== null && <LoadFailure text={error} onRetry={() => watch.refresh()} />}

@@ -1,0 +1,97 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { graph, list, value } from "../../src/index.ts";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, post, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { heldBack } from "./held-back.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+/** A graph that fails in its second step when it is given "bad". */
+const work = graph({
+  state: { log: list<string>(), name: value("") },
+  nodes: {
+    begin: async () => ({ log: ["began"] }),
+    end: async ({ name }) => {
+      if (name === "bad") throw new TypeError("no such file");
+      return { log: ["ended"] };
+    },
+  },
+  edges: { start: "begin", begin: "end" },
+});
+
+const threadsOf = async (url: string) => (await post(`${url}/threads/count`)).json();
+
+describe.skipIf(isMissing)("a double click in a real browser acts once", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  /** A thread with one run, and a page. `path`: the page's address after the thread's. */
+  async function threadWith(name: string, path: string) {
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "work", input: { name } });
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/threads/${thread}${path}`);
+    return {
+      page,
+      /** Clicks twice before the first request has been answered; returns how many requests for a run were sent. */
+      async runsAfter(button: string): Promise<number> {
+        const create = await heldBack(context, /\/runs$/);
+        let sent = 0;
+        page.on("request", (request) => {
+          if (request.method() === "POST" && request.url().endsWith("/runs")) sent += 1;
+        });
+        const first = page.waitForRequest(/\/runs$/);
+        await page.getByRole("button", { name: button, exact: true }).dblclick();
+        await first;
+        const answer = page.waitForResponse(/\/runs$/);
+        create.pass();
+        await answer;
+        await context.unrouteAll({ behavior: "wait" });
+        return sent;
+      },
+    };
+  }
+
+  test.each([
+    ["Run again", "good", "?tab=runs"],
+    ["Resume", "bad", ""],
+  ])("on %s", async (button, name, path) => {
+    const { runsAfter } = await threadWith(name, path);
+    expect(await runsAfter(button)).toBe(1);
+  });
+
+  test("on Run from here", async () => {
+    const { page, runsAfter } = await threadWith("good", "?tab=history");
+    await page.getByRole("button", { name: "Earlier" }).click();
+    expect(await runsAfter("Run from here")).toBe(1);
+  });
+
+  test.each([
+    ["Make an empty thread", "#/new"],
+    ["Run work", ""],
+  ])("on %s", async (button, path) => {
+    const { url } = await serve({ graphs: { work } });
+    const context = await browser();
+    const { page } = await opened(context, `${url}/${path}`);
+    const create = await heldBack(context, /\/threads$/);
+    await page.getByRole("button", { name: button }).dblclick();
+    create.pass();
+    await page.waitForURL(/threads\/[0-9a-f-]{36}/);
+    await context.unrouteAll({ behavior: "wait" });
+    expect(await threadsOf(url)).toBe(1);
+  });
+
+  test("on Run now of a cron", async () => {
+    const { url } = await serve({ graphs: { work } });
+    await postJson(`${url}/runs/crons`, { assistant_id: "work", schedule: "0 9 * * MON", input: {} });
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/crons`);
+    const create = await heldBack(context, /\/threads$/);
+    await page.getByRole("button", { name: "Run now" }).dblclick();
+    create.pass();
+    await page.getByText("The run is started.").waitFor();
+    await context.unrouteAll({ behavior: "wait" });
+    expect(await threadsOf(url)).toBe(1);
+  });
+});
