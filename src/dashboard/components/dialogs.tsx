@@ -44,7 +44,7 @@ interface ConfirmProps {
   readonly title: string;
   readonly text: string;
   readonly yes: string;
-  readonly onYes: () => void;
+  readonly onYes: () => unknown;
   readonly onClose: () => void;
 }
 
