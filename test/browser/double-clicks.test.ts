@@ -67,6 +67,14 @@ describe.skipIf(isMissing)("a double click in a real browser acts once", { timeo
     expect(await runsAfter("Run from here")).toBe(1);
   });
 
+  test("on Replay", async () => {
+    const { page, runsAfter } = await threadWith("good", "?tab=runs");
+    await page.locator(".runs a.main").click();
+    await page.getByRole("button", { name: "step 2" }).click();
+    await page.getByRole("button", { name: "Replay from here" }).click();
+    expect(await runsAfter("Replay")).toBe(1);
+  });
+
   test.each([
     ["Make an empty thread", "#/new"],
     ["Run work", ""],

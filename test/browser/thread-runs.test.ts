@@ -40,4 +40,23 @@ describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 
     await expect.poll(() => page.innerText(".head .which")).toContain("149 in the queue");
     expect(wrong).toEqual([]);
   });
+
+  test("the list has the focus when a run of it is deleted", async () => {
+    const { url } = await serve();
+    const thread = await newThread(url);
+    for (const text of ["one", "two"])
+      // oxlint-disable-next-line no-await-in-loop -- a thread takes one run at a time
+      await postJson(`${url}/threads/${thread}/runs/wait`, {
+        assistant_id: "agent",
+        input: { messages: [{ role: "user", content: text }] },
+      });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=runs`);
+    const rows = page.locator(".runs > li");
+    await expect.poll(() => rows.count()).toBe(2);
+    await rows.first().getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Delete it" }).click();
+    await expect.poll(() => rows.count()).toBe(1);
+    expect(await page.evaluate("document.activeElement.className")).toBe("runs");
+    expect(wrong).toEqual([]);
+  });
 });

@@ -46,7 +46,7 @@ interface ConfirmProps {
   readonly yes: string;
   /** The label of the button that does nothing. Default: "Keep". */
   readonly no?: string;
-  readonly onYes: () => void;
+  readonly onYes: () => unknown;
   readonly onClose: () => void;
 }
 

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { cancelRun, deleteRun, createRun } from "../api/client.ts";
 import { isDone, isJsonRecord, type Run } from "../api/records.ts";
 import { now } from "../app/clock.ts";
@@ -21,6 +21,7 @@ import { shortId } from "../components/value-text.ts";
 export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
   const [deleting, setDeleting] = useState<Run | null>(null);
   const [marked, setMarked] = useState<readonly string[]>([]);
+  const list = useRef<HTMLUListElement>(null);
   const runs = watch.runs.value;
   const record = watch.record.value;
   const waiting = record === null ? null : pausedRunOf(record, runs);
@@ -54,7 +55,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
           </a>
         )}
       </div>
-      <ul class="runs">
+      <ul class="runs" ref={list} tabIndex={-1}>
         {runs.map((run) => (
           <li key={run.run_id} class="card">
             <input
@@ -124,7 +125,11 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
           title="Delete the run?"
           text="Its record and its events are gone for good."
           yes="Delete it"
-          onYes={() => void act(() => deleteRun(watch.id, deleting.run_id), "The run is deleted.")}
+          onYes={async () => {
+            const isDeleted = await act(() => deleteRun(watch.id, deleting.run_id), "The run is deleted.");
+            // The button that had the focus goes with its row.
+            if (isDeleted) list.current?.focus();
+          }}
           onClose={() => setDeleting(null)}
         />
       )}
