@@ -433,7 +433,7 @@ async function findResumingRun(
     { limit: 1, offset: 0, before: order + 2 },
   );
   if (next === undefined || next.order !== order + 1) return null;
-  const { input = null, command = null } = next.kwargs;
+  const { input, command } = next.kwargs;
   return input === null && command === null ? next.run_id : null;
 }
 

@@ -75,6 +75,28 @@ describe.skipIf(isMissing)("a double click in a real browser acts once", { timeo
     expect(await runsAfter("Replay")).toBe(1);
   });
 
+  test("on Store of an edited state; if that fails, the dialog says so", async () => {
+    const { page } = await threadWith("good", "?tab=history");
+    await page.getByRole("button", { name: "Edit state" }).click();
+    await page.getByLabel("Other changes, as JSON").fill('{"name": "other"}');
+    const dialog = page.getByRole("dialog");
+    const store = dialog.getByRole("button", { name: "Store", exact: true });
+    await page.route(/\/state$/, (route) => route.fulfill({ status: 500, json: { detail: "no space" } }));
+    await store.click();
+    await dialog.getByText("no space").waitFor();
+    await page.unrouteAll({ behavior: "wait" });
+    let sent = 0;
+    page.on("request", (request) => {
+      if (request.method() === "POST" && request.url().endsWith("/state")) sent += 1;
+    });
+    const gate = await heldBack(page.context(), /\/state$/);
+    await store.dblclick();
+    gate.pass();
+    await dialog.waitFor({ state: "hidden" });
+    await page.context().unrouteAll({ behavior: "wait" });
+    expect(sent).toBe(1);
+  });
+
   test.each([
     ["Make an empty thread", "#/new"],
     ["Run work", ""],

@@ -128,7 +128,7 @@ describe.skipIf(isMissing)("two people on one thread, in a real browser", { time
     await bob.runs.wait(thread_id, "asks", { command: { resume: { [question?.id ?? ""]: "coffee" } } });
     await expect
       .poll(() => page.locator(".composer").getByRole("alert").innerText())
-      .toContain("bob has answered it already");
+      .toContain("bob has already answered it");
     expect(await field.inputValue()).toBe("tea, with");
     expect(await button(page, "Send answer").isDisabled()).toBe(true);
     await button(page, "Discard my answer").click();

@@ -7,18 +7,20 @@ import {
   type Run,
   type ThreadState,
 } from "../api/records.ts";
-import { runAction, showNotice } from "../app/notices.ts";
+import { showNotice } from "../app/notices.ts";
 import { RequestError } from "../api-errors.ts";
 import { userNamedIn, userOfRun } from "../live/answering.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";
+import { LoadFailure } from "../components/empty-state.tsx";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { useSettled } from "../components/use-settled.ts";
+import { useSubmit } from "../components/use-submit.ts";
 import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
 import {
   findMessageChanges,
@@ -262,6 +264,7 @@ function ChangeForm({
   const [asNode, setAsNode] = useState(draft?.asNode ?? "");
   const [nodeFault, setNodeFault] = useState<string | null>(null);
   const [conflict, setConflict] = useState<string | null>(null);
+  const request = useSubmit();
   const stored = useMemo(() => messageListsOf(schema, values), [schema, values]);
   const [edited, setEdited] = useState<MessageLists>(() => mergedLists(stored, draft));
   const shown = useMemo(() => fieldsOf(schema, values), [schema, values]);
@@ -284,7 +287,7 @@ function ChangeForm({
   /** Does something with the change, if it is valid. */
   const use = (work: () => Promise<void>): void => {
     if (!validation.validate() || wrong !== null || messages.isInvalid) return;
-    void runAction(async () => {
+    request.start(async () => {
       setNodeFault(null);
       setConflict(null);
       try {
@@ -389,6 +392,7 @@ function ChangeForm({
           {busy ?? conflict}
         </p>
       )}
+      {request.error !== null && <LoadFailure text={request.error} />}
       <div class="bar end">
         <span class="space dim">
           {changed.length === 0 ? "Nothing changes" : `Changes ${changed.join(", ")}`}
@@ -397,18 +401,22 @@ function ChangeForm({
           Cancel
         </button>
         {newer === null ? (
-          <button class="primary" disabled={isWrong}>
+          <button class="primary" disabled={isWrong || request.isSending}>
             {submit}
           </button>
         ) : (
           <>
-            <button type="button" disabled={isWrong} onClick={() => use(() => newer.onBranch(change))}>
+            <button
+              type="button"
+              disabled={isWrong || request.isSending}
+              onClick={() => use(() => newer.onBranch(change))}
+            >
               Store on the old state
             </button>
             <button
               type="button"
               class="primary"
-              disabled={isWrong}
+              disabled={isWrong || request.isSending}
               onClick={() => use(() => newer.onRebase(entered()))}
             >
               Show my changes on the newer state
