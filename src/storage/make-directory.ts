@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 
@@ -35,8 +35,16 @@ function remedyOf(code: string | undefined): string {
 }
 
 function makeWithParents(directory: string): void {
-  if (existsSync(directory) && statSync(directory).isDirectory()) return;
+  if (isDirectory(directory)) return;
   const parent = dirname(directory);
   if (parent !== directory) makeWithParents(parent);
-  mkdirSync(directory);
+  try {
+    mkdirSync(directory);
+  } catch (cause) {
+    // Another process may have made it meanwhile, such as that of another shard.
+    if (!isDirectory(directory)) throw cause;
+  }
 }
+
+const isDirectory = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
