@@ -5,7 +5,7 @@ import { createRequestForwarder } from "../cluster/forwarder.ts";
 import {
   type CalledParts,
   isProcessCall,
-  isRefusedCall,
+  isCallRefusedByStop,
   remoteAssistants,
   createRemoteParts,
   serveCall,
@@ -190,8 +190,8 @@ export class ShardLinks {
       if (!network.isOwner()) return reply.send(MISDIRECTED, {});
       const answered = (isRefusal: (body: Uint8Array | string) => boolean): Reply =>
         network.key === undefined ? reply : misdirectRefused(reply, () => isMoving, isRefusal);
-      if (isProcessCall(asked)) return serveCall(asked, answered(isRefusedCall), partsOf);
-      handlers.request(asked, answered(isRefusedRequest));
+      if (isProcessCall(asked)) return serveCall(asked, answered(isCallRefusedByStop), partsOf);
+      handlers.request(asked, answered(isRequestRefusedByStop));
     };
     const upgrade: Handlers["upgrade"] = (asked) =>
       network.isOwner()
@@ -238,5 +238,5 @@ const misdirectRefused = (
   },
 });
 
-const isRefusedRequest = (body: Uint8Array | string): boolean =>
+const isRequestRefusedByStop = (body: Uint8Array | string): boolean =>
   Buffer.from(body).includes('"code":"server.draining"');

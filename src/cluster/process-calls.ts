@@ -106,7 +106,7 @@ export function serveCall(
 }
 
 /** Whether the response to a call says that the called process stops. */
-export function isRefusedCall(response: Uint8Array | string): boolean {
+export function isCallRefusedByStop(response: Uint8Array | string): boolean {
   const outcome = unpackCall(Buffer.from(response)) as Outcome;
   return "error" in outcome && outcome.error.code === "server.draining";
 }

@@ -14,7 +14,7 @@ import {
 } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import {
-  completeCheckpoint,
+  readCompleteCheckpoint,
   decodeCheckpoint,
   isCheckpointPartial,
   type StoredTaskWrites,
@@ -54,7 +54,7 @@ export async function readHistory(
         size += value?.length ?? 0;
         return value;
       });
-    const checkpoint = await completeCheckpoint(stored, key, get);
+    const checkpoint = await readCompleteCheckpoint(stored, key, get);
     if (checkpoint !== undefined) found.push(checkpoint);
     if ((size += bytes.length) >= most) break;
   }

@@ -50,7 +50,7 @@ import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, type EventRead } from "./event-reader.ts";
 import { readValues } from "./state-reader.ts";
 import {
-  completeCheckpoint,
+  readCompleteCheckpoint,
   decodeCheckpoint,
   isCheckpointPartial,
   readRun,
@@ -180,7 +180,7 @@ export class KeyValueJournal implements Journal {
 
   /** Reads a checkpoint. Concurrent readers of a large one (it may contain a large input) share one read and one decoded copy. */
   #readCheckpoint(key: ThreadKey, id: string, at: string): Eventually<Checkpoint | undefined> {
-    const complete = (stored: StoredCheckpoint) => completeCheckpoint(stored, key, this.#getValue);
+    const complete = (stored: StoredCheckpoint) => readCompleteCheckpoint(stored, key, this.#getValue);
     if (!this.#slowKeys.has(at)) {
       return andThen(this.#getValue(at), (bytes) => {
         const stored = bytes && decodeCheckpoint(bytes, key, id);

@@ -270,7 +270,7 @@ export function checkpointRow(
   return checkpointRowCodec.row(left, "changes", { at, channels, shared });
 }
 
-/** Whether the row of a checkpoint leaves out large updates. They are read only for {@link completeCheckpoint}. */
+/** Whether the row of a checkpoint leaves out large updates. They are read only for {@link readCompleteCheckpoint}. */
 export const isCheckpointPartial = ({ changes }: StoredCheckpoint): boolean => changes.shared !== undefined;
 
 export function decodeCheckpoint(bytes: Buffer, key: ThreadKey, id: string): StoredCheckpoint {
@@ -281,7 +281,7 @@ export function decodeCheckpoint(bytes: Buffer, key: ThreadKey, id: string): Sto
  * The checkpoint of a row, with all its updates. Undefined if the checkpoint was deleted after its row was read.
  * @throws ServiceError `journal.damaged` if a value is missing or damaged
  */
-export function completeCheckpoint(
+export function readCompleteCheckpoint(
   stored: StoredCheckpoint,
   key: ThreadKey,
   get: Get,

@@ -62,8 +62,8 @@ describe.skipIf(isMissing)("useExtension in a real browser", { timeout: 60_000 }
       // The bars are open now: the next run goes through at once, and the handle of the thread is read to its end.
       await page.click("text=start");
       await page.waitForSelector("#log:text-is('did 1 did 2 did 1 did 2')");
-      // The handle is a new subscription, which gets the latest runs from their start. It closes itself one macrotask after the first end
-      // of a run that the page sees, maybe by another connection: how much of the two runs is in it depends on how the events arrive.
+      // The handle is a new subscription, which gets the latest runs from their start, and closes itself when it has seen the end of a run.
+      // How much of the two runs is in it depends on how the events arrive: on a busy machine it gave nothing once.
       const read = await page.evaluate("window.readProgress");
       const runs = [1, 2, 1, 2].map((done) => ({ done }));
       expect(read).toEqual(runs.slice(0, (read as readonly unknown[]).length));

@@ -14,7 +14,7 @@ import { ApiKeyRequired } from "../api-errors.ts";
 import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
 import { PAUSE_LABELS } from "../live/paused-run.ts";
 import { usePolling } from "../system/use-polling.ts";
-import { LEFT_OUT_TEXTS, planRepeat } from "./repeatable-runs.ts";
+import { LEFT_OUT_TEXTS, planRepeat } from "./bulk-repeat-plan.ts";
 import { OBSTACLE_TEXTS, planResume } from "./resumable-runs.ts";
 import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
 import { cronOrigin, runFilterOf } from "./run-filter.ts";

@@ -10,7 +10,7 @@ import {
   resumableCount,
   resumeSummary,
 } from "./resumable-runs.ts";
-import { planRepeat, repeatableRuns, type RepeatPlan, repeatSummary } from "./repeatable-runs.ts";
+import { planRepeat, runsToRepeat, type RepeatPlan, repeatSummary } from "./bulk-repeat-plan.ts";
 import type { BulkRunAction } from "./run-actions.ts";
 
 interface SelectionBarProps {
@@ -28,7 +28,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
   /** Asks before more than one run is started. */
   const repeat = async () => {
     const plan = await planRepeat(selected);
-    if (repeatableRuns(plan).length > 1) setRepeating(plan);
+    if (runsToRepeat(plan).length > 1) setRepeating(plan);
     else onAction("retry");
   };
   // Each run is read once, although the selection changes with each click.
@@ -83,7 +83,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
       </p>
       {repeating !== null && (
         <Confirm
-          title={`Run ${repeatableRuns(repeating).length} runs again?`}
+          title={`Run ${runsToRepeat(repeating).length} runs again?`}
           text={`${repeatSummary(repeating)} The input of each is sent once more, to the present state of its thread: all steps run.`}
           yes="Run again"
           no="Do not run"

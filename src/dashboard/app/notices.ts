@@ -24,11 +24,11 @@ export function dismissError(isOver: (cause: unknown) => boolean): void {
   if (shown !== null && shown.bad && isOver(shown.cause)) currentNotice.value = null;
 }
 
-/** Whether the server refused a request because a run of the thread is in progress. */
+/** Whether the server refused a request because of what else has happened on the thread, such as a run in progress. */
 export const isConflict = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 409;
 
 /** Whether a request got no answer. */
-export const isUnreached = (cause: unknown): boolean =>
+export const isUnreachableError = (cause: unknown): boolean =>
   cause instanceof TypeError || (cause instanceof DOMException && cause.name === "TimeoutError");
 
 /** Shows an error. A missing key opens the key dialog instead. */

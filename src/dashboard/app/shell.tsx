@@ -19,7 +19,7 @@ import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { answerCount } from "../requests.ts";
-import { isKeyMissing, currentNotice, dismissError, isUnreached } from "./notices.ts";
+import { isKeyMissing, currentNotice, dismissError, isUnreachableError } from "./notices.ts";
 import { SignedInUser } from "./signed-in-user.tsx";
 import { KeyHelp } from "./key-help.tsx";
 import { SiteHeader } from "./site-header.tsx";
@@ -153,11 +153,11 @@ function Notice() {
   }, [shown]);
   // Once the server answers again, the notice that it cannot be reached stays only long enough to be read.
   useEffect(() => {
-    if (shown === null || !isUnreached(shown.cause)) return undefined;
+    if (shown === null || !isUnreachableError(shown.cause)) return undefined;
     const before = answerCount.peek();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const stop = answerCount.subscribe((count) => {
-      if (count > before) timer ??= setTimeout(() => dismissError(isUnreached), 3_000);
+      if (count > before) timer ??= setTimeout(() => dismissError(isUnreachableError), 3_000);
     });
     return () => {
       stop();

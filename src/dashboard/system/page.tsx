@@ -11,7 +11,7 @@ import { DeadLetterList } from "./dead-letter-list.tsx";
 import { findingsOf } from "./findings.ts";
 import { HISTORY_INTERVAL_MS, lastHour, readLastHour } from "./last-hour-metrics.ts";
 import {
-  areMetricsGiven,
+  areMetricsAllowed,
   readThreadCounts,
   metricsSamples,
   SAMPLE_INTERVAL_MS,
@@ -81,7 +81,7 @@ export function SystemPage() {
         </div>
       </header>
       {error !== null && <LoadFailure text={error} />}
-      {areMetricsGiven.value === false && (
+      {areMetricsAllowed.value === false && (
         <p class="note">
           <span>
             The metrics, the last hour and the dead letters of the server are for its operators, not for
@@ -115,7 +115,7 @@ export function SystemPage() {
           ]}
         />
       )}
-      {areMetricsGiven.value !== false && (
+      {areMetricsAllowed.value !== false && (
         <div class="pad tiles charts">
           {charts.map((series) => (
             <TimeSeriesChart key={series.title} series={series} span={span} />
@@ -123,7 +123,7 @@ export function SystemPage() {
         </div>
       )}
       <ShardTable rows={shards} />
-      {areMetricsGiven.value === true && <DeadLetterList count={dead} />}
+      {areMetricsAllowed.value === true && <DeadLetterList count={dead} />}
     </article>
   );
 }

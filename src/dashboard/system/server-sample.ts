@@ -44,7 +44,7 @@ interface Info {
 export const metricsSamples = signal<readonly MetricsSample[]>([]);
 
 /** Whether the server gives the metrics to this user; null: not known yet. */
-export const areMetricsGiven = signal<boolean | null>(null);
+export const areMetricsAllowed = signal<boolean | null>(null);
 
 /** Whether all shards have answered in the last sample. If not, requests that concern all shards fail, and take long. */
 export const haveAllShardsAnswered = (): boolean =>
@@ -67,9 +67,9 @@ async function readMetrics(signal: AbortSignal): Promise<void> {
   try {
     const response = await sendRequest("metrics", { signal });
     addSample(await response.text());
-    areMetricsGiven.value = true;
+    areMetricsAllowed.value = true;
   } catch (cause) {
-    areMetricsGiven.value = !isRefused(cause);
+    areMetricsAllowed.value = !isRefused(cause);
     throw cause;
   }
 }

@@ -18,7 +18,7 @@ const MAX_DRAFTS = 20;
 /** The most characters of a draft as JSON. A longer one is not kept, because the browser's storage is small. */
 const MAX_CHARACTERS = 100_000;
 
-export const EMPTY_DRAFT: RunInputDraft = { text: "", input: {}, isJson: false };
+export const EMPTY_RUN_DRAFT: RunInputDraft = { text: "", input: {}, isJson: false };
 
 function readDrafts(): readonly (readonly [thread: string, draft: RunInputDraft])[] {
   try {
@@ -32,7 +32,7 @@ function readDrafts(): readonly (readonly [thread: string, draft: RunInputDraft]
 /** Returns what this browser tab had in the form of a new run on a thread before the user left it. */
 export function loadRunDraft(thread: string): RunInputDraft {
   const draft = readDrafts().find(([id]) => id === thread)?.[1];
-  return draft !== undefined && isJsonRecord(draft.input) ? draft : EMPTY_DRAFT;
+  return draft !== undefined && isJsonRecord(draft.input) ? draft : EMPTY_RUN_DRAFT;
 }
 
 export function saveRunDraft(thread: string, draft: RunInputDraft): void {

@@ -10,7 +10,7 @@ import { useOneAtATime } from "../components/use-one-at-a-time.ts";
 import { useResource } from "../components/use-resource.ts";
 import { validateFormValue } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
-import { EMPTY_DRAFT, loadRunDraft, saveRunDraft } from "./run-drafts.ts";
+import { EMPTY_RUN_DRAFT, loadRunDraft, saveRunDraft } from "./run-drafts.ts";
 import { messagesProperty, withMessage } from "./run-input.ts";
 import { runFieldsOf, RunOptions, type RunSettings, settingsErrorOf } from "./run-options.tsx";
 
@@ -46,7 +46,7 @@ export function RunForm({
 }: RunFormProps) {
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
-  const [draft] = useState(() => (thread === null ? EMPTY_DRAFT : loadRunDraft(thread)));
+  const [draft] = useState(() => (thread === null ? EMPTY_RUN_DRAFT : loadRunDraft(thread)));
   // Input that the user has entered before is shown, since it is sent with the run.
   const [wanted, setOpen] = useState<boolean | null>(Object.keys(draft.input).length > 0 ? true : null);
   const isOpen = wanted ?? !isCompact;

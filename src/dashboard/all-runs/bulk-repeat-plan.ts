@@ -29,12 +29,12 @@ export const LEFT_OUT_TEXTS: { readonly [O in BulkRepeatObstacle]: string } = {
   unfinished: "It has not ended yet",
 };
 
-export const repeatableRuns = (plan: RepeatPlan): readonly FoundRun[] =>
+export const runsToRepeat = (plan: RepeatPlan): readonly FoundRun[] =>
   [...plan].filter(([, obstacle]) => obstacle === null).map(([run]) => run);
 
 /** Says how many runs of each status are run again, and how many selected runs are not. */
 export function repeatSummary(plan: RepeatPlan): string {
-  const runs = repeatableRuns(plan);
+  const runs = runsToRepeat(plan);
   const counted = (Object.keys(OUTCOMES) as ApiRunStatus[]).flatMap((status) => {
     const count = runs.filter((run) => run.status === status).length;
     return count === 0 ? [] : [`${count} ${OUTCOMES[status]}`];
