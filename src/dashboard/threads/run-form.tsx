@@ -1,4 +1,4 @@
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { dismissError } from "../app/notices.ts";
@@ -56,7 +56,8 @@ export function RunForm({
   latestInput.current = input;
   const [text, setText] = useState(draft.text);
   const [isJsonWanted, setJsonWanted] = useState(draft.isJson);
-  useEffect(() => {
+  // A layout effect, because an ordinary one is dropped if the user leaves before the next frame.
+  useLayoutEffect(() => {
     if (thread === null) return;
     saveRunDraft(thread, { text, input, assistant: chosen, isJson: isJsonWanted });
   }, [thread, text, input, chosen, isJsonWanted]);
