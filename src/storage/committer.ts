@@ -102,8 +102,8 @@ export class Committer {
   #taken = 0;
   /** True if the last batch had large writes. Batches of large writes alternate with ordinary ones. */
   #wasLarge = false;
-  /** True if another tenant has written since the last large write. */
-  #hasOthers = false;
+  /** Milliseconds that the last large write took, at most {@link LONGEST_PAUSE}; undefined once large writes have paused for it. */
+  #pauseAfterLarge: number | undefined;
   #isLargePaused = false;
   /** Ends the wait of {@link #pauseEnd}; undefined while nothing waits. */
   #go: (() => void) | undefined;
@@ -238,8 +238,8 @@ export class Committer {
       const error = await flight;
       if (error !== undefined) return this.#fail(batch.writes, error);
       const { writes } = batch;
-      if (batch.isLarge) this.#pauseLarge(this.#deps.clock.mono() - since);
-      else if (this.#large.isOtherTenantIn(writes)) this.#hasOthers = true;
+      if (batch.isLarge) this.#pauseAfterLarge = Math.min(this.#deps.clock.mono() - since, LONGEST_PAUSE);
+      else if (this.#large.isOtherTenantIn(writes)) this.#pauseLarge();
       const ahead = this.#waiting + (this.#isLargePaused ? 0 : this.#large.queuedBytes) >= AHEAD;
       if (ahead) {
         batch = this.#take();
@@ -256,8 +256,8 @@ export class Committer {
       this.#acknowledgements.measure();
       if (this.#admission.admit() && !ahead) await new Promise<void>(this.#later);
       if (!ahead) {
-        if (this.#isLargePaused) await this.#pauseEnd();
         if (this.#queue.length === 0 && this.#large.isEmpty) break;
+        if (this.#isLargePaused) await this.#pauseEnd();
         batch = this.#take();
         flight = this.#store(batch);
       }
@@ -293,19 +293,18 @@ export class Committer {
   readonly #afterBegins = (resolve: () => void): void => this.#deps.scheduler.soon(resolve, true);
 
   /**
-   * Pauses large writes for as long as the last one took, if other tenants have written in the meantime. Without the
-   * pause, a run of another tenant would wait for a large write twice: when it stores its start, and when it stores its
-   * end.
+   * Pauses large writes once, for as long as the last one took. Called when a write of another tenant is stored. A run stores its
+   * start and its end within a few milliseconds: in the pause, its end need not wait for a large write as its start did.
    */
-  #pauseLarge(took: number): void {
-    if (!this.#hasOthers) return;
-    this.#hasOthers = false;
+  #pauseLarge(): void {
+    if (this.#pauseAfterLarge === undefined) return;
     const end = () => {
       this.#isLargePaused = false;
       this.#resume();
     };
     this.#isLargePaused = true;
-    this.#deps.scheduler.after(Math.min(took, LONGEST_PAUSE), end, true);
+    this.#deps.scheduler.after(this.#pauseAfterLarge, end, true);
+    this.#pauseAfterLarge = undefined;
   }
 
   /** Called while large writes are paused: waits until the pause ends, or ordinary writes arrive. */

@@ -38,6 +38,8 @@ export class LargeWriteQueue {
   #bytes = 0;
   #queuedBytes = 0;
   #isAdmitting = false;
+  /** The tenant of the write that was taken last. */
+  #lastTenant: string | undefined;
 
   constructor(scheduler: Scheduler, limits: LargeWriteLimits = LIMITS) {
     this.#scheduler = scheduler;
@@ -89,17 +91,17 @@ export class LargeWriteQueue {
       const next = this.#nextEligible(ordinaryTaken);
       if (next === undefined || (writes.length > 0 && bytes + next.first.bytes > maxBytes)) return writes;
       this.#remove(next.tenant, next.queue);
+      this.#lastTenant = next.tenant;
       writes.push(next.first.write);
       bytes += next.first.bytes;
     }
   }
 
-  /** True if one of these writes belongs to another tenant than the next large write. */
+  /** True if one of these writes belongs to another tenant than the large write that was taken last. */
   isOtherTenantIn(writes: readonly PendingWrite[]): boolean {
-    for (const tenant of this.#queues.keys()) {
-      return writes.some(({ thread }) => thread !== undefined && tenantOf(thread) !== tenant);
-    }
-    return false;
+    const last = this.#lastTenant;
+    if (last === undefined) return false;
+    return writes.some(({ thread }) => thread !== undefined && tenantOf(thread) !== last);
   }
 
   #nextEligible(ordinaryTaken: number) {

@@ -17,8 +17,9 @@ export class CronOutcomes {
     this.#logger = logger;
   }
 
-  runEnded(tenant: string, { origin, metadata, run_id, status, error, ...run }: RunRecord): void {
-    const { cron_id: cron } = metadata;
+  runEnded(tenant: string, run: RunRecord): void {
+    const { origin, run_id, status, error } = run;
+    const { cron_id: cron } = run.metadata;
     // The metadata alone do not show that a cron started the run: clients can give their own runs any metadata. They cannot set the origin.
     if (origin !== "cron" || typeof cron !== "string" || !isTerminal(status)) return;
     const last_run: CronOutcome = { run_id, status, error, ended_at: run.ended_at ?? run.updated_at };
