@@ -1,4 +1,5 @@
 import { addExtension, Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
+import { ASCII_TEXT_TYPE, readAsciiText } from "./ascii-text.ts";
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/non-json-data.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import { isTooLong, MAX_TEXT_BYTES } from "../model/json.ts";
@@ -8,7 +9,7 @@ import { throwTextTooLong } from "./size-limits.ts";
 import { MSGPACK_STRUCTURES } from "./msgpack-structures.ts";
 import { readUuid, UUID_TYPE } from "./uuid-bytes.ts";
 
-// msgpackr registers extensions for the whole process. Heddle uses the types 0x48 to 0x4a.
+// msgpackr registers extensions for the whole process. Heddle uses the types 0x48 to 0x4b.
 addExtension({
   Class: ClassInstance,
   type: 0x48,
@@ -22,6 +23,7 @@ addExtension({
   read: (of: NonJsonContent) => new NonJsonValue(of),
 });
 addExtension({ type: UUID_TYPE, unpack: readUuid });
+addExtension({ type: ASCII_TEXT_TYPE, unpack: readAsciiText });
 
 /** An encoder without records. Records, an extension of msgpackr, would have to be stored with their definitions. */
 const packr = new Packr({ useRecords: false });
@@ -38,7 +40,7 @@ const MSGPACK = 1;
 const JSON_TEXT = 2;
 /** JSON text with a list of class instances, see `class-instance-json.ts`. */
 const MARKED_TEXT = 3;
-/** MessagePack with structures and UUIDs, see `fast-msgpack.ts`. */
+/** MessagePack with structures, UUIDs and ASCII texts, see `fast-msgpack.ts`. */
 const PLAIN = 4;
 
 /**

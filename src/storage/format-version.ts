@@ -8,12 +8,13 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK, RUN_INDEX_MARK } from "./records.ts";
 
 /** The storage format that this version of Heddle writes. The number is raised when older versions could not read the new format. */
-const FORMAT = 6;
+const FORMAT = 7;
 /**
  * The storage formats that this version of Heddle reads. In format 3, values are text or plain MessagePack, which can still be decoded.
  * In format 4, all step results of a task are in one row. In format 5, the row of a checkpoint contains all its updates.
+ * In format 6, long texts are MessagePack strings.
  */
-const READ: readonly unknown[] = [3, 4, 5, FORMAT];
+const READ: readonly unknown[] = [3, 4, 5, 6, FORMAT];
 
 /** The name of the file of {@link FormatMarker}. */
 export const MARKER_FILE = "heddle.json";

@@ -8,6 +8,7 @@ import { toStorable } from "../../src/model/json.ts";
 import { sha256Hex } from "../../src/model/ids.ts";
 import { ClassInstance } from "../../src/model/non-json-data.ts";
 
+const MIB = 1024 * 1024;
 const again = (value: unknown): unknown => unpackValue(packValue(value, 8), 8);
 /** Compares JSON texts: `toEqual` takes a second for the large values. */
 const same = (value: unknown, other: unknown): void => {
@@ -138,6 +139,21 @@ describe("what is written in short", () => {
     const ids = [id, "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
     for (const one of ids) expect(again({ one, [one]: [one] })).toEqual({ one, [one]: [one] });
     expect(packValue(id, 8)).toHaveLength(8 + 1 + 18);
+  });
+
+  test("a long text, of ASCII and not, between others", () => {
+    for (const text of [
+      "x".repeat(MIB - 1),
+      "x".repeat(MIB),
+      `"\\\n\u007f${"x".repeat(MIB)}`,
+      `${"x".repeat(MIB)}é`,
+    ]) {
+      const value = { before: "short", text, after: ["a", text, "b"], [text]: 1 };
+      same(again(value), value);
+    }
+    // An extension has a byte for its type.
+    expect(packValue("x".repeat(MIB), 8)).toHaveLength(8 + 1 + 6 + MIB);
+    expect(packValue("x".repeat(MIB - 1), 8)).toHaveLength(8 + 1 + 5 + MIB - 1);
   });
 
   test("a text that is nearly a UUID is none", () => {

@@ -31,7 +31,7 @@ export interface Observed {
    * time of the answer, it does not grow with the load of the machine.
    */
   readonly busy: number;
-  /** Resident bytes: at the start and at most. */
+  /** Bytes of {@link ownMemory}: at the start and at most. */
   readonly rest: number;
   readonly most: number;
   /** Requests that were not answered with 200, by result. */
@@ -49,9 +49,13 @@ const failures: Record<string, number> = {};
 let [ok, state, run, asked, busy, rest, most] = [0, 0, 0, 0, 0, 0, 0];
 let isOver = false;
 
-function resident(pid: number): number {
+/**
+ * The bytes in memory that belong to the process alone. Pages of mapped files do not count: LevelDB maps its tables, and the system drops
+ * their pages when it needs the memory.
+ */
+function ownMemory(pid: number): number {
   try {
-    return 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0);
+    return 1024 * Number(/^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0);
   } catch {
     return 0;
   }
@@ -98,8 +102,8 @@ async function repeat(pid: number, work: () => Promise<void>, tell: (ms: number)
 }
 
 async function observe({ url, pid, headers, ...watched }: Watched): Promise<void> {
-  rest = resident(pid);
-  const sampling = setInterval(() => (most = Math.max(most, resident(pid))), PAUSE);
+  rest = ownMemory(pid);
+  const sampling = setInterval(() => (most = Math.max(most, ownMemory(pid))), PAUSE);
   const post = {
     agent: runAgent,
     method: "POST",

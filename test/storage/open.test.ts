@@ -59,7 +59,7 @@ function sealOlder(value: unknown): Buffer {
 }
 
 describe("the format", () => {
-  test.each([2, 7])("another one, %i, is refused, and nothing is changed", async (format) => {
+  test.each([2, 8])("another one, %i, is refused, and nothing is changed", async (format) => {
     const kv = new MemoryKeyValueStore();
     await kv.open();
     await kv.batch([{ key: FORMAT_KEY, value: seal(format) }], { sync: true });
@@ -101,9 +101,9 @@ describe("the format", () => {
     expect(old).toMatchObject({ id: id(1), run_id: run.run_id, metadata: { made: 1 } });
     expect(await all(journal.verify())).toEqual([]);
     await storage.close();
-    expect(readFileSync(join(room.path, "heddle.json"), "utf8")).toBe('{ "format": 6 }\n');
+    expect(readFileSync(join(room.path, "heddle.json"), "utf8")).toBe('{ "format": 7 }\n');
     await kv.open();
-    expect(kv.get(FORMAT_KEY)?.equals(seal(6))).toBe(true);
+    expect(kv.get(FORMAT_KEY)?.equals(seal(7))).toBe(true);
     await kv.close();
   });
 
@@ -148,7 +148,7 @@ describe("a data directory whose heddle.json is damaged", () => {
         message: expect.stringContaining(message),
       });
       await repairStorage(room.path, deps);
-      expect(readFileSync(marker(), "utf8")).toBe('{ "format": 6 }\n');
+      expect(readFileSync(marker(), "utf8")).toBe('{ "format": 7 }\n');
       const storage = await open();
       for (const one of writers) expect(await storage.journal.thread(one.key)).toEqual(one.record);
       expect(await all(storage.journal.verify())).toEqual([]);
