@@ -27,6 +27,7 @@ import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
 import { QueuedMachineEvents } from "./queued-machine-events.ts";
 import { PendingCommit } from "./pending-commit.ts";
+import { isTaskFact, SlowestTaskFinder } from "./slowest-task-finder.ts";
 import { mayReportTokens, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
@@ -72,6 +73,8 @@ export class Attempt {
    * messages.
    */
   #usage: UsageTotals | null = null;
+  /** Finds the slowest task of the run. Created with the first task. */
+  #slowest: SlowestTaskFinder | null = null;
   #flushing = false;
   /**
    * Copies of task writes from before this run, by checkpoint id. A run may change the writes at an earlier run's
@@ -129,9 +132,21 @@ export class Attempt {
     return (this.#mailbox ??= new QueuedMachineEvents(this));
   }
 
-  /** The run's record, with the token counts so far. */
-  withUsage(): RunRecord {
-    return this.#usage?.takeChange() === true ? changeRun(this.run, { usage: this.#usage.list() }) : this.run;
+  /** The run's record, with the token counts and the slowest task so far. */
+  withTotals(): RunRecord {
+    const usage = this.#usage?.takeChange() === true ? this.#usage.list() : undefined;
+    const slowest = this.#slowest?.takeChange() === true ? this.#slowest.found : undefined;
+    if (usage === undefined && slowest === undefined) return this.run;
+    return changeRun(this.run, {
+      ...(usage !== undefined && { usage }),
+      ...(slowest !== undefined && { slowest_node: slowest }),
+    });
+  }
+
+  /** The run's record, as {@link withTotals}, when the run ends. Tasks in progress end with it. `at`: epoch milliseconds. */
+  withFinalTotals(at: number): RunRecord {
+    this.#slowest?.endAll(at);
+    return this.withTotals();
   }
 
   get alive(): boolean {
@@ -286,7 +301,7 @@ export class Attempt {
     // If the run is not active any more, its end is being stored. After that, nothing may be written about the run.
     if (this.liveThread.record.active !== this.id) return Promise.resolve();
     this.flushNow();
-    const run = this.withUsage();
+    const run = this.withTotals();
     const parked = changeRun(run, {
       parked: run.parked + 1,
       cancel: run.cancel ?? (isCutOff ? "interrupt" : null),
@@ -342,7 +357,7 @@ export class Attempt {
 
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
-    let noted = progress ? afterProgress(this.withUsage()) : run;
+    let noted = progress ? afterProgress(this.withTotals()) : run;
     const base = takeWritesToRestore(this.#writesBefore, writes);
     if (base.length > 0) noted = changeRun(noted, { base_writes: [...(run.base_writes ?? []), ...base] });
     if (noted === run) return [];
@@ -357,7 +372,7 @@ export class Attempt {
   takePending(eventsAlone: boolean) {
     const { checkpoints: all, writes, steps, emissions, taken } = this.pending.takeAll(eventsAlone);
     const checkpoints = this.#storeExcess(all, taken.length > 0);
-    for (const { fact } of emissions) this.#countUsage(fact, NO_EVENT);
+    for (const { fact } of emissions) this.#count(fact, NO_EVENT);
     return { checkpoints, writes, steps, taken, events: this.sink.take(emissions) };
   }
 
@@ -393,8 +408,10 @@ export class Attempt {
       .catch(() => undefined);
   }
 
-  #countUsage(fact: Fact, event: number): void {
-    if (mayReportTokens(fact)) (this.#usage ??= new UsageTotals(this.run.usage)).add(fact, event);
+  /** Adds a fact to the totals that the run's record shows. */
+  #count(fact: Fact, event: number): void {
+    if (isTaskFact(fact)) (this.#slowest ??= new SlowestTaskFinder(this.run.slowest_node)).add(fact);
+    else if (mayReportTokens(fact)) (this.#usage ??= new UsageTotals(this.run.usage)).add(fact, event);
   }
 
   /**
@@ -405,7 +422,7 @@ export class Attempt {
     if (!this.alive) return -1;
     if (this.pending.emissions.length > 0) this.flushNow();
     const id = this.sink.emit(fact);
-    if (id >= 0) this.#countUsage(fact, id);
+    if (id >= 0) this.#count(fact, id);
     if (id >= 0 && this.sink.next + HEADROOM >= this.#mark) this.#raiseMark();
     return id;
   }

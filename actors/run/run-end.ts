@@ -112,7 +112,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
   if (verdict.error !== null) attempt.pending.emissions.push({ fact: { t: "error", error: verdict.error } });
   const { checkpoints, writes, steps, events, taken } = attempt.takePending(false);
   const ended = endTakenRuns(liveThread, taken, head?.id);
-  const run = endedRun(attempt.withUsage(), verdict.status, now, verdict.error, sink.next);
+  const run = endedRun(attempt.withFinalTotals(now), verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
   const webhookItem =
     webhook === null ? undefined : newOutboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);

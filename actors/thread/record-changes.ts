@@ -50,6 +50,7 @@ export function newRun(
     cancel_reason: null,
     origin: draft.origin,
     usage: null,
+    slowest_node: null,
   };
 }
 

@@ -15,10 +15,59 @@ const READ_TIMEOUT_MS = 60_000;
 /** The number of answers that the server has given. */
 export const answerCount = signal(0);
 
+/**
+ * Whether the server refuses a key that it has accepted on this page before. Requests then wait until the user enters
+ * another key, so that the page keeps what the user has typed.
+ */
+export const isKeyExpired = signal(false);
+
+/** Whether the server has accepted the stored key since the page was loaded. */
+let isAccepted = false;
+let isHolding = false;
+/** The functions that let the waiting requests go on. */
+const held = new Set<() => void>();
+
+/** Makes requests wait while {@link isKeyExpired}. Called by pages that then ask for another key. */
+export function holdRequestsOfExpiredKey(): void {
+  isHolding = true;
+}
+
+/** Resolves when the user has entered another key. Rejects with the reason of the signal if it is aborted before. */
+function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      held.delete(go);
+      signal?.removeEventListener("abort", fail);
+    };
+    const go = () => {
+      stop();
+      resolve();
+    };
+    const fail = () => {
+      stop();
+      reject(signal?.reason);
+    };
+    held.add(go);
+    signal?.addEventListener("abort", fail);
+  });
+}
+
 /** Returns the API key or token that the user has given in this tab; null: none. */
 export const storedApiKey = (): string | null => sessionStorage.getItem(KEY);
 
-export const storeApiKey = (key: string): void => sessionStorage.setItem(KEY, key);
+/** Stores a key that the server has accepted, and lets the requests go on that wait for one. */
+export function storeApiKey(key: string): void {
+  sessionStorage.setItem(KEY, key);
+  isKeyExpired.value = false;
+  for (const go of held) go();
+}
+
+/** Loads the page anew with the key of another user. Nothing of the user before is sent or shown with it. */
+export function startOverWithKey(key: string): void {
+  sessionStorage.setItem(KEY, key);
+  location.reload();
+}
 
 export const forgetApiKey = (): void => sessionStorage.removeItem(KEY);
 
@@ -35,6 +84,7 @@ export interface RequestInput {
 /** Sends a request. @throws ApiKeyRequired, RequestError */
 export async function sendRequest(path: string, input: RequestInput = {}): Promise<Response> {
   const { method, body, isRead = method === undefined && body === undefined, signal } = input;
+  if (input.key === undefined && isKeyExpired.peek()) await untilKeyIsEntered(signal);
   const key = input.key ?? storedApiKey();
   const signals = [
     ...(signal === undefined ? [] : [signal]),
@@ -57,8 +107,11 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     // If the user has entered another key in the meantime, the request is repeated with that key.
     if (storedApiKey() !== key && storedApiKey() !== null) return sendRequest(path, input);
     forgetApiKey();
-    throw new ApiKeyRequired("A key is needed, or a token.");
+    if (!isHolding || !isAccepted) throw new ApiKeyRequired("A key is needed, or a token.");
+    isKeyExpired.value = true;
+    return sendRequest(path, input);
   }
+  if (key !== null && input.key === undefined) isAccepted = true;
   if (!response.ok) {
     const { detail, code } = (await response.json().catch(() => ({}))) as {
       readonly detail?: string;
@@ -76,7 +129,7 @@ export async function fetchJson<T>(path: string, asking?: RequestInput): Promise
 /** Opens a WebSocket. Browsers cannot send a header with it, so the query carries a short-lived token. */
 export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
   const asked = new URLSearchParams(query);
-  if (storedApiKey() !== null) {
+  if (storedApiKey() !== null || isKeyExpired.peek()) {
     const { token } = await fetchJson<{ readonly token: string }>("auth/token", {
       method: "POST",
       isRead: true,

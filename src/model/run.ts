@@ -117,6 +117,14 @@ export interface ModelUsage {
   readonly output_tokens: number;
 }
 
+/** The task of a run that took longest. */
+export interface SlowestTask {
+  /** The name of the task's node. */
+  readonly name: string;
+  readonly task_id: string;
+  readonly duration_ms: number;
+}
+
 /** One execution of an assistant on a thread. Times are epoch milliseconds. */
 export interface RunRecord {
   readonly run_id: string;
@@ -169,6 +177,8 @@ export interface RunRecord {
   readonly origin: RunOrigin | null;
   /** The tokens of all attempts, by model; null: none are known. */
   readonly usage: readonly ModelUsage[] | null;
+  /** The slowest task of all attempts; null: fewer than two tasks have ended, or this is not known. */
+  readonly slowest_node: SlowestTask | null;
 }
 
 /**
@@ -205,5 +215,6 @@ export function changeRun(run: RunRecord, change: Partial<RunRecord>): RunRecord
     cancel_reason: change.cancel_reason === undefined ? run.cancel_reason : change.cancel_reason,
     origin: change.origin === undefined ? run.origin : change.origin,
     usage: change.usage === undefined ? run.usage : change.usage,
+    slowest_node: change.slowest_node === undefined ? run.slowest_node : change.slowest_node,
   };
 }

@@ -41,6 +41,7 @@ const version = {
 };
 
 const count = Type.Integer({ minimum: 0 });
+const slowestNode = Type.Object({ name: text, task_id: text, duration_ms: count });
 const storedRows = Type.Object({ count, bytes: count });
 
 const records = {
@@ -107,6 +108,7 @@ const records = {
     queue_position: Type.Optional(Type.Integer({ minimum: 1 })),
     scheduled_for: Type.Optional(time),
     cancel_reason: Type.Optional(text),
+    slowest_node: Type.Optional(slowestNode),
   }),
   FoundRun: Type.Object({
     run_id: uuid,
@@ -129,6 +131,7 @@ const records = {
         output_tokens: Type.Number({ minimum: 0 }),
       }),
     ),
+    slowest_node: orNull(slowestNode),
     error: orNull(Type.Object({ error: text, message: text })),
     is_latest: Type.Boolean(),
     paused_at: orNull(Type.Enum(["question", "breakpoint"])),

@@ -197,6 +197,7 @@ export const runSearchSchema = compileBodySchema(
     graph_id: Type.Optional(Type.String({ maxLength: 1000 })),
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     origin: Type.Optional(Type.Enum([...runOrigins])),
+    paused: Type.Optional(Type.Boolean()),
     metadata: Type.Optional(metadataFilterSchema),
     without_metadata: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), { maxItems: 100 }),

@@ -121,6 +121,7 @@ export function apiRunSummary(run: RunWithoutKwargs, isRunning: boolean): JsonOb
     attempt,
     origin: run.origin,
     usage: run.usage ?? [],
+    slowest_node: run.slowest_node,
     error: run.error && { error: run.error.error, message: run.error.message },
     ...(run.due !== null && { scheduled_for: toIso(run.due) }),
     ...(run.cancel_reason !== null && { cancel_reason: run.cancel_reason }),
@@ -141,6 +142,7 @@ export function apiRun(run: RunRecord, { isRunning, position }: RunProgress): Js
     ...(position !== undefined && { queue_position: position }),
     ...(run.due !== null && { scheduled_for: toIso(run.due) }),
     ...(run.cancel_reason !== null && { cancel_reason: run.cancel_reason }),
+    ...(run.slowest_node !== null && { slowest_node: run.slowest_node }),
   };
 }
 

@@ -72,6 +72,8 @@ export interface RunSearchQuery extends RunFilter {
   readonly cursor?: string;
   /** By creation. Default `desc`. */
   readonly sort_order?: "asc" | "desc";
+  /** True: only runs because of which their thread waits, for an answer or at a breakpoint. False: only the others. */
+  readonly paused?: boolean;
   /** All these entries must be contained in the metadata of the run's thread. */
   readonly thread_metadata?: JsonObject;
   /** Only runs of threads that this permission allows. */
@@ -358,7 +360,7 @@ export function createRuns(deps: Deps): Runs {
       return { runs: byId(key, ids), total: found.length };
     },
 
-    async search(tenant, { sort_order = "desc", thread_metadata = {}, permission, ...search }) {
+    async search(tenant, { sort_order = "desc", thread_metadata = {}, permission, paused, ...search }) {
       const permits = permitsOf(permission);
       const isInProgress = (run: RunWithoutKwargs) =>
         run.status === "pending" && system.isRunning({ tenant, thread: run.thread_id }, run.run_id);
@@ -368,7 +370,9 @@ export function createRuns(deps: Deps): Runs {
         if (search.status === "running" && !isInProgress(run)) return false;
         if (search.status === "pending" && isInProgress(run)) return false;
         if (!contains(metadata, thread_metadata) || permits?.(metadata) === false) return false;
-        threads.set(run.run_id, runPlaceOf(run, thread));
+        const place = runPlaceOf(run, thread);
+        if (paused !== undefined && (place.pausedAt !== null) !== paused) return false;
+        threads.set(run.run_id, place);
         return true;
       };
       const { runs, ...cursors } = await catalog.searchRuns(tenant, { sort_order, keep, ...search });

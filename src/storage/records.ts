@@ -125,6 +125,7 @@ export const runRowCodec = createRowCodec<StoredRun>()(
     "cancel_reason",
     "origin",
     "usage",
+    "slowest_node",
   ],
   (run) => [
     run.run_id,
@@ -154,6 +155,7 @@ export const runRowCodec = createRowCodec<StoredRun>()(
     run.cancel_reason,
     run.origin,
     run.usage,
+    run.slowest_node,
   ],
 );
 

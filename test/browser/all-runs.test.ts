@@ -202,6 +202,34 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     expect(wrong).toEqual([]);
   });
 
+  test("a filter finds the runs that are paused, and shows which of them go on", async () => {
+    const asking = graph({
+      state: { log: list<string>() },
+      nodes: {
+        ask: async (_, ctx) => ({ log: [String(await ctx.interrupt("May it go out?"))] }),
+      },
+      edges: { start: "ask" },
+    });
+    const { work } = fragile();
+    const { url } = await serve({ graphs: { asking, work } });
+    const [one, two, three] = [await newThread(url), await newThread(url), await newThread(url)];
+    const runOn = (thread: string, more: object) =>
+      postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "asking", ...more });
+    await runOn(one, { input: {} });
+    await runOn(two, { input: {}, interrupt_before: ["ask"] });
+    await run(url, three, "good");
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => statuses(page)).toEqual(["success", "paused", "awaits an answer"]);
+    await page.getByLabel("Status", { exact: true }).selectOption("paused");
+    await expect.poll(() => statuses(page)).toEqual(["paused", "awaits an answer"]);
+    expect(page.url()).toContain("status=paused");
+    await runOn(one, { command: { resume: "Yes" } });
+    await expect.poll(() => statuses(page), { timeout: 20_000 }).toEqual(["paused", "success"]);
+    await page.reload();
+    await expect.poll(() => statuses(page)).toEqual(["paused"]);
+    expect(wrong).toEqual([]);
+  });
+
   test("older runs are on further pages; new ones are announced, and shown when asked for", async () => {
     const { work } = fragile();
     const { url } = await serve({ graphs: { work } });

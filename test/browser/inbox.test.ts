@@ -75,7 +75,6 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await expect.poll(() => questions(page)).toEqual(["Send tea?", "Book a flight?", "Book a room?"]);
     expect(await page.innerText("h1")).toBe("Inbox 3");
 
-    await page.keyboard.press("j");
     await page.getByRole("radio", { name: "yes" }).check();
     await send(page).click();
     await expect.poll(() => valuesOf(tea)).toMatchObject({ answers: [{ ok: true }] });
@@ -89,6 +88,79 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
 
     await ask("hosted", "a table");
     await expect.poll(() => questions(page)).toEqual(["Book a room?", "Send tea again?", "Book a table?"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("the oldest question is open at first sight, with the focus in its field; keys send it and open the next", async () => {
+    const { url, ask, valuesOf } = await started();
+    const flight = await ask("hosted", "a flight");
+    const room = await ask("hosted", "a room");
+    const tea = await ask("native", "tea");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    const focused = () => page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.type");
+    const open = () => page.locator(".questions .open .summary .text").innerText();
+    await expect.poll(focused).toBe("Answer");
+    expect(await open()).toBe("Book a flight?");
+    await page.keyboard.type("by train");
+    await page.keyboard.press("Shift+Enter");
+    await page.keyboard.type("at noon");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => valuesOf(flight)).toMatchObject({ answer: "by train\nat noon" });
+
+    await expect.poll(open).toBe("Book a room?");
+    await expect.poll(focused).toBe("Answer");
+    await page.keyboard.type("j");
+    expect(await open()).toBe("Book a room?");
+    // The first Escape leaves the field, so that the keys of the list work; the second one closes the question.
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("j");
+    await expect.poll(open).toBe("Send tea?");
+    await page.getByRole("radio", { name: "yes" }).check();
+    await page.keyboard.press("Control+Enter");
+    await expect.poll(() => valuesOf(tea)).toMatchObject({ answers: [{ ok: true }] });
+    await expect.poll(open).toBe("Book a room?");
+    await expect.poll(focused).toBe("Answer");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.locator(".questions .open").count()).toBe(0);
+    expect(await valuesOf(room)).not.toHaveProperty("answer");
+    expect(wrong).toEqual([]);
+  });
+
+  test("a question that opened by itself, and that somebody else answers, goes without a word", async () => {
+    const { url, ask } = await started();
+    const thread = await ask("hosted", "a flight");
+    await ask("hosted", "a room");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByLabel("Answer", { exact: true }).waitFor();
+    await postJson(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "hosted",
+      command: { resume: "no" },
+    });
+    await expect.poll(() => questions(page)).toEqual(["Book a room?"]);
+    expect(await page.getByRole("alert").count()).toBe(0);
+    expect(wrong).toEqual([]);
+  });
+
+  test("a question that names its answers has a button for each", async () => {
+    const choose = graph({
+      state: { answers: list<unknown>() },
+      nodes: {
+        ask: async (_, ctx) => ({
+          answers: [await ctx.interrupt({ question: "Which plan?", options: ["small", "large"] })],
+        }),
+      },
+      edges: { start: "ask" },
+    });
+    const { url } = await serve({ graphs: { choose } });
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    await postJson(`${url}/threads/${thread_id}/runs/wait`, { assistant_id: "choose", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByRole("group", { name: "Answer" }).getByRole("button", { name: "large" }).click();
+    await page.keyboard.press("Control+Enter");
+    await page.getByText("Nothing waits for an answer.").waitFor();
+    const state = (await (await get(`${url}/threads/${thread_id}/state`)).json()) as { values: object };
+    expect(state.values).toEqual({ answers: ["large"] });
     expect(wrong).toEqual([]);
   });
 
@@ -127,7 +199,6 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
       await opened(await browser(), `${url}/#/inbox`),
     ];
     for (const { page } of [ann, bob]) {
-      await page.getByRole("button", { name: "Send tea?" }).click();
       await page.getByRole("radio", { name: "yes" }).waitFor();
     }
     // Bob's page reads nothing from now on: he answers the question that he still sees.
@@ -148,7 +219,6 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     const thread = await ask("hosted", "a flight");
     await ask("hosted", "a room");
     const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
-    await page.getByRole("button", { name: "Book a flight?" }).click();
     await page.getByRole("button", { name: "Text" }).click();
     await page.getByLabel("Answer", { exact: true }).fill("half an ans");
     const command = { resume: "no" };
@@ -162,12 +232,29 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(wrong).toEqual([]);
   });
 
+  test("does not name the user of an earlier answer where nobody has answered", async () => {
+    const { url, ask } = await started();
+    const thread = await ask("native", "tea");
+    await postJson(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "native",
+      command: { resume: { ok: true } },
+      config: { configurable: { user_id: "carol" } },
+    });
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByRole("button", { name: "Send tea again?" }).waitFor();
+    await page.getByRole("radio", { name: "yes" }).check();
+    // The thread moves past the second question without an answer.
+    await postJson(`${url}/threads/${thread}/state`, { values: {}, as_node: "again" });
+    await page.getByText("Somebody else has already answered it").waitFor();
+    expect(await page.getByRole("alert").innerText()).not.toContain("carol");
+    expect(wrong).toEqual([]);
+  });
+
   test("a question without a schema opens with the input that was chosen last for such a question", async () => {
     const { url, ask, valuesOf } = await started();
     await ask("hosted", "a flight");
     const room = await ask("hosted", "a room");
     const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
-    await page.getByRole("button", { name: "Book a flight?" }).click();
     await page.getByRole("button", { name: "Yes / no" }).click();
     await page.getByRole("radio", { name: "yes" }).check();
     await send(page).click();
@@ -184,7 +271,6 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     const coffee = await ask("native", "coffee");
     const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
     const refused = page.getByRole("alert").getByText("expected boolean, received string");
-    await page.getByRole("button", { name: "Send tea?" }).click();
     await page.getByRole("button", { name: "JSON" }).click();
     await page.getByLabel("Answer, as JSON").fill('{"ok": "maybe"}');
     await send(page).click();
@@ -223,7 +309,6 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
     await postJson(`${url}/threads/${thread_id}/runs/wait`, { assistant_id: "slow", input: {} });
     const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
-    await page.getByRole("button", { name: "Send milk?" }).click();
     await page.getByRole("button", { name: "JSON" }).click();
     await page.getByLabel("Answer, as JSON").fill('{"ok": "maybe"}');
     await send(page).click();

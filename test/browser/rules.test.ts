@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
 import { authenticate, connectAs, headersOf, owned, tokens } from "../e2e/support/auth.ts";
-import { Auth } from "@langchain/langgraph-sdk/auth";
+import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 import { browser, isMissing } from "./chromium.ts";
 import { buildPages } from "./pages.ts";
 import type { AppOptions } from "../../src/app.ts";
@@ -113,6 +113,47 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     await expect.poll(() => page.locator("a.thread").count()).toBe(2);
     await page.waitForLoadState("networkidle");
     expect(refused.filter((path) => path.endsWith("/schemas"))).toHaveLength(1);
+  });
+
+  test("asks for another token in place when one's own has expired, and keeps what was typed", async () => {
+    const users = new Map([["first", "alice"]]);
+    const auth = new Auth().authenticate((request: Request) => {
+      const token = request.headers.get("authorization")?.replace("Bearer ", "") ?? "";
+      const identity = users.get(token);
+      if (identity === undefined) throw new HTTPException(401, { message: "Who are you?" });
+      return { identity, display_name: identity, permissions: [] };
+    });
+    const { url } = await serve({ auth: auth as unknown as NonNullable<AppOptions["auth"]> });
+    const page = await (await browser()).newPage();
+    const message = page.getByRole("textbox", { name: "Message", exact: true });
+    await page.goto(`${url}/#/new?graph=agent`);
+    await page.fill("#secret", "first");
+    await page.keyboard.press("Enter");
+    await message.fill("hello");
+    users.delete("first");
+    users.set("second", "alice");
+    // The list of threads, which is read every second, is refused.
+    await page.getByRole("dialog", { name: "Key or token required" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await page.fill("#secret", "second");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    expect(await message.inputValue()).toBe("hello");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.locator(".bubble.human").getByText("hello").waitFor();
+    await page.waitForSelector(".live.open");
+
+    // What one user has typed is not shown to another.
+    await message.fill("a secret");
+    users.delete("second");
+    users.set("third", "bob");
+    await page.getByRole("dialog", { name: "Key or token required" }).waitFor();
+    await page.fill("#secret", "third");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".top .identity").allInnerTexts()).toEqual(["bob"]);
+    await message.waitFor();
+    expect(await message.inputValue()).toBe("");
   });
 
   test("refuses a token that no header can carry, and stores none before the server has accepted it", async () => {

@@ -175,6 +175,22 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     expect(wrong).toEqual([]);
   });
 
+  test("finds the slowest node of a run on the pages that it is on, and from there its task in the trace", async () => {
+    const app = await server();
+    const thread = await run(app.url, "count", { word: "four" });
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
+    const text = /slowest node[^:]*: measure, 4\.\d+\ss/i;
+    const link = page.getByRole("link", { name: "measure", exact: true });
+    await expect.poll(() => page.innerText(".flow")).toMatch(text);
+    await page.getByLabel("Views of the thread").getByRole("link", { name: "Runs" }).click();
+    await expect.poll(() => page.innerText(".runs li")).toMatch(text);
+    await page.getByLabel("Main").getByRole("link", { name: "Runs" }).click();
+    await expect.poll(() => page.innerText(".all-runs tbody .slowest")).toMatch(/^measure, 4\.\d+\ss$/);
+    await link.click();
+    await page.getByRole("complementary", { name: "Task measure" }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
   test("finds the slowest node of a run; replays it from step 2 with another input", async () => {
     const app = await server();
     const thread = await run(app.url, "count", { word: "four" });

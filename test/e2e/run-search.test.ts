@@ -269,7 +269,11 @@ test("tells of each run whether its thread waits for an answer because of it, an
     { ...plain, resumed_by: ids[0], status: "error" },
     { ...plain, status: "error" },
   ]);
+  expect(await idsOf(server, { paused: true })).toEqual(ids.slice(0, 1));
+  expect(await idsOf(server, { paused: false })).toEqual(ids.slice(1));
+  expect(await idsOf(server, { paused: true, status: "error" })).toEqual([]);
   await runOn({ command: { resume: "Yes" } });
+  expect(await idsOf(server, { paused: true })).toEqual([]);
   expect((await page(server)).runs.slice(0, 2)).toMatchObject([{ ...plain, is_latest: true }, plain]);
   await runOn({ input: {}, interrupt_after: ["go"] });
   expect((await page(server, { limit: 1 })).runs).toMatchObject([{ paused_at: "breakpoint" }]);

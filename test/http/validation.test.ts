@@ -51,6 +51,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", "/runs/batch", '[{"assistant_id":"agent"},{"assistant_id":3}]', 422, "[1].assistant_id"],
   ["POST", "/runs/search", { status: "done" }, 422, "status"],
   ["POST", "/runs/search", { limit: 0 }, 422, "limit"],
+  ["POST", "/runs/search", { paused: "yes" }, 422, "paused"],
   ["POST", "/runs/search", { thread_id: "x" }, 422, "thread_id"],
   ["POST", "/runs/search", { created_after: "yesterday" }, 422, "created_after"],
   ["POST", "/runs/search", { created_before: 5 }, 422, "created_before"],

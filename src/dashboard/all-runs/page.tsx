@@ -1,11 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { getDashboardSettings, listCrons } from "../api/client.ts";
-import { RUN_STATUSES } from "../api/records.ts";
 import { currentLocation, navigate } from "../app/page-location.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { freeWords } from "../threads/thread-search-filter.ts";
-import { cronOrigin, PERIODS } from "./run-filter.ts";
+import { cronOrigin, PERIODS, RUN_LIST_STATUSES } from "./run-filter.ts";
 import { AllRunsList } from "./run-list.tsx";
 import { TypedFilter } from "./typed-filter.tsx";
 
@@ -50,7 +49,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
         <h1>Runs</h1>
         {choice("status", "Status", [
           ["", "any status"],
-          ...RUN_STATUSES.map((status) => [status, status] as const),
+          ...RUN_LIST_STATUSES.map((status) => [status, status] as const),
         ])}
         {choice("since", "Created", [
           ["", "any time"],

@@ -1,5 +1,5 @@
 import { FROM_DASHBOARD } from "../api/client.ts";
-import { RUN_STATUSES, type RunListFilter } from "../api/records.ts";
+import { type ApiRunStatus, RUN_STATUSES, type RunListFilter } from "../api/records.ts";
 import { threadFilterOf } from "../threads/thread-search-filter.ts";
 
 /** The time spans that a list of runs may cover: the value in the address, the label, and milliseconds. */
@@ -9,15 +9,20 @@ export const PERIODS = [
   ["week", "last 7 days", 7 * 86_400_000],
 ] as const;
 
+/** The statuses by which a list of runs is filtered. The API reports a paused run as a success. */
+export const RUN_LIST_STATUSES: readonly (ApiRunStatus | "paused")[] = [...RUN_STATUSES, "paused"];
+
 /** The filter in the query of an address. Invalid values are ignored, because people edit addresses. */
 export function runFilterOf(query: URLSearchParams, now: number): RunListFilter {
   const valueOf = (name: string) => query.get(name) ?? "";
-  const status = RUN_STATUSES.find((one) => one === valueOf("status"));
+  const status = RUN_LIST_STATUSES.find((one) => one === valueOf("status"));
   const { ids: [thread_id] = [], metadata } = threadFilterOf({ text: valueOf("of"), status: "", graph: "" });
   const { metadata: from, origin, without_metadata } = originFilterOf(valueOf("from"));
   const period = PERIODS.find(([name]) => name === valueOf("since"));
   return {
-    ...(status !== undefined && { status }),
+    ...(status === "paused"
+      ? { status: "success" as const, paused: true as const }
+      : status !== undefined && { status }),
     ...(valueOf("graph") !== "" && { graph_id: valueOf("graph") }),
     ...(valueOf("assistant") !== "" && { assistant_id: valueOf("assistant") }),
     ...(valueOf("error") !== "" && { error: valueOf("error") }),

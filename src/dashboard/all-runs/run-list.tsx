@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { findRuns } from "../api/client.ts";
+import { findRuns, listThreads } from "../api/client.ts";
 import { type ApiRunStatus, type Assistant, type FoundRun, isDone, type Prices } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { errorMessage, showError } from "../app/notices.ts";
@@ -11,6 +11,7 @@ import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { shortId } from "../components/value-text.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
+import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
 import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
 import { PAUSE_LABELS } from "../live/paused-run.ts";
 import { usePolling } from "../system/use-polling.ts";
@@ -79,7 +80,8 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   const look = async (shown: readonly FoundRun[]) => {
     const filter = runFilterOf(query, Date.now());
     const newest = shown[0]?.created_at;
-    if (newest !== undefined && shown.some((run) => !isDone(run) || run.paused_at !== null)) {
+    if (filter.paused === true) rows.value = await withoutResumed(shown);
+    else if (newest !== undefined && shown.some((run) => !isDone(run) || run.paused_at !== null)) {
       // The status is no filter here, so that a run stays in view when its status changes.
       const { status: _, ...others } = filter;
       const until = new Date(Date.parse(newest) + 1).toISOString();
@@ -89,9 +91,10 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     }
     if (cursor !== null) return;
     // If the list is empty, only runs since the list was read are counted, because counting all runs would read all of them. With a status
-    // filter, older runs are counted too: they are few, and a run may get the status long after its creation.
+    // filter, older runs are counted too: they are few, and a run may get the status long after its creation. No index finds paused runs.
     const sinceLoad = new Date(loadedAt.current - CLOCK_DIFFERENCE_MS).toISOString();
-    const since = newest ?? (filter.status === undefined ? sinceLoad : filter.created_after);
+    const isIndexed = filter.status !== undefined && filter.paused === undefined;
+    const since = newest ?? (isIndexed ? filter.created_after : sinceLoad);
     const newer = since === undefined ? filter : { ...filter, created_after: since };
     const latest = await findRuns(newer, MOST_NEW, null);
     const known = new Set(shown.map(({ run_id }) => run_id));
@@ -232,6 +235,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
               <th>Error</th>
               <th>Created</th>
               <th>Duration</th>
+              <th>Slowest node</th>
               <th>Tokens</th>
               <th>Attempts</th>
             </tr>
@@ -275,6 +279,18 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       )}
     </div>
   );
+}
+
+/**
+ * Marks the paused runs whose thread no longer waits. It reads the threads, because a search for paused runs may read
+ * all runs.
+ */
+async function withoutResumed(shown: readonly FoundRun[]): Promise<readonly FoundRun[]> {
+  const ids = [...new Set(shown.filter((run) => run.paused_at !== null).map((run) => run.thread_id))];
+  if (ids.length === 0) return shown;
+  const { rows } = await listThreads({ ids, status: "interrupted" }, "latest", 0, ids.length);
+  const waiting = new Set(rows.map(({ thread_id }) => thread_id));
+  return shown.map((run) => (waiting.has(run.thread_id) ? run : { ...run, paused_at: null }));
 }
 
 /** Returns why some runs are left out of an action, by their ids. */
@@ -381,6 +397,9 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
         <Age since={run.created_at} isAgo />
       </td>
       <td class="took">{durationOf(run)}</td>
+      <td class="slowest">
+        <SlowestNodeLink run={run} />
+      </td>
       <td class="spent">
         <Spent usage={run.usage} prices={prices} />
       </td>

@@ -294,7 +294,9 @@ export async function listNodes(assistant: string): Promise<readonly string[]> {
     .map(({ id }) => id);
 }
 
-export const getDashboardSettings = (): Promise<DashboardSettings> => fetchJson("dashboard/settings");
+/** `key`: a key that is tried without being stored. Default: the stored one. */
+export const getDashboardSettings = (key?: string): Promise<DashboardSettings> =>
+  fetchJson("dashboard/settings", key === undefined ? {} : { key });
 
 export const getMetricsHistory = (signal: AbortSignal): Promise<ServerHistory> =>
   fetchJson("metrics/history", { signal });

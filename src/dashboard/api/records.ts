@@ -50,6 +50,13 @@ export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" |
   readonly state_updated_at: string;
 }
 
+/** The task of a run that took longest. */
+export interface SlowestNode {
+  readonly name: string;
+  readonly task_id: string;
+  readonly duration_ms: number;
+}
+
 export interface Run {
   readonly run_id: string;
   readonly thread_id: string;
@@ -68,6 +75,8 @@ export interface Run {
     readonly interrupt_after?: unknown;
     readonly subgraphs?: boolean;
   };
+  /** Absent: not known, or fewer than two tasks have ended. */
+  readonly slowest_node?: SlowestNode;
 }
 
 /** A run as the search over all threads returns it. */
@@ -87,6 +96,7 @@ export interface FoundRun extends Pick<
     readonly input_tokens: number;
     readonly output_tokens: number;
   }[];
+  readonly slowest_node: SlowestNode | null;
   readonly error: { readonly error: string; readonly message: string } | null;
   /** Whether the thread has no newer run. */
   readonly is_latest: boolean;
@@ -103,6 +113,8 @@ export interface RunListFilter {
   readonly assistant_id?: string;
   readonly thread_id?: string;
   readonly origin?: NonNullable<FoundRun["origin"]>;
+  /** True: only runs because of which their thread waits. */
+  readonly paused?: true;
   readonly metadata?: JsonRecord;
   readonly without_metadata?: readonly string[];
   readonly error?: string;

@@ -1,55 +1,103 @@
-import { createRef } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiKeyRequired, RequestError } from "../api-errors.ts";
-import { fetchJson, storeApiKey } from "../requests.ts";
+import { fetchJson, startOverWithKey, storeApiKey } from "../requests.ts";
+import { forgetRunDrafts } from "../threads/run-drafts.ts";
 import { errorMessage } from "./notices.ts";
+import { isKeyOfAnotherUser } from "./signed-in-user.tsx";
+
+interface ApiKeyDialogProps {
+  /** Whether the key has expired while the user works: the page stays below the dialog. */
+  readonly isExpired: boolean;
+  readonly onEntered: () => void;
+}
 
 /** Asks for the API key, or the token of a user, and checks it with a request. */
-export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) {
+export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
   const [wrong, setWrong] = useState("");
-  const secret = createRef<HTMLInputElement>();
+  const secret = useRef<HTMLInputElement>(null);
   useEffect(() => secret.current?.focus(), []);
+  const enter = async (key: string) => {
+    if (isExpired && (await isKeyOfAnotherUser(key))) {
+      forgetRunDrafts();
+      return startOverWithKey(key);
+    }
+    storeApiKey(key);
+    onEntered();
+  };
   const submit = async () => {
     const key = secret.current?.value.trim() ?? "";
-    const enter = () => {
-      storeApiKey(key);
-      onEntered();
-    };
     // Browsers refuse to send other characters in a header.
     if (!/^[\x20-\x7e]+$/.test(key))
       return setWrong("A key or token consists of letters from A to Z, digits and signs of ASCII.");
     try {
-      await fetchJson("assistants/count", { body: {}, key });
-      enter();
+      await fetchJson("assistants/count", { body: {}, key }).catch((cause: unknown) => {
+        // The key is valid if the user may only not make this request.
+        if (!(cause instanceof RequestError && cause.status === 403)) throw cause;
+      });
+      await enter(key);
     } catch (cause) {
-      // The key is valid, but the user may not make this request.
-      if (cause instanceof RequestError && cause.status === 403) return enter();
       setWrong(errorMessage(cause));
       if (cause instanceof ApiKeyRequired) secret.current?.select();
     }
   };
+  const form = (
+    <form
+      class={isExpired ? "" : "card"}
+      aria-labelledby="lock-title"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <h1 id="lock-title">Key or token required</h1>
+      <p class="dim">
+        {isExpired
+          ? "The server no longer accepts the key or token of this tab. With another one you go on where you are."
+          : "This server requires an API key, or a user's token. It is stored in this tab only."}
+      </p>
+      <input type="text" name="username" autoComplete="username" value="heddle" hidden />
+      <label for="secret">API key or token</label>
+      <input id="secret" ref={secret} type="password" autoComplete="current-password" required />
+      {wrong !== "" && (
+        <p class="bad" role="alert">
+          {wrong}
+        </p>
+      )}
+      <button class="primary">Enter</button>
+    </form>
+  );
+  if (isExpired) return <LastingDialog>{form}</LastingDialog>;
   return (
     <main class="lock" id="main">
-      <form
-        class="card"
-        aria-labelledby="lock-title"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        <h1 id="lock-title">Key or token required</h1>
-        <p class="dim">This server requires an API key, or a user's token. It is stored in this tab only.</p>
-        <input type="text" name="username" autoComplete="username" value="heddle" hidden />
-        <label for="secret">API key or token</label>
-        <input id="secret" ref={secret} type="password" autoComplete="current-password" required />
-        {wrong !== "" && (
-          <p class="bad" role="alert">
-            {wrong}
-          </p>
-        )}
-        <button class="primary">Enter</button>
-      </form>
+      {form}
     </main>
+  );
+}
+
+/** A modal dialog that the user cannot close. */
+function LastingDialog({ children }: { readonly children: ComponentChildren }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isRemoved = useRef(false);
+  useLayoutEffect(() => {
+    const { current } = dialog;
+    current?.showModal();
+    return () => {
+      isRemoved.current = true;
+      // Gives the focus back to the element that had it.
+      current?.close();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      class="lock-over"
+      aria-labelledby="lock-title"
+      onCancel={(event) => event.preventDefault()}
+      // Some browsers close a dialog all the same when Escape is pressed twice.
+      onClose={() => !isRemoved.current && dialog.current?.showModal()}
+    >
+      {children}
+    </dialog>
   );
 }

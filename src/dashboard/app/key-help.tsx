@@ -23,7 +23,7 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
     ],
     ["Threads", [["↓ ↑", "next and previous thread, in the list"]]],
     [
-      "A message or an input",
+      "A message, an answer or an input",
       [
         ["Enter", "sends"],
         ["Shift Enter", "a new line"],
@@ -34,7 +34,8 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
       [
         ["j ↓", "next question"],
         ["k ↑", "previous question"],
-        ["Esc", "closes the question"],
+        ["Ctrl Enter", "sends the answer"],
+        ["Esc", "leaves the field; closes the question"],
       ],
     ],
     [

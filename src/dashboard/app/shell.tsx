@@ -18,7 +18,7 @@ import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
-import { answerCount } from "../requests.ts";
+import { answerCount, isKeyExpired } from "../requests.ts";
 import { isKeyMissing, currentNotice, dismissError, isUnreachableError } from "./notices.ts";
 import { SignedInUser } from "./signed-in-user.tsx";
 import { KeyHelp } from "./key-help.tsx";
@@ -30,6 +30,8 @@ export function Shell() {
   // The number of API keys that the user has entered. As the Preact key of the view, it makes a new API key render the
   // view anew, so that refused requests are sent again.
   const entered = useSignal(0);
+  /** The number of keys that replaced one that had expired. The view stays as it is. */
+  const replaced = useSignal(0);
   const { path } = currentLocation.value;
   const [place = "threads", id] = path;
   const isList = place === "threads" || place === "new";
@@ -50,7 +52,7 @@ export function Shell() {
         home={hrefOf([])}
         buttons={
           <>
-            {!isKeyMissing.value && <SignedInUser key={entered.value} />}
+            {!isKeyMissing.value && <SignedInUser key={`${entered.value} ${replaced.value}`} />}
             <KeyHelp />
           </>
         }
@@ -85,11 +87,15 @@ export function Shell() {
       </div>
       {isKeyMissing.value && (
         <ApiKeyDialog
+          isExpired={false}
           onEntered={() => {
             isKeyMissing.value = false;
             entered.value++;
           }}
         />
+      )}
+      {isKeyExpired.value && !isKeyMissing.value && (
+        <ApiKeyDialog isExpired onEntered={() => replaced.value++} />
       )}
     </>
   );

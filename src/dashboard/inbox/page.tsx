@@ -15,7 +15,7 @@ import {
   sendAnswers,
   waitForRefusal,
 } from "../live/answering.ts";
-import { questionLine } from "../threads/event-answer.tsx";
+import { awaitedEvents, questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { graphOf, threadTitle } from "../threads/thread-title.ts";
 import { type OpenQuestion, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
@@ -56,6 +56,10 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   const list = useMemo(() => new OpenQuestions(page), [page]);
   useEffect(() => () => list.close(), [list]);
   const [chosen, setChosen] = useState<OpenQuestion | null>(null);
+  /** Whether the chosen row gets the focus into the first field of its answer; if false, into its summary. */
+  const takesFocus = useRef(false);
+  /** Whether the chosen row was opened by the page itself, and the user has done nothing in the list since. */
+  const isUntouched = useRef(false);
   /** The index of the selected row. If somebody else answers its question, the row stays at this index. */
   const place = useRef(0);
   /**
@@ -69,25 +73,44 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   );
   const at = waiting.findIndex(({ key }) => key === chosen?.key);
   if (at >= 0) place.current = at;
-  const isGone = chosen !== null && at < 0;
+  // A row that the user has not chosen goes with its question.
+  const isGone = chosen !== null && at < 0 && !isUntouched.current;
   const rows = isGone ? waiting.toSpliced(place.current, 0, chosen) : waiting;
   const total = list.total.value;
   const pages = Math.ceil(total / PAGE_SIZE);
-  const choose = (row: OpenQuestion | undefined) => {
+  /** Opens a row. `into`: where the focus goes. The fields of the answer are not there yet. */
+  const choose = (row: OpenQuestion | undefined, into: "summary" | "field") => {
+    takesFocus.current = into === "field";
+    isUntouched.current = false;
     setChosen(row ?? null);
-    // Moves the focus to the row's summary, so that the Tab key leads to the first field of the answer.
-    requestAnimationFrame(() =>
-      box.current?.querySelector<HTMLElement>('.summary[aria-expanded="true"]')?.focus(),
-    );
+    requestAnimationFrame(() => {
+      const { current: list } = box;
+      // The fields of the answer may be there already, and have the focus.
+      const hasFocus = list?.querySelector(".open")?.contains(document.activeElement) === true;
+      if (list !== null && !hasFocus && canTakeFocus(list)) focusSummary(list);
+    });
   };
   const move = (by: number) => {
     const from = rows.findIndex(({ key }) => key === chosen?.key);
-    choose(rows[Math.max(0, Math.min(rows.length - 1, from + by))]);
+    // The focus stays out of the fields, so that the keys still move.
+    choose(rows[Math.max(0, Math.min(rows.length - 1, from + by))], "summary");
   };
+  const isRead = list.rows.value !== null;
+  useEffect(() => {
+    if (!isRead || page > 0 || isTurned) return;
+    const oldest = rows.find(canBeAnswered);
+    if (oldest === undefined) return;
+    choose(oldest, "field");
+    isUntouched.current = true;
+  }, [isRead]);
+  const isLeft = chosen !== null && at < 0 && isUntouched.current;
+  useEffect(() => {
+    if (isLeft) setChosen(null);
+  }, [isLeft]);
   useKeys((key) => {
     if (key === "j" || key === "ArrowDown") move(1);
     else if (key === "k" || key === "ArrowUp") move(-1);
-    else if (key === "Escape") choose(undefined);
+    else if (key === "Escape") choose(undefined, "summary");
     else return false;
     return true;
   });
@@ -99,7 +122,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
     const now = shown.current;
     const from = now.rows.findIndex((row) => row.key === key);
     setAnswered((before) => new Map(before).set(key, thread.updated_at));
-    if (now.chosen?.key === key) choose(now.rows[from + 1] ?? now.rows[from - 1]);
+    if (now.chosen?.key === key) choose(now.rows[from + 1] ?? now.rows[from - 1], "field");
     list.refresh();
   };
   return (
@@ -111,7 +134,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
           </h1>
           <p class="dim">Threads that wait for an answer, the longest wait first.</p>
         </div>
-        <p class="dim keys">j next · k previous · Esc close</p>
+        <p class="dim keys">Enter sends · Esc leaves · j next · k previous</p>
       </header>
       {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
       {list.rows.value === null ? (
@@ -132,14 +155,25 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
           )}
         </EmptyState>
       ) : (
-        <ol ref={box} class="questions" aria-label="Open questions">
+        <ol
+          ref={box}
+          class="questions"
+          aria-label="Open questions"
+          onPointerDown={() => (isUntouched.current = false)}
+          onInput={() => (isUntouched.current = false)}
+          onKeyDown={({ key, target }) => {
+            isUntouched.current = false;
+            if (key === "Escape" && isField(target) && box.current !== null) focusSummary(box.current);
+          }}
+        >
           {rows.map((row) => (
             <Row
               key={row.key}
               row={row}
               isOpen={row.key === chosen?.key}
               isGone={isGone && row.key === chosen.key}
-              onToggle={() => choose(row.key === chosen?.key ? undefined : row)}
+              takesFocus={() => takesFocus.current}
+              onToggle={() => choose(row.key === chosen?.key ? undefined : row, "field")}
               onAnswered={() => done(row)}
             />
           ))}
@@ -162,16 +196,46 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   );
 }
 
+/** Whether a person can answer the row here. A machine may wait for a timer, and a thread at a breakpoint. */
+const canBeAnswered = ({ question }: OpenQuestion): boolean =>
+  question !== null && awaitedEvents(question)?.length !== 0;
+
+const isField = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+
+/** Returns whether a part of the page may take the focus: not while the user types in another part, or in a dialog. */
+function canTakeFocus(part: HTMLElement): boolean {
+  const { activeElement } = document;
+  if (activeElement === null || part.contains(activeElement)) return true;
+  return !isField(activeElement) && activeElement.closest("dialog") === null;
+}
+
+function focusSummary(list: HTMLElement): void {
+  list.querySelector<HTMLElement>('.summary[aria-expanded="true"]')?.focus();
+}
+
+/** The fields of an answer. The events of a machine are not among them: each of their buttons sends at once. */
+const FIELDS = ["textarea", "input", "select", '[role="group"]:not([aria-label="How to answer"]) button'];
+
+/** Focuses the first field of a row's answer. On a touch screen it does not: the keyboard would cover the question. */
+function focusField(row: HTMLElement | null): void {
+  if (row === null || !canTakeFocus(row) || matchMedia("(pointer: coarse)").matches) return;
+  row.querySelector<HTMLElement>(FIELDS.map((field) => `form > .question ${field}`).join())?.focus();
+}
+
 interface RowProps {
   readonly row: OpenQuestion;
   readonly isOpen: boolean;
   /** Whether the question is no longer listed on this page. */
   readonly isGone: boolean;
+  /** Returns whether the answer's first field gets the focus when it is there. */
+  readonly takesFocus: () => boolean;
   readonly onToggle: () => void;
   readonly onAnswered: () => void;
 }
 
-function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
+function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps) {
+  const item = useRef<HTMLLIElement>(null);
   const { thread, question } = row;
   const { thread_id: id, state_updated_at } = thread;
   const text =
@@ -181,7 +245,7 @@ function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
   // The title of a thread without one of its own is the name of its graph.
   const names = new Set([threadTitle(thread), graphOf(thread.metadata) ?? threadTitle(thread)]);
   return (
-    <li class={`card ${isOpen ? "open" : ""}`}>
+    <li ref={item} class={`card ${isOpen ? "open" : ""}`}>
       <button type="button" class="summary" aria-expanded={isOpen} onClick={onToggle}>
         <span class={`text ${question === null ? "dim" : ""}`}>{text}</span>
         <span class="wait">
@@ -198,7 +262,13 @@ function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
             <a href={threadHref(id)}>Resume it on its page</a>
           </p>
         ) : (
-          <Answer row={row} question={question} isGone={isGone} onAnswered={onAnswered} />
+          <Answer
+            row={row}
+            question={question}
+            isGone={isGone}
+            onReady={() => takesFocus() && focusField(item.current)}
+            onAnswered={onAnswered}
+          />
         ))}
     </li>
   );
@@ -208,12 +278,14 @@ interface AnswerProps {
   readonly row: OpenQuestion;
   readonly question: ApiInterrupt;
   readonly isGone: boolean;
+  /** Called when the form is there. */
+  readonly onReady: () => void;
   readonly onAnswered: () => void;
 }
 
 /** The form for the answer. If somebody else answers first, the form stays with what the user has entered. */
-function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
-  const { thread_id: id, metadata } = row.thread;
+function Answer({ row, question, isGone, onReady, onAnswered }: AnswerProps) {
+  const { thread_id: id, metadata, state_updated_at: since } = row.thread;
   const [refused, setRefused] = useState<AlreadyAnswered | null>(null);
   const [isSending, setSending] = useState(false);
   const questions = useResource(() => readQuestions(id, [question.id]), [id]);
@@ -223,18 +295,23 @@ function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
       const { interrupts } = await getThread(id);
       // The question still waits, but on the previous page, because an earlier question was answered.
       if (Object.values(interrupts).some((list) => list.some((one) => one.id === question.id))) return;
-      setRefused(new AlreadyAnswered(await findAnswer(id, [question.id])));
+      setRefused(new AlreadyAnswered(await findAnswer(id, [question.id], since)));
     };
     check().catch(() => setRefused(new AlreadyAnswered(undefined)));
   }, [isGone, isSending]);
+  const { response_schema = null } = questions.value?.list.find((one) => one.id === question.id) ?? {};
+  const isRead = questions.value !== undefined || questions.error !== null;
+  useEffect(() => {
+    if (isRead) onReady();
+  }, [isRead]);
   const assistant = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string");
   const send = async (answers: Readonly<Record<string, unknown>>): Promise<string | null> => {
     let refusal: string | null = null;
     setSending(true);
     await runAction(async () => {
       try {
-        const run = await sendAnswers(id, String(assistant), answers);
-        refusal = await waitForRefusal(run, [question.id]).catch(() => null);
+        const run = await sendAnswers(id, String(assistant), answers, since);
+        refusal = await waitForRefusal(run, [{ ...question, response_schema }]).catch(() => null);
       } catch (cause) {
         if (!(cause instanceof AlreadyAnswered)) throw cause;
         setRefused(cause);
@@ -247,13 +324,12 @@ function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
     setSending(false);
     return refusal;
   };
-  if (questions.value === undefined && questions.error === null)
+  if (!isRead)
     return (
       <p class="dim" aria-busy="true">
         Reading…
       </p>
     );
-  const { response_schema = null } = questions.value?.list.find((one) => one.id === question.id) ?? {};
   return (
     <>
       {refused !== null && (

@@ -10,6 +10,8 @@ const MAX_RUNS = 20;
  * its schema ends the run at once.
  */
 const LOOKS_MS = [50, 100, 200, 400, 800];
+/** The checks if no question has a schema that is known here. The answer may still be refused, but hardly ever is. */
+const LOOKS_WITHOUT_SCHEMA_MS = LOOKS_MS.slice(0, 2);
 
 /** Questions of a thread, with the schemas of their answers. */
 export interface Questions {
@@ -41,10 +43,15 @@ export class AlreadyAnswered extends Error {
 /**
  * Answers questions of a thread. The run that gives the answers has the settings of the thread's newest run, which asked.
  * Each answer names its question by id: otherwise, a late answer would be given to the
- * thread's next question.
+ * thread's next question. `since`: when they were asked, if it is known.
  * @throws AlreadyAnswered if another run has answered a question
  */
-export async function sendAnswers(thread: string, assistant: string, answers: JsonRecord): Promise<Run> {
+export async function sendAnswers(
+  thread: string,
+  assistant: string,
+  answers: JsonRecord,
+  since: string | null,
+): Promise<Run> {
   try {
     const [newest] = await listRuns(thread, 1);
     const settings = newest === undefined ? { assistant_id: assistant } : resumeRequestOf(newest);
@@ -53,17 +60,22 @@ export async function sendAnswers(thread: string, assistant: string, answers: Js
     return await createRun(thread, request);
   } catch (cause) {
     if (!(cause instanceof RequestError) || (cause.status !== 409 && cause.status !== 422)) throw cause;
-    const run = await findAnswer(thread, Object.keys(answers));
+    const run = await findAnswer(thread, Object.keys(answers), since);
     throw run === undefined ? cause : new AlreadyAnswered(run);
   }
 }
 
 /**
- * Waits a short time for the end of the run that gives the answers. Resolves with the reason if they were refused;
- * null: they were accepted, or the run has not ended in that time.
+ * Waits a short time for the end of the run that answers these questions. Resolves with the reason if the answers were
+ * refused; null: they were accepted, or the run has not ended in that time.
  */
-export async function waitForRefusal(run: Run, ids: readonly string[]): Promise<string | null> {
-  for (const ms of LOOKS_MS) {
+export async function waitForRefusal(
+  run: Run,
+  questions: readonly Pick<InterruptQuestion, "id" | "response_schema">[],
+): Promise<string | null> {
+  const hasSchema = questions.some(({ response_schema }) => response_schema !== null);
+  const ids = questions.map(({ id }) => id);
+  for (const ms of hasSchema ? LOOKS_MS : LOOKS_WITHOUT_SCHEMA_MS) {
     // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
     await new Promise((resolve) => setTimeout(resolve, ms));
     // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
@@ -85,8 +97,15 @@ async function findRefusal(thread: string, ids: readonly string[]): Promise<stri
   return ids.some((id) => message.includes(id)) ? message : null;
 }
 
-/** Returns the newest run that answers one of these questions; undefined if none of the latest runs does. */
-export async function findAnswer(thread: string, ids: readonly string[]): Promise<Run | undefined> {
+/**
+ * Returns the newest run that answers one of these questions; undefined if none of the latest runs does, or if it is not
+ * certain which one. `since`: when the questions were asked; null: not known.
+ */
+export async function findAnswer(
+  thread: string,
+  ids: readonly string[],
+  since: string | null,
+): Promise<Run | undefined> {
   const runs = await listRuns(thread, MAX_RUNS);
   const answers = runs
     .map((run) => [run, answerOfRun(run)] as const)
@@ -94,10 +113,13 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
   const byId = answers.find(
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
   );
-  // Other clients may answer without the ids of questions. If no run names one of the questions, the newest answer
-  // without ids is taken.
-  const [run] = byId ?? answers.find(([, resume]) => extractAnswersById(resume) === null) ?? [];
-  return run;
+  if (byId !== undefined) return byId[0];
+  // Other clients may answer without the ids of questions. Such an answer may be that to another question, unless it
+  // is the only one since these were asked.
+  const [run, ...others] = answers
+    .filter(([{ created_at }, resume]) => since !== null && created_at > since && isWithoutIds(resume))
+    .map(([answer]) => answer);
+  return others.length === 0 ? run : undefined;
 }
 
 /** Returns the `resume` value of a run, which has its answers; undefined if the run answers nothing. */
@@ -109,6 +131,8 @@ export function extractAnswersById(resume: unknown): readonly unknown[] | null {
   const isById = isJsonRecord(resume) && Object.keys(resume).every((id) => /^[0-9a-f]{32}$/.test(id));
   return isById && Object.keys(resume).length > 0 ? Object.values(resume) : null;
 }
+
+const isWithoutIds = (resume: unknown): boolean => extractAnswersById(resume) === null;
 
 /** Returns the user who started a run; null where the server knows no users. */
 export function userOfRun(run: Run): string | null {

@@ -5,6 +5,7 @@ import { simplifySchema } from "../components/form-schema.ts";
 import { Field, Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { KeyValueFields } from "./key-value-fields.tsx";
+import type { AnswerChoice } from "./suggested-answer.ts";
 
 /** The input methods for an answer. */
 export const ANSWER_METHODS = {
@@ -23,12 +24,24 @@ interface AnswerProps {
   readonly onChange: (answer: unknown) => void;
 }
 
+/** A field for a text. Enter sends, as it does for a message. */
 export function TextAnswer({ onChange }: AnswerProps) {
+  const [rows, setRows] = useState(1);
   return (
     <textarea
-      rows={2}
+      rows={rows}
       aria-label="Answer"
-      onInput={({ currentTarget: { value } }) => onChange(value === "" ? undefined : value)}
+      placeholder="Your answer (Enter sends)"
+      title="Shift+Enter begins a new line"
+      onInput={({ currentTarget: { value } }) => {
+        setRows(Math.min(8, value.split("\n").length));
+        onChange(value === "" ? undefined : value);
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        event.currentTarget.form?.requestSubmit();
+      }}
     />
   );
 }
@@ -49,38 +62,52 @@ export function YesNoAnswer({ onChange }: AnswerProps) {
 /** The largest number of choices that are shown as buttons. */
 const MAX_CHOICES = 8;
 
+const YES_AND_NO: readonly AnswerChoice[] = [
+  { label: "Yes", value: true },
+  { label: "No", value: false },
+];
+
 /**
  * Returns the values that a schema offers as choices; null if there are too many of them, or the schema offers none.
  */
-export function choicesOf(schema: JsonSchema | null): readonly unknown[] | null {
-  const { type, enum: choices } = simplifySchema(schema ?? {}, schema ?? {});
-  if (choices !== undefined) return choices.length <= MAX_CHOICES ? choices : null;
-  return type === "boolean" ? [true, false] : null;
+export function choicesOf(schema: JsonSchema | null): readonly AnswerChoice[] | null {
+  const { type, enum: values } = simplifySchema(schema ?? {}, schema ?? {});
+  if (values === undefined) return type === "boolean" ? YES_AND_NO : null;
+  return values.length <= MAX_CHOICES ? values.map(choiceFor) : null;
 }
 
-const CHOICE_LABELS = new Map<unknown, string>([
-  [true, "Yes"],
-  [false, "No"],
-]);
+const choiceFor = (value: unknown): AnswerChoice =>
+  YES_AND_NO.find((one) => one.value === value) ?? {
+    label: typeof value === "string" ? value : JSON.stringify(value),
+    value,
+  };
+
+interface ChoiceButtonsProps extends AnswerProps {
+  readonly choices: readonly AnswerChoice[];
+}
 
 /** A button for each choice. */
-export function ChoiceButtons({ choices, onChange }: AnswerProps & { readonly choices: readonly unknown[] }) {
-  const [chosen, setChosen] = useState<unknown>(undefined);
+export function ChoiceButtons({ choices, onChange }: ChoiceButtonsProps) {
+  /** The chosen value as JSON: the choices are made anew with each read of the question. */
+  const [chosen, setChosen] = useState<string | null>(null);
   return (
     <div class="ways" role="group" aria-label="Answer">
-      {choices.map((one) => (
-        <button
-          key={JSON.stringify(one)}
-          type="button"
-          aria-pressed={chosen === one}
-          onClick={() => {
-            setChosen(one);
-            onChange(one);
-          }}
-        >
-          {CHOICE_LABELS.get(one) ?? (typeof one === "string" ? one : JSON.stringify(one))}
-        </button>
-      ))}
+      {choices.map(({ label, value }) => {
+        const key = JSON.stringify(value);
+        return (
+          <button
+            key={key}
+            type="button"
+            aria-pressed={chosen === key}
+            onClick={() => {
+              setChosen(key);
+              onChange(value);
+            }}
+          >
+            {label}
+          </button>
+        );
+      })}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { isDone, type JsonRecord } from "../api/records.ts";
 import { conversationKey, toChatMessage, type ChatMessage } from "../live/chat-messages.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { Trace } from "../live/trace.ts";
+import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -83,6 +84,11 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
         <MachineTimers values={values} />
         <EventsAtWork watch={watch} values={values} run={watch.active} />
         <StateValues values={rest} />
+        {latest?.slowest_node !== undefined && isDone(latest) && (
+          <p class="dim">
+            <SlowestNodeLink run={latest} label="Slowest node of the last run: " />
+          </p>
+        )}
         {hasFailed && (
           <div class="failure" role="alert">
             <span>

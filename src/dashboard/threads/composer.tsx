@@ -111,10 +111,10 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     setAnswering(true);
     setRefused(false);
     const isSent = await act(async () => {
-      const run = await sendAnswers(watch.id, assistant, answers);
+      const run = await sendAnswers(watch.id, assistant, answers, shown.current?.since ?? null);
       setAnswering(run.run_id);
       watch.refresh();
-      refusal = await waitForRefusal(run, ids).catch(() => null);
+      refusal = await waitForRefusal(run, shown.current?.questions ?? []).catch(() => null);
     });
     if (isSent && refusal === null) setEntered(false);
     setRefused(refusal !== null);
@@ -236,12 +236,12 @@ function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
       findAnswer(
         watch.id,
         questions.map(({ id }) => id),
+        since,
       ),
     [key, watch.runs.value[0]?.run_id],
   );
-  // An answer without ids may have been given to an earlier question.
-  const run = found.value !== undefined && found.value.created_at >= (since ?? "") ? found.value : undefined;
-  if (found.isReading && found.value === undefined) return null;
+  const { value: run } = found;
+  if (found.isReading && run === undefined) return null;
   return (
     <div class="note" role="alert">
       <span>

@@ -1,5 +1,4 @@
-import { signal } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { validateFormValue } from "../components/form-schema.ts";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -9,6 +8,7 @@ import { awaitedEvents } from "./event-answer.tsx";
 import { MachineQuestion } from "./machine-question.tsx";
 import { proposalOf } from "./proposed-actions.ts";
 import { ProposalForm } from "./proposal-form.tsx";
+import { suggestAnswer } from "./suggested-answer.ts";
 import {
   ChoiceButtons,
   choicesOf,
@@ -80,6 +80,13 @@ export function InterruptAnswers({
         event.preventDefault();
         if (isReady && !isSending) void send(Object.fromEntries(answers));
       }}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+        // The field of a text sends by itself.
+        if (event.defaultPrevented) return;
+        event.preventDefault();
+        event.currentTarget.requestSubmit();
+      }}
     >
       {questions.map((question) => (
         <Asking
@@ -116,10 +123,10 @@ const formOf = (schema: JsonSchema | null | undefined): JsonSchema | null =>
     : schema;
 
 /**
- * The input method that the user chose last for a question without a schema; null: none. The next such question begins
- * with it, because the questions in an inbox are often alike.
+ * The input method that the user chose last for a question without a schema, by the method with which the question
+ * began. The next such question begins with it, because the questions in an inbox are often alike.
  */
-const lastChosenMethod = signal<AnswerMethod | null>(null);
+const lastChosenMethods = new Map<AnswerMethod, AnswerMethod>();
 
 function Asking({
   question,
@@ -130,32 +137,30 @@ function Asking({
 }) {
   const schema = formOf(question.response_schema);
   const proposal = proposalOf(question.value);
-  const choices = choicesOf(schema);
+  const suggested = schema === null && proposal === null ? suggestAnswer(question.value) : null;
+  const choices = suggested === null ? choicesOf(schema) : suggested.choices;
   const ways: readonly AnswerMethod[] =
-    proposal !== null
-      ? ["action", "json"]
-      : choices !== null
-        ? ["choice", "json"]
-        : schema !== null
-          ? ["form", "json"]
-          : ["fields", "text", "yes", "json"];
-  const [way, setWay] = useState<AnswerMethod>(() => {
-    if (ways.length <= 2) return ways[0] ?? "json";
-    const last = lastChosenMethod.peek();
-    if (last !== null) return last;
-    // A question that is a text is likely to expect a text; a question that is an object may expect an object.
-    return typeof question.value === "string" ? "text" : "json";
-  });
+    suggested !== null
+      ? [...(choices === null ? [] : ["choice" as const]), "fields", "text", "yes", "json"]
+      : proposal !== null
+        ? ["action", "json"]
+        : [choices === null ? "form" : "choice", "json"];
+  const [way, setWay] = useState<AnswerMethod>(() =>
+    suggested === null ? (ways[0] ?? "json") : (lastChosenMethods.get(suggested.method) ?? suggested.method),
+  );
   const [entered, setEntered] = useState<unknown>(undefined);
   const from = question.ns?.at(-1)?.split(":")[0];
+  const box = useRef<HTMLFieldSetElement>(null);
   const choose = (next: AnswerMethod) => {
     setWay(next);
-    if (ways.length > 2) lastChosenMethod.value = next;
+    // A user who chooses an input wants to use it.
+    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>("textarea, input")?.focus());
+    if (suggested !== null) lastChosenMethods.set(suggested.method, next);
     setEntered(undefined);
     onChange(undefined);
   };
   return (
-    <fieldset class="question">
+    <fieldset ref={box} class="question">
       <legend>
         <span class="dot interrupted" aria-hidden="true" /> {from === undefined ? "It asks" : `${from} asks`}
       </legend>

@@ -15,6 +15,7 @@ import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { RepeatButton } from "../runs/repeat-button.tsx";
+import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
 import { shortId } from "../components/value-text.ts";
 
 /** The tab with the runs of a thread. Queued runs are shown with their position in the queue. */
@@ -85,6 +86,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                   (isDone(run) ? Date.parse(run.updated_at) : now.value) - Date.parse(run.created_at),
                 ),
               )}
+              <SlowestNodeLink run={run} label=" · slowest node: " />
             </span>
             <span class="actions">
               {waiting?.run === run.run_id && (

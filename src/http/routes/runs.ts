@@ -27,6 +27,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   "cancel_reason",
   "queue_position",
   "scheduled_for",
+  "slowest_node",
 ]);
 
 export function runRoutes(deps: RouteDeps): readonly Route[] {

@@ -1,0 +1,23 @@
+import type { Run, SlowestNode } from "../api/records.ts";
+import { runHref } from "../app/page-location.ts";
+import { formatDuration } from "../components/duration.ts";
+
+interface SlowestNodeProps {
+  readonly run: Pick<Run, "thread_id" | "run_id"> & { readonly slowest_node?: SlowestNode | null };
+  /** The text before the name of the node. */
+  readonly label?: string;
+}
+
+/** The slowest node of a run and its duration, with a link to its task in the trace; nothing if it is not known. */
+export function SlowestNodeLink({ run, label = "" }: SlowestNodeProps) {
+  const { thread_id, run_id, slowest_node: slowest = null } = run;
+  if (slowest === null) return null;
+  return (
+    <>
+      {label}
+      <a href={runHref(thread_id, run_id, { task: slowest.task_id })}>{slowest.name}</a>,{" "}
+      {/* No line break parts the number from its unit. */}
+      {formatDuration(slowest.duration_ms).replaceAll(" ", "\u00A0")}
+    </>
+  );
+}
