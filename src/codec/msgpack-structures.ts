@@ -74,6 +74,12 @@ export const MSGPACK_STRUCTURES: readonly (readonly string[])[] = [
     "invalid_tool_calls",
     "usage_metadata",
   ],
+  // A machine, and the part of its snapshot that is no context.
+  ["rest", "work", "started", "timers", "actions", "unset"],
+  ["status", "historyValue", "children"],
+  ["status", "output", "historyValue", "children"],
+  // The slowest task of a run.
+  ["name", "task_id", "duration_ms"],
 ];
 
 /** The most structures: the byte values 0x40 to 0x7f stand for them. */

@@ -88,6 +88,16 @@ class OpenRules extends Map<string, ChannelRule> {
 
 const CONTEXT_RULE = value();
 
+/** Machines that {@link transitionStep} has made, and that can be stored as they are. */
+const storableMachines = new WeakSet<StoredMachine>();
+
+/** The rule of {@link SNAPSHOT_KEY}. Unlike other rules, it does not copy what is storable already. */
+const SNAPSHOT_CHANNEL = {
+  ...value<StoredMachine>(),
+  read: (write: unknown, at: string) =>
+    storableMachines.has(write as StoredMachine) ? write : toStorable(write, at),
+};
+
 /** The description of a child machine, without its `machine` part: the state and output schemas have these keys besides the keys of its context. */
 const CHILD: DescribedGraph = Object.freeze({
   name: null,
@@ -141,7 +151,7 @@ export function machineGraph(
     state: {
       [STATE_KEY]: value(),
       [OUTPUT_KEY]: value(),
-      [SNAPSHOT_KEY]: value(),
+      [SNAPSHOT_KEY]: SNAPSHOT_CHANNEL,
       // Collects the results of all actors that end in one superstep. An empty list clears it.
       [EVENTS_KEY]: reduce<readonly Pending[]>([], (all, more) =>
         more.length === 0 ? [] : [...all, ...more],
@@ -381,6 +391,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   if (taken !== undefined) kept.taken = taken;
   if (children.size > 0) kept.children = [...children.values()];
   if (changed.size > 0) kept.changed = [...changed.values()].map((one) => storedChange(one, children));
+  // Timers and steps contain values that the machine's code has made. Everything else is storable by now.
+  if (timers.length === 0 && actions.length === 0) storableMachines.add(kept);
   const update: Record<string, unknown> = {};
   for (const key of unset) update[key] = null;
   Object.assign(update, context);

@@ -138,20 +138,26 @@ const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 
 function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
-  const { value, status, output, error } = snapshot;
-  let { historyValue, children } = snapshot;
-  // Only these two parts need `getPersistedSnapshot`. It copies the whole snapshot several times, so it is called only if one of
-  // them has members. Actors in the context need no conversion here, because each has a method `toJSON`.
-  if (hasMembers(historyValue) || hasMembers(children ?? {}))
-    ({ historyValue, children } = machine.getPersistedSnapshot(snapshot));
   const context = toStorable(snapshot.context, "context");
   if (!isObject(context)) throw new TypeError(`The context of the machine "${machine.id}" must be an object`);
-  const rest = { status, output, error, historyValue, children };
-  return {
-    value: toStorable(value, "state"),
-    context,
-    rest: toStorable(rest, "snapshot") as JsonObject,
-  };
+  return { value: toStorable(snapshot.value, "state"), context, rest: persistedRest(machine, snapshot) };
+}
+
+function persistedRest(machine: Machine, snapshot: Snapshot): JsonObject {
+  const { status, output, error, historyValue, children } = snapshot;
+  // Only these two parts need `getPersistedSnapshot`. It copies the whole snapshot several times, so it is called only if one of
+  // them has members. Actors in the context need no conversion here, because each has a method `toJSON`.
+  if (hasMembers(historyValue) || hasMembers(children ?? {})) {
+    const full = machine.getPersistedSnapshot(snapshot);
+    const rest = { status, output, error, historyValue: full.historyValue, children: full.children };
+    return toStorable(rest, "snapshot") as JsonObject;
+  }
+  const rest: Record<string, unknown> = { status };
+  if (output !== undefined) rest["output"] = toStorable(output, "snapshot.output");
+  if (error !== undefined) rest["error"] = toStorable(error, "snapshot.error");
+  rest["historyValue"] = {};
+  rest["children"] = {};
+  return rest;
 }
 
 function hasMembers(object: object): boolean {
