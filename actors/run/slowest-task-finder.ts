@@ -26,10 +26,11 @@ export class SlowestTaskFinder {
   }
 
   add(fact: TaskFact): void {
-    if (fact.t === "result") {
-      if (fact.again !== true) this.#end(fact.id, fact.at);
+    if (fact.again === true) {
+      this.#begun.delete(fact.id);
       return;
     }
+    if (fact.t === "result") return this.#end(fact.id, fact.at);
     const { id, name, ns, at } = fact;
     // The last part of a namespace is the name and the id of the task that runs the subgraph.
     if (ns !== "") this.#begun.delete(ns.slice(ns.lastIndexOf(":") + 1));

@@ -268,7 +268,13 @@ export class ExecutionRecorder {
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
     // Writes out the members, here and below: an object literal that begins with a spread costs a microsecond for each member.
-    if (sent === undefined) {
+    // LangGraph streams the start of all tasks of the step from which a run continues, also of those that do not run again.
+    const hasEnded = this.pendingWrites.get({ ns, checkpoint, task: id })?.result !== undefined;
+    if (hasEnded) {
+      this.tasks.set(id, { id, name, ns, checkpoint, triggers, path, ...(sent && { sent }) });
+      const fact = { t: "task", id, name, ns, checkpoint, triggers, at, again: true } as const;
+      this.emissions.push({ fact: sent === undefined ? fact : { ...fact, input: sent } });
+    } else if (sent === undefined) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path });
       this.emissions.push({ fact: { t: "task", id, name, ns, checkpoint, triggers, at } });
     } else {

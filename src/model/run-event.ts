@@ -59,6 +59,8 @@ export type Fact =
       readonly triggers: readonly string[];
       readonly at: number;
       readonly input?: { readonly value: unknown };
+      /** True: an earlier run or attempt has ended the task. Only its start is shown again. */
+      readonly again?: true;
     }
   /**
    * A task that ran from `checkpoint` ended, at epoch milliseconds `at`. `update`: what the node returned; null if it returned

@@ -156,6 +156,27 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     expect(await message.inputValue()).toBe("");
   });
 
+  test("shows nothing of one tenant to another, whose key is entered when the first one's has expired", async () => {
+    const first = await serve({ keys: ["one:key-of-one", "two:key-of-two"] });
+    const page = await (await browser()).newPage();
+    const message = page.getByRole("textbox", { name: "Message", exact: true });
+    await page.goto(`${first.url}/#/new?graph=agent`);
+    await page.fill("#secret", "key-of-one");
+    await page.keyboard.press("Enter");
+    await page.locator(".top .identity").waitFor();
+    await message.fill("a secret");
+    await first.close(0);
+    await serve({
+      keys: ["one:another-key-of-one", "two:key-of-two"],
+      port: Number(new URL(first.url).port),
+    });
+    await page.getByRole("dialog", { name: "Key or token required" }).waitFor();
+    await page.fill("#secret", "key-of-two");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    await expect.poll(() => message.inputValue()).toBe("");
+  });
+
   test("refuses a token that no header can carry, and stores none before the server has accepted it", async () => {
     const { url } = await serve({ auth: owned() as unknown as NonNullable<AppOptions["auth"]> });
     const page = await (await browser()).newPage();

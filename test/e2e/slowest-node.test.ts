@@ -1,4 +1,4 @@
-import { Annotation, START, StateGraph } from "@langchain/langgraph";
+import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
@@ -71,6 +71,37 @@ describe("the slowest node of a run", () => {
       .compile();
     const { url } = await serve({ langGraphs: await served({ hosted }), ...time });
     expect(await slowestOf(url, await wait(url, "hosted"))).toMatchObject({ name: "measure" });
+  });
+
+  test("is none that ended in the run before, which asked a question in the same step", async () => {
+    const time = new ShiftedTime();
+    const State = Annotation.Root({ log: Annotation<string>({ reducer: (_, last) => last }) });
+    const hosted = new StateGraph(State)
+      .addNode("read", () => ({ log: "read" }))
+      .addNode("ask", () => ({ log: String(interrupt("Go on?")) }))
+      .addNode("measure", () => {
+        time.advance(4_000);
+        return { log: "measured" };
+      })
+      .addNode("tell", () => {
+        time.advance(2_000);
+        return { log: "told" };
+      })
+      .addEdge(START, "read")
+      .addEdge(START, "ask")
+      .addEdge(["read", "ask"], "measure")
+      .addEdge("measure", "tell")
+      .compile();
+    const { url } = await serve({ langGraphs: await served({ hosted }), ...time });
+    const thread = await wait(url, "hosted");
+    await post(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "hosted",
+      command: { resume: "yes" },
+    });
+    const [run] = await postJson<{ slowest_node: SlowestNode | null }[]>(`${url}/runs/search`, {
+      thread_id: thread,
+    });
+    expect(run?.slowest_node).toMatchObject({ name: "measure" });
   });
 
   test("is not told where only one task has run: its time is that of the run", async () => {

@@ -277,6 +277,8 @@ export interface DashboardSettings {
   readonly prices: Prices;
   /** Whether the server authenticates users, so that rules decide what each user may see. */
   readonly has_users: boolean;
+  /** The tenant whose data this page shows. */
+  readonly tenant: string;
   /** The user of this page; null: the page has an API key, or the server authenticates no users. */
   readonly user: { readonly identity: string; readonly display_name: string } | null;
 }

@@ -1,24 +1,25 @@
 import { useEffect } from "preact/hooks";
 import { getDashboardSettings } from "../api/client.ts";
+import type { DashboardSettings } from "../api/records.ts";
 import { useResource } from "../components/use-resource.ts";
 import { forgetApiKey, storedApiKey } from "../requests.ts";
 import { forgetRunDrafts } from "../threads/run-drafts.ts";
 
-/** The identity of the user of this page; null: the server has no users; undefined: not known. */
-let knownIdentity: string | null | undefined;
+/** The settings that this page has read last; undefined: none. */
+let known: DashboardSettings | undefined;
 
-/** Whether a key may be that of somebody else than the user of this page. */
+/** Whether a key may be that of somebody else than the user of this page, or of another tenant. */
 export async function isKeyOfAnotherUser(key: string): Promise<boolean> {
-  const before = knownIdentity;
-  const { user } = await getDashboardSettings(key);
-  return before === undefined || before !== (user?.identity ?? null);
+  const before = known;
+  const { tenant, user } = await getDashboardSettings(key);
+  return before?.tenant !== tenant || before.user?.identity !== user?.identity;
 }
 
 /** Shows who uses this page: the user or, with an API key, the key's first characters. Shows nothing where neither is known. */
 export function SignedInUser() {
   const { value: settings, error } = useResource(getDashboardSettings, []);
   useEffect(() => {
-    if (settings !== undefined) knownIdentity = settings.user?.identity ?? null;
+    if (settings !== undefined) known = settings;
   }, [settings]);
   const key = storedApiKey();
   if (settings === undefined && error === null) return null;

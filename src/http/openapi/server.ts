@@ -130,11 +130,12 @@ export const serverRouteDescriptions: RouteDescriptions = {
   "GET /dashboard/settings": {
     tag: "Server",
     summary:
-      "Get the settings of that page: `prices`, dollars for a million tokens by model; `has_users`, whether rules decide what is shown; `user`, who asks, null for an API key or without users",
+      "Get the settings of that page: `prices`, dollars for a million tokens by model; `has_users`, whether rules decide what is shown; `tenant`, whose data is shown; `user`, who asks, null for an API key or without users",
     answer: jsonResponse(
       Type.Object({
         prices: Type.Record(Type.String(), Type.Object({ in: Type.Number(), out: Type.Number() })),
         has_users: Type.Boolean(),
+        tenant: Type.String(),
         user: Type.Union([
           Type.Object({ identity: Type.String(), display_name: Type.String() }),
           Type.Null(),

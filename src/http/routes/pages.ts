@@ -39,7 +39,11 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
       path: "/dashboard/settings",
       access: "users",
       handle: (call) =>
-        call.json({ ...deps.dashboard, user: call.user === undefined ? null : namesOf(call.user) }),
+        call.json({
+          ...deps.dashboard,
+          tenant: call.tenant,
+          user: call.user === undefined ? null : namesOf(call.user),
+        }),
     },
     {
       method: "GET",
