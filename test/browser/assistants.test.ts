@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { graph, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
@@ -62,6 +64,47 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     await page.getByRole("button", { name: "Delete it" }).click();
     await expect.poll(() => page.locator(".sided aside li").allInnerTexts()).toEqual(["agent", "approval"]);
     expect((await get(`${url}/assistants/${id}`)).status).toBe(404);
+    expect(wrong).toEqual([]);
+  });
+
+  test("a context that the graph describes has a form, and one that its schema refuses is not saved", async () => {
+    const priced = graph({
+      context: z.object({ currency: z.string().default("EUR"), limit: z.number().max(10) }),
+      state: { size: value(0) },
+      nodes: { keep: async () => ({}) },
+      edges: { start: "keep" },
+    });
+    const { url } = await serve({ graphs: { priced } });
+    const make = async (context: object) => {
+      const fields = { graph_id: "priced", name: "Helper", context };
+      return (await postJson(`${url}/assistants`, fields)) as { assistant_id: string };
+    };
+    const { assistant_id: id } = await make({ currency: "EUR" });
+    const stored = async () => (await get(`${url}/assistants/${id}`)).json();
+    const { page, wrong } = await opened(await browser(), `${url}/#/assistants/${id}`);
+    const currency = page.getByLabel("currency", { exact: true });
+    await expect.poll(() => currency.inputValue()).toBe("EUR");
+    const save = page.getByRole("button", { name: "Save as a new version" });
+    await page.getByLabel("limit", { exact: true }).fill("11");
+    await save.click();
+    await expect.poll(() => page.locator(".failure").innerText()).toContain("Context: limit must be <= 10.");
+    expect(await stored()).toMatchObject({ version: 1 });
+    // What the schema requires, the assistant's runs may give.
+    await page.getByLabel("limit", { exact: true }).fill("");
+    await currency.fill("USD");
+    await save.click();
+    await expect.poll(stored).toMatchObject({ version: 2, context: { currency: "USD" } });
+
+    // Members that the form would not show are edited as JSON.
+    const other = await make({ curency: "USD" });
+    await page.goto(`${url}/#/assistants/${other.assistant_id}`);
+    const json = page.getByLabel("Context", { exact: true });
+    await page.getByText("priced does not describe “curency” in its context").waitFor();
+    await json.fill('{"currency": 5}');
+    await save.click();
+    await expect
+      .poll(() => page.locator(".failure").innerText())
+      .toContain("Context: currency must be string.");
     expect(wrong).toEqual([]);
   });
 

@@ -100,7 +100,6 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     expect(page.url()).toContain(failed);
     await page.getByText("The last run failed: RangeError: cannot charge -5").waitFor();
     await page.getByRole("link", { name: "See where" }).click();
-    await button(page, "Show where").click();
     const task = page.getByRole("complementary", { name: "Task charge" });
     await task.waitFor();
     const stack = task.getByLabel("Where it failed");
@@ -111,7 +110,16 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await page.getByRole("link", { name: "Thread", exact: true }).click();
     await expect.poll(() => page.innerText(".composer .bar p")).toBe("charge failed.");
     await button(page, "Edit state").click();
+    await page.getByText("Nothing changes").waitFor();
+    await page.getByLabel("Other changes, as JSON").fill("{wrong");
+    await page.getByText("The other changes cannot be read").waitFor();
+    expect(await page.getByText("Nothing changes").count()).toBe(0);
+    await page.getByLabel("Other changes, as JSON").fill("");
     await page.getByLabel("amount").fill("5");
+    await page.keyboard.press("Escape");
+    await page.getByText("Close without saving?").waitFor();
+    await button(page, "Keep").click();
+    expect(await page.getByLabel("amount").inputValue()).toBe("5");
     await button(page, "Store").click();
     await button(page, "Resume").click();
     await page.getByText("paid 5").waitFor();

@@ -1,11 +1,12 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { AssistantFields } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { changedMetadata } from "../components/changed-metadata.ts";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
-import { differingMembers } from "./differing-members.ts";
 import { useSubmit } from "../components/use-submit.ts";
+import { AssistantContext } from "./assistant-context.tsx";
+import { differingMembers } from "./differing-members.ts";
 
 interface FormProps {
   /** The assistant to edit; null for a new assistant. */
@@ -44,11 +45,13 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
   const changed = differingMembers(before, fields);
   const isEdited = changed.length > 0;
   useEffect(() => onEdit?.(isEdited), [isEdited]);
+  const contextFault = useRef<string | null>(null);
   const unread = unreadMembersOf((fields as JsonRecord)["config"]);
   const save = async () => {
     for (const [field, label] of OBJECTS)
       if (!isJsonRecord((fields as JsonRecord)[field]))
         throw new Error(`${label} must be an object, as JSON.`);
+    if (contextFault.current !== null) throw new Error(`Context: ${contextFault.current}.`);
     const sent = assistant === null ? ["graph_id", ...changed] : changed;
     const metadata = changedMetadata(
       assistant?.metadata ?? {},
@@ -94,9 +97,8 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
           ))}
         </select>
       </label>
-      {OBJECTS.map(([field, label, placeholder]) => (
-        <div key={field} class="field">
-          <label for={`assistant-${field}`}>{label}</label>
+      {OBJECTS.map(([field, label, placeholder]) => {
+        const json = (
           <JsonField
             id={`assistant-${field}`}
             value={Object.keys(assistant?.[field] ?? {}).length === 0 ? undefined : assistant?.[field]}
@@ -104,18 +106,37 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
             isStrict
             onChange={(value, text) => change({ [field]: text.trim() === "" ? {} : value })}
           />
-          {field === "config" && unread.length > 0 && (
-            <p class="hint" role="status">
-              {unread.map((name) => `“${name}”`).join(", ")} {unread.length === 1 ? "has" : "have"} no effect
-              here: settings of the graph belong in “configurable”. Beside it, “tags” and “recursion_limit”
-              are read.
-            </p>
-          )}
-          {field === "metadata" && assistant !== null && (
-            <p class="hint">Members can be added and replaced, but not deleted.</p>
-          )}
-        </div>
-      ))}
+        );
+        if (field === "context")
+          return (
+            <AssistantContext
+              key={`${field} ${fields.graph_id}`}
+              graph={fields.graph_id}
+              value={(fields as JsonRecord)[field]}
+              onChange={(context) => change({ context })}
+              onFault={(fault) => (contextFault.current = fault)}
+            >
+              <label for={`assistant-${field}`}>{label}</label>
+              {json}
+            </AssistantContext>
+          );
+        return (
+          <div key={field} class="field">
+            <label for={`assistant-${field}`}>{label}</label>
+            {json}
+            {field === "config" && unread.length > 0 && (
+              <p class="hint" role="status">
+                {unread.map((name) => `“${name}”`).join(", ")} {unread.length === 1 ? "has" : "have"} no
+                effect here: settings of the graph belong in “configurable”. Beside it, “tags” and
+                “recursion_limit” are read.
+              </p>
+            )}
+            {field === "metadata" && assistant !== null && (
+              <p class="hint">Members can be added and replaced, but not deleted.</p>
+            )}
+          </div>
+        );
+      })}
       <FormFooter
         submit={submit}
         isUnchanged={assistant !== null && !isEdited}

@@ -1,15 +1,19 @@
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
   readonly wide?: boolean;
+  /** Whether the user has entered something that is lost with the dialog: Escape and its cross then ask first. */
+  readonly isEdited?: boolean;
 }
 
 /** A modal dialog. */
-export function Dialog({ title, onClose, children, wide = false }: DialogProps) {
+export function Dialog({ title, onClose, children, wide = false, isEdited = false }: DialogProps) {
+  const id = useId();
+  const [isAsking, setAsking] = useState(false);
   const dialog = useRef<HTMLDialogElement>(null);
   const isRemoved = useRef(false);
   // A layout effect, because the cleanup of others runs when the dialog is no longer in the page.
@@ -26,16 +30,35 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
     <dialog
       ref={dialog}
       class={wide ? "wide" : ""}
-      aria-labelledby="dialog-title"
+      aria-labelledby={id}
+      onCancel={(event) => {
+        if (!isEdited) return;
+        event.preventDefault();
+        setAsking(true);
+      }}
       onClose={() => !isRemoved.current && onClose()}
     >
       <header class="bar">
-        <h2 id="dialog-title">{title}</h2>
-        <button type="button" class="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>
+        <h2 id={id}>{title}</h2>
+        <button
+          type="button"
+          class="quiet"
+          aria-label="Close"
+          onClick={() => (isEdited ? setAsking(true) : dialog.current?.close())}
+        >
           ✕
         </button>
       </header>
       {children}
+      {isAsking && (
+        <Confirm
+          title="Close without saving?"
+          text="What you have entered is lost then."
+          yes="Close it"
+          onYes={onClose}
+          onClose={() => setAsking(false)}
+        />
+      )}
     </dialog>
   );
 }

@@ -33,6 +33,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   );
   const known = trace?.error ?? watch.record.value?.error ?? null;
   const hasFailed = latest?.status === "error";
+  const failedTask = state?.tasks.find(({ error }) => error !== null);
   // The thread no longer has the error once its state was edited.
   const { value: failed } = useResource(
     async () => (hasFailed && known === null ? findRuns({ thread_id: watch.id }, 1, null) : undefined),
@@ -93,7 +94,15 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
           <div class="failure" role="alert">
             <span>
               The last run failed{why === null ? "" : `: ${errorLine(why.error, why.message)}`}.{" "}
-              <a href={runHref(watch.id, latest.run_id)}>See where</a>
+              <a
+                href={runHref(
+                  watch.id,
+                  latest.run_id,
+                  failedTask === undefined ? {} : { task: failedTask.id },
+                )}
+              >
+                See where
+              </a>
             </span>
           </div>
         )}

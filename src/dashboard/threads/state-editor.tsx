@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { getSchemas, getState, getStateAt, getThread, listNodes, updateState } from "../api/client.ts";
 import {
   isJsonRecord,
@@ -17,6 +17,7 @@ import { useFormValidation } from "../components/use-form-validation.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
+import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { useSettled } from "../components/use-settled.ts";
@@ -217,6 +218,7 @@ interface ChangeProps {
  */
 export function StateForm(props: ChangeProps) {
   const { title, hint, assistant, checkpoint, onClose } = props;
+  const [isEdited, setEdited] = useState(false);
   // The values stay the same object, even if they are read again.
   const values = useMemo(() => props.values, [checkpoint]);
   const { value: schemas, isReading } = useResource(
@@ -228,7 +230,8 @@ export function StateForm(props: ChangeProps) {
     [assistant],
   );
   return (
-    <Dialog title={title} wide onClose={onClose}>
+    <Dialog title={title} wide isEdited={isEdited} onClose={onClose}>
+      <LeaveConfirmation isEdited={isEdited} />
       <p class="dim">{hint}</p>
       {isReading ? (
         <p class="dim" aria-busy="true">
@@ -241,6 +244,7 @@ export function StateForm(props: ChangeProps) {
           values={values}
           nodes={nodes}
           schema={schemas?.state_schema ?? null}
+          onEdit={setEdited}
         />
       )}
     </Dialog>
@@ -256,8 +260,14 @@ function ChangeForm({
   schema,
   nodes,
   onSubmit,
+  onEdit,
   onClose,
-}: ChangeProps & { schema: JsonSchema | null; nodes: readonly string[] }) {
+}: ChangeProps & {
+  schema: JsonSchema | null;
+  nodes: readonly string[];
+  /** Called with whether the user has entered a change. */
+  onEdit: (isEdited: boolean) => void;
+}) {
   const [fields, setFields] = useState(() => ({ ...values, ...draft?.changes }));
   const [rest, setRest] = useState<JsonRecord | null>(draft?.rest ?? {});
   const [restText, setRestText] = useState(draft?.restText ?? "");
@@ -307,6 +317,10 @@ function ChangeForm({
     asNode,
     lists: Object.entries(messages.lists).map(([name, list]) => [name, stored[name] ?? [], list]),
   });
+  const hasFault = [...validation.errors.values()].some(({ isMissing }) => !isMissing);
+  const isEdited = changed.length > 0 || restText.trim() !== "" || hasFault;
+  useEffect(() => onEdit(isEdited), [isEdited]);
+  const isRestWrong = wrong !== null || validation.errors.has("");
   const isWrong = wrong !== null || messages.isInvalid || validation.errors.has("");
   return (
     <form
@@ -357,7 +371,10 @@ function ChangeForm({
           placeholder="the one that wrote last"
           aria-invalid={nodeFault !== null}
           aria-describedby="edit-node-fault"
-          onInput={({ currentTarget }) => setAsNode(currentTarget.value)}
+          onInput={({ currentTarget }) => {
+            setAsNode(currentTarget.value);
+            setNodeFault(null);
+          }}
         />
         <datalist id="edit-nodes">
           {nodes.map((name) => (
@@ -378,7 +395,11 @@ function ChangeForm({
         {Object.keys(rest ?? {}).length > 0 && (
           <p class="hint">Values given as JSON are shown as they are sent.</p>
         )}
-        <Diff {...compared} />
+        {isRestWrong ? (
+          <p class="dim">The other changes cannot be read: correct them above.</p>
+        ) : (
+          <Diff {...compared} />
+        )}
       </section>
       {newer !== null && (
         <p class="note" role="alert">
@@ -392,10 +413,10 @@ function ChangeForm({
           {busy ?? conflict}
         </p>
       )}
-      {request.error !== null && <LoadFailure text={request.error} />}
+      {request.error !== null && !isRestWrong && <LoadFailure text={request.error} />}
       <div class="bar end">
         <span class="space dim">
-          {changed.length === 0 ? "Nothing changes" : `Changes ${changed.join(", ")}`}
+          {isRestWrong ? "" : changed.length === 0 ? "Nothing changes" : `Changes ${changed.join(", ")}`}
         </span>
         <button type="button" onClick={onClose}>
           Cancel

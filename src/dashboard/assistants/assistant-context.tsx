@@ -1,0 +1,83 @@
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { getSchemas } from "../api/client.ts";
+import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
+import { Fields } from "../components/schema-form.tsx";
+import { useFormValidation, useReport } from "../components/use-form-validation.ts";
+import { useResource } from "../components/use-resource.ts";
+
+interface AssistantContextProps {
+  /** The name of the graph whose schema describes the context. */
+  readonly graph: string;
+  readonly value: unknown;
+  readonly onChange: (value: JsonRecord) => void;
+  /** Called with the reason why the graph would refuse the context; null: it would not, as far as the schema tells. */
+  readonly onFault: (fault: string | null) => void;
+  /** The field for a context that has no form, as JSON. */
+  readonly children: ComponentChildren;
+}
+
+/** The field for an assistant's context: a form where the graph describes its context, else JSON. */
+export function AssistantContext(props: AssistantContextProps) {
+  const { graph, children } = props;
+  const { value: schemas, isReading } = useResource(
+    async () => (graph === "" ? undefined : getSchemas(graph)),
+    [graph],
+  );
+  const { properties } = schemas?.context_schema ?? {};
+  // What an assistant leaves out, its runs may give.
+  const schema = useMemo(() => properties && { ...schemas?.context_schema, required: [] }, [properties]);
+  if (isReading)
+    return (
+      <p class="dim" aria-busy="true">
+        Reading…
+      </p>
+    );
+  if (schema === undefined) return <div class="field">{children}</div>;
+  return <DescribedContext {...props} schema={schema} />;
+}
+
+function DescribedContext({
+  graph,
+  schema,
+  value,
+  onChange,
+  onFault,
+  children,
+}: AssistantContextProps & { readonly schema: JsonSchema }) {
+  const validation = useFormValidation(schema, value);
+  const names = Object.keys(schema.properties ?? {});
+  const context = isJsonRecord(value) ? value : {};
+  const unknown = Object.keys(context).filter((name) => !names.includes(name));
+  // A form would hide members that the schema does not name.
+  const isForm = useMemo(() => unknown.length === 0, [schema]);
+  const wrong = [...validation.errors.values()].find(({ isMissing }) => !isMissing);
+  const fault = wrong === undefined ? null : `${wrong.at} ${wrong.text}`.trim();
+  useReport(() => {
+    onFault(fault);
+    return () => onFault(null);
+  }, [fault]);
+  if (isForm)
+    return (
+      <fieldset>
+        <legend>Context</legend>
+        <Fields schema={schema} value={context} validation={validation} onChange={onChange} />
+      </fieldset>
+    );
+  return (
+    <div class="field">
+      {children}
+      {fault !== null && isJsonRecord(value) && (
+        <p class="hint bad" role="alert">
+          {fault}
+        </p>
+      )}
+      {unknown.length > 0 && (
+        <p class="hint" role="status">
+          {graph} does not describe {unknown.map((name) => `“${name}”`).join(", ")} in its context. It
+          describes {names.map((name) => `“${name}”`).join(", ")}.
+        </p>
+      )}
+    </div>
+  );
+}
