@@ -44,7 +44,7 @@ if (thread !== null) ($("#board") as HTMLAnchorElement).href = `./#/threads/${en
 
 function showTheme(theme: Theme): void {
   $("#theme").textContent = THEME_SYMBOLS[theme];
-  $("#theme").ariaLabel = `Colours: ${theme}. Change`;
+  $("#theme").ariaLabel = `Theme: ${theme}. Change theme`;
 }
 applyTheme(readTheme());
 showTheme(readTheme());
@@ -169,7 +169,7 @@ async function watch(again = 0): Promise<void> {
   socket.addEventListener("open", () => {
     // The server announces every live actor anew on each connection.
     model.clear();
-    showStatus("Watching.");
+    showStatus("Connected.");
     again = 0;
     recall();
   });
@@ -220,7 +220,7 @@ function attempt(work: () => Promise<void>): void {
     if (cause instanceof ApiKeyRequired) {
       $("#key").hidden = false;
       $("#secret").focus();
-      return showStatus("A key is needed.");
+      return showStatus("An API key or user token is required.");
     }
     showStatus(cause instanceof Error ? cause.message : String(cause));
     setTimeout(() => attempt(work), 5_000);

@@ -103,11 +103,11 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
   });
   answerCount.value++;
   if (response.status === 401) {
-    if (input.key !== undefined) throw new ApiKeyRequired("The server does not know this key or token.");
+    if (input.key !== undefined) throw new ApiKeyRequired("The API key or user token is not valid.");
     // If the user has entered another key in the meantime, the request is repeated with that key.
     if (storedApiKey() !== key && storedApiKey() !== null) return sendRequest(path, input);
     forgetApiKey();
-    if (!isHolding || !isAccepted) throw new ApiKeyRequired("A key is needed, or a token.");
+    if (!isHolding || !isAccepted) throw new ApiKeyRequired("An API key or user token is required.");
     isKeyExpired.value = true;
     return sendRequest(path, input);
   }

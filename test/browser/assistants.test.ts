@@ -14,27 +14,27 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     const { url } = await serve();
     const { page, wrong } = await opened(await browser(), `${url}/#/assistants`);
     await expect.poll(() => page.locator(".sided aside li").allInnerTexts()).toEqual(["agent", "approval"]);
-    expect(await page.locator(".empty").innerText()).toContain("Choose an assistant, or make one.");
-    await page.getByRole("link", { name: "New", exact: true }).click();
+    expect(await page.locator(".empty").innerText()).toContain("Choose an assistant, or create one");
+    await page.getByRole("link", { name: "Create", exact: true }).click();
     await page.getByLabel("Name", { exact: true }).fill("Helper");
     await page.getByRole("combobox").selectOption("approval");
     await page.getByLabel("Config", { exact: true }).fill('{"tone": "formal"}');
-    const hint = page.getByText("has no effect here");
-    await expect.poll(() => hint.innerText()).toContain("“tone” has no effect here");
+    const hint = page.getByText("is ignored");
+    await expect.poll(() => hint.innerText()).toContain("“tone” is ignored");
     await page.getByLabel("Config", { exact: true }).fill('{"configurable": {"tone": "formal"}, "tags": []}');
     await hint.waitFor({ state: "detached" });
     await page.getByLabel("Config", { exact: true }).fill("");
     await page.getByLabel("Context", { exact: true }).fill("{wrong");
-    await page.getByRole("button", { name: "Make the assistant" }).click();
+    await page.getByRole("button", { name: "Create assistant" }).click();
     await expect.poll(() => page.locator(".failure").innerText()).toBe("Context must be an object, as JSON.");
     await page.getByLabel("Context", { exact: true }).fill('{"tone": "dry"}');
-    await page.getByRole("button", { name: "Make the assistant" }).click();
+    await page.getByRole("button", { name: "Create assistant" }).click();
     await expect.poll(() => page.locator("h2").innerText()).toMatch(/^Helper \(approval, .*version 1/);
     const id = /assistants\/([0-9a-f-]{36})/.exec(page.url())?.[1];
     const stored = async () => (await get(`${url}/assistants/${id}`)).json();
     expect(await stored()).toMatchObject({ name: "Helper", graph_id: "approval", context: { tone: "dry" } });
 
-    const save = page.getByRole("button", { name: "Save as a new version" });
+    const save = page.getByRole("button", { name: "Save as new version" });
     expect(await save.isDisabled()).toBe(true);
     await page.getByLabel("Context", { exact: true }).fill('{"tone": "warm"}');
     await save.click();
@@ -48,12 +48,12 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     expect(page.url()).toContain("with=1");
 
     await page.getByLabel("Description").fill("of tea");
-    await page.getByRole("button", { name: "Set to version 1" }).click();
-    await page.getByRole("button", { name: "Keep" }).click();
+    await page.getByRole("button", { name: "Make version 1 current" }).click();
+    await page.getByRole("button", { name: "Cancel" }).click();
     expect(await page.getByLabel("Description").inputValue()).toBe("of tea");
     expect(await stored()).toMatchObject({ version: 2 });
-    await page.getByRole("button", { name: "Set to version 1" }).click();
-    await page.getByRole("button", { name: "Drop them" }).click();
+    await page.getByRole("button", { name: "Make version 1 current" }).click();
+    await page.getByRole("button", { name: "Discard" }).click();
     await expect.poll(() => page.locator("h2").innerText()).toContain("version 1");
     expect(await stored()).toMatchObject({ version: 1, context: { tone: "dry" } });
     await expect
@@ -61,7 +61,7 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
       .toContain('"tone": "dry"');
 
     await page.getByRole("button", { name: "Delete", exact: true }).click();
-    await page.getByRole("button", { name: "Delete it" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await expect.poll(() => page.locator(".sided aside li").allInnerTexts()).toEqual(["agent", "approval"]);
     expect((await get(`${url}/assistants/${id}`)).status).toBe(404);
     expect(wrong).toEqual([]);
@@ -114,7 +114,7 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     const { assistant_id: id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, fields);
     const { page, wrong } = await opened(await browser(), `${url}/#/assistants/${id}`);
     await page.getByLabel("Metadata", { exact: true }).fill('{"tier": 2}');
-    await page.getByRole("button", { name: "Save as a new version" }).click();
+    await page.getByRole("button", { name: "Save as new version" }).click();
     await expect.poll(() => page.locator(".failure").innerText()).toContain("“team” cannot be deleted");
     expect(await (await get(`${url}/assistants/${id}`)).json()).toMatchObject({ version: 1 });
     expect(wrong).toEqual([]);
@@ -126,7 +126,7 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     const { assistant_id: id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, fields);
     const { page, wrong } = await opened(await browser(), `${url}/#/assistants/${id}`);
     await page.getByLabel("Context", { exact: true }).fill('{"tone": "dry", "voice": "low"}');
-    await page.getByRole("button", { name: "Save as a new version" }).click();
+    await page.getByRole("button", { name: "Save as new version" }).click();
     await page.getByRole("link", { name: "Compare with 1" }).click();
     await expect.poll(() => page.locator(".diff ins").allInnerTexts()).toEqual(['+     "voice": "low"\n']);
     expect(await page.locator(".diff del").count()).toBe(0);
@@ -143,19 +143,19 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     await description.fill("mine");
     await page.getByRole("complementary").getByRole("link", { name: "agent" }).click();
     await page.getByText("Leave without saving?").waitFor();
-    await page.getByRole("button", { name: "Keep" }).click();
+    await page.getByRole("button", { name: "Cancel" }).click();
     expect(await description.inputValue()).toBe("mine");
 
     const headers = { "content-type": "application/json" };
     const body = JSON.stringify({ description: "theirs", context: { tone: "dry" } });
     await fetch(`${url}/assistants/${id}`, { method: "PATCH", headers, body });
-    await page.getByRole("button", { name: "Save as a new version" }).click();
-    await page.getByText("Somebody else has made version 2 current meanwhile.").waitFor();
+    await page.getByRole("button", { name: "Save as new version" }).click();
+    await page.getByText("Version 2 became current while you were editing.").waitFor();
     const told = await page.getByRole("dialog").innerText();
     expect(told).toContain("It differs from version 1 in: description, context.");
     expect(told).toContain("Your version would replace: description.");
     expect(await stored()).toMatchObject({ version: 2, description: "theirs" });
-    await page.getByRole("button", { name: "Save mine on it" }).click();
+    await page.getByRole("button", { name: "Overwrite with my version" }).click();
     await expect.poll(stored).toMatchObject({ version: 3, description: "mine", context: { tone: "dry" } });
 
     await expect.poll(() => page.locator("h2").innerText()).toContain("version 3");

@@ -138,7 +138,7 @@ describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_
     await page.goBack();
     await page.waitForSelector('h1[id="guide/graphs"]');
     await go(page, "guide/../%");
-    await page.getByText("There is no such page").waitFor();
+    await page.getByText("Page not found").waitFor();
     expect(wrong).toEqual([]);
   });
 
@@ -176,13 +176,13 @@ describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_
     const context = await browser();
     const { page: dashboard } = await opened(context, `${url}/`);
     await dashboard.emulateMedia({ colorScheme: "light" });
-    const button = dashboard.getByRole("button", { name: "Colours" });
+    const button = dashboard.getByRole("button", { name: "Theme" });
     while (!(await button.getAttribute("title"))?.includes("dark")) await button.click();
     const { page } = await opened(context, `${url}/docs`);
     await page.emulateMedia({ colorScheme: "light" });
     await page.waitForSelector("article");
     expect(await page.evaluate(BACKGROUND)).toBe("rgb(18, 20, 23)");
-    await page.getByRole("button", { name: "Colours" }).click();
+    await page.getByRole("button", { name: "Theme" }).click();
     await expect.poll(() => page.evaluate(BACKGROUND)).toBe("rgb(245, 245, 242)");
   });
 

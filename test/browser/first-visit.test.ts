@@ -76,10 +76,10 @@ describe.skipIf(isMissing)("a first visit in a real browser", { timeout: 60_000 
   test("colours chosen on one page hold on the others, which all have the same header", async () => {
     const { url } = await serve({ graphs: { echo } });
     const { page } = await opened(await browser(), `${url}/inspector`);
-    await page.getByRole("button", { name: "Colours: system. Change" }).click();
+    await page.getByRole("button", { name: "Theme: system. Change theme" }).click();
     for (const path of ["inspector", "docs", "#/runs"]) {
       await page.goto(`${url}/${path}`);
-      await page.getByRole("button", { name: "Colours: light. Change" }).waitFor();
+      await page.getByRole("button", { name: "Theme: light. Change theme" }).waitFor();
       expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("light");
       const others = await page.getByLabel("Other pages").getByRole("link").allInnerTexts();
       expect(others).toHaveLength(2);

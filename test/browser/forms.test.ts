@@ -58,11 +58,11 @@ describe("numbers in a JSON text", () => {
   test.each([
     [
       '{"a": [1, 9007199254740993]}',
-      "9007199254740993 has too many digits for a number: it would become 9007199254740992",
+      "9007199254740993 cannot be represented exactly: it would be sent as 9007199254740992",
     ],
     [
       "-12345678901234567890",
-      "-12345678901234567890 has too many digits for a number: it would become -12345678901234567168",
+      "-12345678901234567890 cannot be represented exactly: it would be sent as -12345678901234567168",
     ],
     ['["\\\\", 1e400]', "1e400 is too large for a number"],
   ])("%s has one that would be changed", (text, fault) => {
@@ -257,11 +257,11 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     const start = page.getByRole("button", { name: "Start", exact: true });
     const faults = () => page.locator(".field > .bad").allInnerTexts();
     await id.pressSequentially("9007199254740993");
-    const fault = "9007199254740993 has too many digits for a number: it would become 9007199254740992";
+    const fault = "9007199254740993 cannot be represented exactly: it would be sent as 9007199254740992";
     expect(await faults()).toEqual([fault]);
     expect(await id.inputValue()).toBe("9007199254740993");
     await extra.fill('{"sum": 9007199254740993}');
-    const hint = `${fault}. In quotes, it is sent as text, with all digits`;
+    const hint = `${fault}. To keep all digits, put it in quotes.`;
     await expect.poll(faults).toEqual([fault, hint]);
     expect(await id.inputValue()).toBe("9007199254740993");
     await start.click();

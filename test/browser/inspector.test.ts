@@ -176,10 +176,10 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
   test.each(["nope", NOBODY])("of the thread %s it says that there is none", async (thread) => {
     const { url } = await serve();
     const { page } = await opened(await browser(), `${url}/inspector?thread_id=${thread}`);
-    await page.getByRole("heading", { name: "There is no such thread." }).waitFor();
+    await page.getByRole("heading", { name: "Thread not found" }).waitFor();
     expect(await page.isVisible("#actors")).toBe(false);
     expect(await page.isVisible("#log")).toBe(false);
-    await page.getByRole("link", { name: "To the live threads" }).click();
+    await page.getByRole("link", { name: "View threads in memory" }).click();
     await page.waitForSelector("#threads .none");
   });
 
@@ -190,7 +190,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
     await page.waitForSelector("#secret:focus");
     await page.keyboard.type("wrong");
     await page.keyboard.press("Enter");
-    await expect.poll(() => page.textContent("#status")).toContain("key is needed");
+    await expect.poll(() => page.textContent("#status")).toContain("user token is required");
     await page.fill("#secret", "sesame");
     await page.keyboard.press("Enter");
     await page.click(`a[href="inspector?thread_id=${thread}"]`);

@@ -20,7 +20,7 @@ describe.skipIf(isMissing)("errors in a real browser", { timeout: 60_000 }, () =
     const form = page.getByRole("region", { name: "Start a run" });
     await form.getByLabel("While it runs").selectOption("reject");
     await form.getByRole("button", { name: "Add run" }).click();
-    await expect.poll(() => notice.innerText()).toContain("choose another way under “While it runs”");
+    await expect.poll(() => notice.innerText()).toContain("change “If a run is active”");
     open("first");
     await notice.waitFor({ state: "detached" });
 

@@ -28,7 +28,7 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
       await page.goto(`${url}/${path}`);
       await expect
         .poll(() => page.locator(".empty").last().innerText())
-        .toContain("The rules of this server show you no assistant.");
+        .toContain("You have no access to any assistant");
     }
     expect(await page.getByRole("button", { name: "Start", exact: true }).count()).toBe(0);
   });
@@ -66,7 +66,7 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     await page.goto(`${url}/`);
     await page.fill("#secret", "open-sesame-42");
     await page.keyboard.press("Enter");
-    await expect.poll(() => page.locator(".top .identity").allInnerTexts()).toEqual(["key ope…"]);
+    await expect.poll(() => page.locator(".top .identity").allInnerTexts()).toEqual(["API key ope…"]);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.locator("#secret").waitFor();
     const open = await serve();
@@ -95,7 +95,7 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
   test("says on the page of the system that its numbers are for operators, and how to see them", async () => {
     const { url, page } = await pageOfAlice(owned());
     await page.goto(`${url}/#/system`);
-    await expect.poll(() => page.innerText(".system .note")).toContain("are for its operators");
+    await expect.poll(() => page.innerText(".system .note")).toContain("require an API key");
     expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
     expect(await page.locator(".system .failure").count()).toBe(0);
   });
@@ -133,7 +133,7 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     users.delete("first");
     users.set("second", "alice");
     // The list of threads, which is read every second, is refused.
-    await page.getByRole("dialog", { name: "Key or token required" }).waitFor();
+    await page.getByRole("dialog", { name: "API key or user token required" }).waitFor();
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
     await page.fill("#secret", "second");
@@ -148,7 +148,7 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     await message.fill("a secret");
     users.delete("second");
     users.set("third", "bob");
-    await page.getByRole("dialog", { name: "Key or token required" }).waitFor();
+    await page.getByRole("dialog", { name: "API key or user token required" }).waitFor();
     await page.fill("#secret", "third");
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".top .identity").allInnerTexts()).toEqual(["bob"]);
@@ -183,8 +183,8 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     await page.goto(`${url}/`);
     const stored = () => page.evaluate('sessionStorage.getItem("heddle.key")');
     for (const [token, told] of [
-      ["ключ", "A key or token consists of"],
-      ["unknown", "does not know this key"],
+      ["ключ", "may contain only ASCII"],
+      ["unknown", "is not valid"],
     ] as const) {
       await page.fill("#secret", token);
       await page.keyboard.press("Enter");

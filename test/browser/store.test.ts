@@ -63,7 +63,7 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
       .poll(() => page.locator(".store .value").allInnerTexts())
       .toEqual([expect.stringContaining("coffee")]);
     await search(page, "milk");
-    await expect.poll(() => page.locator(".empty").innerText()).toContain("No item matches.");
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("No matching items");
     await page.getByRole("link", { name: "Show all items" }).click();
     await expect.poll(() => keys(page)).toEqual(["drink", "drink"]);
     expect(wrong).toEqual([]);
@@ -73,13 +73,13 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
     const { url } = await serve();
     const store = storeAt(url);
     const { page, wrong } = await opened(await browser(), `${url}/#/store`);
-    await expect.poll(() => page.locator(".empty").innerText()).toContain("The store is empty.");
-    await page.getByRole("button", { name: "New item" }).click();
-    await page.getByLabel("Namespace (labels").fill("users.eve");
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("The store is empty");
+    await page.getByRole("button", { name: "Create item" }).click();
+    await page.getByLabel("Namespace (parts").fill("users.eve");
     await page.getByLabel("Key", { exact: true }).fill("note");
     await page.getByLabel("Value", { exact: true }).fill('{"n": 1}');
     await page.getByLabel("Expires after").fill("90");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Create", exact: true }).click();
     await expect.poll(() => keys(page)).toEqual(["note"]);
     expect(page.url()).toContain("ns=users.eve");
     expect(await page.locator(".store tbody").innerText()).toContain("in 1h");
@@ -93,8 +93,8 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
 
     await page.getByRole("button", { name: "note" }).click();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
-    await page.getByRole("button", { name: "Delete it" }).click();
-    await expect.poll(() => page.locator(".empty").innerText()).toContain("There is no item here.");
+    await page.locator("dialog dialog").getByRole("button", { name: "Delete" }).click();
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("No items here");
     expect(await store.get("users.eve", "note")).toBeNull();
     expect(wrong).toEqual([]);
   });
@@ -151,8 +151,8 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
   });
 
   test.each([
-    ["prefixes each namespace", false, "There is no such item for you"],
-    ["prefixes those that lack the prefix", true, "The item is deleted."],
+    ["prefixes each namespace", false, "Item not found."],
+    ["prefixes those that lack the prefix", true, "Item deleted."],
   ])("where a rule %s, a deletion tells whether the item is gone", async (_, isOnce, told) => {
     const auth = new Auth().authenticate(authenticate).on("store", ({ value, user }) => {
       const namespace = value.namespace ?? [];
@@ -166,7 +166,7 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
     const { page } = await opened(context, `${url}/#/store`);
     await page.getByRole("button", { name: "k", exact: true }).click();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
-    await page.getByRole("button", { name: "Delete it" }).click();
+    await page.locator("dialog dialog").getByRole("button", { name: "Delete" }).click();
     await page.getByText(told).waitFor();
     expect((await store.searchItems(["notes"])).items).toHaveLength(isOnce ? 0 : 1);
   });

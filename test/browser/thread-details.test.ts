@@ -45,7 +45,7 @@ describe.skipIf(isMissing)("a thread's title and metadata in a real browser", { 
     await expect
       .poll(() => page.innerText("dialog [role=alert]"))
       .toBe(
-        "“customer” cannot be deleted: the API only adds and replaces members of the metadata. Set it to null instead.",
+        "“customer” cannot be deleted: the API only adds and replaces metadata fields. Set it to null instead.",
       );
     const stored = async () => (await get(`${url}/threads/${thread_id}`)).json();
     expect(await stored()).toMatchObject({ metadata });

@@ -27,7 +27,7 @@ import type {
 
 /** Encodes one segment of a path. @throws RequestError 422 if it is empty, `.` or `..`: browsers resolve the dots even when they are encoded */
 function part(id: string): string {
-  if (/^\.{0,2}$/.test(id)) throw new RequestError(422, `"${id}" is no valid id.`);
+  if (/^\.{0,2}$/.test(id)) throw new RequestError(422, `"${id}" is not a valid ID.`);
   return encodeURIComponent(id);
 }
 

@@ -12,7 +12,7 @@ interface ApiKeyDialogProps {
   readonly onEntered: () => void;
 }
 
-/** Asks for the API key, or the token of a user, and checks it with a request. */
+/** Asks for an API key or a user token, and checks it with a request. */
 export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
   const [wrong, setWrong] = useState("");
   const secret = useRef<HTMLInputElement>(null);
@@ -29,7 +29,7 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
     const key = secret.current?.value.trim() ?? "";
     // Browsers refuse to send other characters in a header.
     if (!/^[\x20-\x7e]+$/.test(key))
-      return setWrong("A key or token consists of letters from A to Z, digits and signs of ASCII.");
+      return setWrong("An API key or user token may contain only ASCII characters.");
     try {
       await fetchJson("assistants/count", { body: {}, key }).catch((cause: unknown) => {
         // The key is valid if the user may only not make this request.
@@ -50,21 +50,21 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
         void submit();
       }}
     >
-      <h1 id="lock-title">Key or token required</h1>
+      <h1 id="lock-title">API key or user token required</h1>
       <p class="dim">
         {isExpired
-          ? "The server no longer accepts the key or token of this tab. With another one you go on where you are."
-          : "This server requires an API key, or a user's token. It is stored in this tab only."}
+          ? "The server no longer accepts the API key or user token of this tab. Enter another one to continue; the page keeps your input."
+          : "This server requires an API key or a user token. It is stored in this tab only."}
       </p>
       <input type="text" name="username" autoComplete="username" value="heddle" hidden />
-      <label for="secret">API key or token</label>
+      <label for="secret">API key or user token</label>
       <input id="secret" ref={secret} type="password" autoComplete="current-password" required />
       {wrong !== "" && (
         <p class="bad" role="alert">
           {wrong}
         </p>
       )}
-      <button class="primary">Enter</button>
+      <button class="primary">Sign in</button>
     </form>
   );
   if (isExpired) return <LastingDialog>{form}</LastingDialog>;

@@ -15,18 +15,18 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
     [
       "Everywhere",
       [
-        ["?", "these keys"],
+        ["?", "keyboard shortcuts"],
         ...[...PAGES_BY_KEY].map(
           ([key, page]) => [`g ${key}`, page === "new" ? "new thread" : page] as const,
         ),
       ],
     ],
-    ["Threads", [["↓ ↑", "next and previous thread, in the list"]]],
+    ["Threads", [["↓ ↑", "next and previous thread in the list"]]],
     [
-      "A message, an answer or an input",
+      "Text fields",
       [
-        ["Enter", "sends"],
-        ["Shift Enter", "a new line"],
+        ["Enter", "send"],
+        ["Shift Enter", "new line"],
       ],
     ],
     [
@@ -34,8 +34,8 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
       [
         ["j ↓", "next question"],
         ["k ↑", "previous question"],
-        ["Ctrl Enter", "sends the answer"],
-        ["Esc", "leaves the field; closes the question"],
+        ["Ctrl Enter", "send the answer"],
+        ["Esc", "leave the field; close the question"],
       ],
     ],
     [
@@ -43,9 +43,9 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
       [
         ["j ↓", "next task"],
         ["k ↑", "previous task"],
-        ["+ −", "larger, smaller"],
+        ["+ −", "zoom in, zoom out"],
         ["/", "search"],
-        ["Esc", "closes the task"],
+        ["Esc", "close the task"],
       ],
     ],
   ];
@@ -63,11 +63,17 @@ export function KeyHelp() {
   });
   return (
     <>
-      <button type="button" class="quiet" title="Keys (?)" aria-label="Keys" onClick={() => setOpen(true)}>
+      <button
+        type="button"
+        class="quiet"
+        title="Keyboard shortcuts (?)"
+        aria-label="Keyboard shortcuts"
+        onClick={() => setOpen(true)}
+      >
         ?
       </button>
       {isOpen && (
-        <Dialog title="Keys" onClose={() => setOpen(false)}>
+        <Dialog title="Keyboard shortcuts" onClose={() => setOpen(false)}>
           <div class="key-help">
             {KEYS.map(([place, keys]) => (
               <section key={place}>

@@ -41,11 +41,11 @@ export function showError(cause: unknown): void {
 export const errorMessage = (cause: unknown): string => {
   // The API's own text names a field of the request, which has another name in the form.
   if (isConflict(cause) && /multitask strategy/i.test(String(cause)))
-    return "A run of this thread is in progress. Wait until it has ended, or choose another way under “While it runs”.";
+    return "A run of this thread is in progress. Wait until it has ended, or change “If a run is active”.";
   if (cause instanceof TypeError) return "The server cannot be reached.";
   if (cause instanceof DOMException && cause.name === "TimeoutError") return "The server does not answer.";
   if (cause instanceof SyntaxError)
-    return "The answer is not JSON: a proxy or a login page may have answered instead of the server.";
+    return "The response is not JSON. A proxy or login page may have replaced it.";
   return cause instanceof Error ? cause.message : String(cause);
 };
 

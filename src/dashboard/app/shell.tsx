@@ -114,8 +114,8 @@ function Content() {
   const content = page === undefined ? null : CONTENTS[page.name](rest, query);
   return (
     content ?? (
-      <EmptyState title="There is no such page.">
-        <a href={hrefOf([])}>To the threads</a>
+      <EmptyState title="Page not found">
+        <a href={hrefOf([])}>Open threads</a>
       </EmptyState>
     )
   );

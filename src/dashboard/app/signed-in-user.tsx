@@ -24,7 +24,7 @@ export function SignedInUser() {
   const key = storedApiKey();
   if (settings === undefined && error === null) return null;
   const user = settings?.user ?? null;
-  const name = user?.display_name ?? (key === null ? null : `key ${beginningOf(key)}`);
+  const name = user?.display_name ?? (key === null ? null : `API key ${beginningOf(key)}`);
   if (name === null) return null;
   return (
     <>

@@ -8,8 +8,8 @@ export function ThemeButton() {
     <button
       type="button"
       class="quiet theme"
-      aria-label={`Colours: ${theme}. Change`}
-      title={`Colours: ${theme}`}
+      aria-label={`Theme: ${theme}. Change theme`}
+      title={`Theme: ${theme}`}
       onClick={() => setTheme(chooseNextTheme(theme))}
     >
       {THEME_SYMBOLS[theme]}

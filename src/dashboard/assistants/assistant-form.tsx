@@ -126,13 +126,13 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
             {json}
             {field === "config" && unread.length > 0 && (
               <p class="hint" role="status">
-                {unread.map((name) => `“${name}”`).join(", ")} {unread.length === 1 ? "has" : "have"} no
-                effect here: settings of the graph belong in “configurable”. Beside it, “tags” and
-                “recursion_limit” are read.
+                {unread.map((name) => `“${name}”`).join(", ")} {unread.length === 1 ? "is" : "are"} ignored.
+                Only “configurable”, “tags” and “recursion_limit” are read; put graph settings in
+                “configurable”.
               </p>
             )}
             {field === "metadata" && assistant !== null && (
-              <p class="hint">Members can be added and replaced, but not deleted.</p>
+              <p class="hint">Metadata fields can be added and replaced, but not deleted.</p>
             )}
           </div>
         );
@@ -140,7 +140,7 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
       <FormFooter
         submit={submit}
         isUnchanged={assistant !== null && !isEdited}
-        words={assistant === null ? "Make the assistant" : "Save as a new version"}
+        words={assistant === null ? "Create assistant" : "Save as new version"}
       />
     </form>
   );

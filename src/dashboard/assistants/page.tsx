@@ -43,7 +43,7 @@ export function AssistantsPage({ chosen, query }: PageProps) {
         <div class="bar">
           <h1 class="space">Assistants</h1>
           <a class="button primary" href={hrefOf(["assistants", "new"])}>
-            New
+            Create
           </a>
         </div>
         {list.error !== null && <LoadFailure text={list.error} onRetry={list.reload} />}
@@ -73,11 +73,11 @@ export function AssistantsPage({ chosen, query }: PageProps) {
           />
         ) : list.isReading ? null : (
           <EmptyState
-            title={chosen === undefined ? "Choose an assistant, or make one." : "There is no such assistant."}
+            title={chosen === undefined ? "Choose an assistant, or create one" : "Assistant not found"}
           >
             <p class="dim">
-              An assistant is a graph with settings of its own. Each graph has a default one; each change
-              makes a new version.
+              An assistant is a graph with its own settings. Each graph has a default assistant. Each change
+              creates a new version.
             </p>
           </EmptyState>
         )}
@@ -90,14 +90,14 @@ function NewAssistant({ graphs, onChanged }: Pick<DetailProps, "graphs" | "onCha
   const [isEdited, setEdited] = useState(false);
   return (
     <>
-      <h2>New assistant</h2>
+      <h2>Create assistant</h2>
       <AssistantForm
         assistant={null}
         graphs={graphs}
         onEdit={setEdited}
         onSave={async (fields) => {
           const { assistant_id } = await createAssistant(fields);
-          showNotice("The assistant is made.");
+          showNotice("Assistant created.");
           onChanged();
           navigate(["assistants", assistant_id]);
         }}
@@ -125,13 +125,13 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
   );
   const save = async (fields: AssistantFields) => {
     const after = await updateAssistant(id, fields);
-    showNotice(`Version ${after.version} is made.`);
+    showNotice(`Version ${after.version} created.`);
     onChanged();
   };
   const remove = () =>
     runAction(async () => {
       await deleteAssistant(id);
-      showNotice("The assistant is deleted.");
+      showNotice("Assistant deleted.");
       onChanged();
       navigate(["assistants"]);
     });
@@ -140,13 +140,13 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
       <div class="bar">
         <h2 class="space">
           {assistantLabel(assistant)} <span class="dim">version {version}</span>{" "}
-          <CopyButton text={id} label="assistant id" />
+          <CopyButton text={id} label="assistant ID" />
         </h2>
         <a class="button" href={hrefOf(["new"], { graph: id })}>
           Start a thread
         </a>
         <a class="button quiet" href={hrefOf(["runs"], { assistant: id })}>
-          Its runs
+          View runs
         </a>
         <a class="button quiet" href={hrefOf(["graphs", id])}>
           Graph
@@ -173,9 +173,9 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
       <LeaveConfirmation isEdited={isEdited} />
       {late !== null && (
         <Confirm
-          title={`Somebody else has made version ${late.now.version} current meanwhile.`}
+          title={`Version ${late.now.version} became current while you were editing.`}
           text={`It differs from version ${version} in: ${namesOf(differingMembers(settingsOf(assistant), settingsOf(late.now)))}. Your version would replace: ${namesOf(Object.keys(late.fields))}.`}
-          yes="Save mine on it"
+          yes="Overwrite with my version"
           onYes={() => void runAction(() => save(late.fields))}
           onClose={() => setLate(null)}
         />
@@ -183,8 +183,8 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
       {isDeleting && (
         <Confirm
           title="Delete the assistant?"
-          text="It is gone for good, with all its versions. Its threads and runs stay; its crons are deleted."
-          yes="Delete it"
+          text="This permanently deletes the assistant, its versions and its crons. Its threads and runs are kept."
+          yes="Delete"
           onYes={() => void remove()}
           onClose={() => setDeleting(false)}
         />
@@ -207,7 +207,7 @@ function Versions({ assistant, isEdited, compared, onChanged }: VersionsProps) {
   const set = (version: number) =>
     void runAction(async () => {
       await setAssistantVersion(id, version);
-      showNotice(`The assistant is set to version ${version}.`);
+      showNotice(`Version ${version} is now current.`);
       onChanged();
     });
   return (
@@ -234,7 +234,7 @@ function Versions({ assistant, isEdited, compared, onChanged }: VersionsProps) {
                   Compare with {version}
                 </a>
                 <button type="button" onClick={() => (isEdited ? setDropping(version) : set(version))}>
-                  Set to version {version}
+                  Make version {version} current
                 </button>
               </>
             )}
@@ -243,9 +243,9 @@ function Versions({ assistant, isEdited, compared, onChanged }: VersionsProps) {
       </ol>
       {dropping !== null && (
         <Confirm
-          title="Drop the changes that are not saved?"
-          text={`The form shows version ${dropping} then.`}
-          yes="Drop them"
+          title="Discard unsaved changes?"
+          text={`The form will show version ${dropping}.`}
+          yes="Discard"
           onYes={() => set(dropping)}
           onClose={() => setDropping(null)}
         />

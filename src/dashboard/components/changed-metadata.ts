@@ -1,9 +1,9 @@
 import type { JsonRecord } from "../api/records.ts";
 
 /**
- * Returns the members of an edited metadata object that are new or changed. Only these are sent, because somebody else may
- * change other members at the same time.
- * @throws Error if a member is missing in `after`: the API adds and replaces members, so a deletion cannot be sent.
+ * Returns the fields of an edited metadata object that are new or changed. Only these are sent, because somebody else may
+ * change other fields at the same time.
+ * @throws Error if a field is missing in `after`: the API adds and replaces fields, so a deletion cannot be sent.
  */
 export function changedMetadata(before: JsonRecord, after: JsonRecord): JsonRecord {
   const deleted = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
@@ -11,7 +11,7 @@ export function changedMetadata(before: JsonRecord, after: JsonRecord): JsonReco
     const names = deleted.map((name) => `“${name}”`).join(", ");
     const them = deleted.length === 1 ? "it" : "them";
     throw new Error(
-      `${names} cannot be deleted: the API only adds and replaces members of the metadata. Set ${them} to null instead.`,
+      `${names} cannot be deleted: the API only adds and replaces metadata fields. Set ${them} to null instead.`,
     );
   }
   const changed = Object.entries(after).filter(

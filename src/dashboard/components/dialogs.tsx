@@ -67,14 +67,14 @@ interface ConfirmProps {
   readonly title: string;
   readonly text: string;
   readonly yes: string;
-  /** The label of the button that does nothing. Default: "Keep". */
+  /** The label of the button that does nothing. Default: "Cancel". */
   readonly no?: string;
   readonly onYes: () => unknown;
   readonly onClose: () => void;
 }
 
 /** Asks for confirmation before data is lost, or much is started. */
-export function Confirm({ title, text, yes, no = "Keep", onYes, onClose }: ConfirmProps) {
+export function Confirm({ title, text, yes, no = "Cancel", onYes, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>

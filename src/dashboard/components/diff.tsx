@@ -19,14 +19,14 @@ interface Part {
 /** A line-by-line diff of two JSON values. */
 export function Diff({ before, after }: { readonly before: unknown; readonly after: unknown }) {
   const parts = useMemo(() => partsOf(before, after), [before, after]);
-  if (parts === null) return <p class="dim">Too large to be compared here.</p>;
+  if (parts === null) return <p class="dim">Too large to compare.</p>;
   if (parts.every(({ kind }) => kind === "same" || kind === "fold")) return <p class="dim">No difference.</p>;
   return (
     <pre class="diff" tabIndex={0} aria-label="Difference">
       {parts.map(({ kind, lines }, i) =>
         kind === "fold" ? (
           <span key={i} class="fold">
-            {`  … ${lines.length} the same\n`}
+            {`  … ${lines.length} unchanged lines\n`}
           </span>
         ) : kind === "same" ? (
           lines.map((line) => `  ${line}\n`).join("")

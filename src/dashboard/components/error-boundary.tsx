@@ -22,7 +22,7 @@ export class ErrorBoundary extends Component<BoundaryProps, { readonly failed: b
     if (fallback !== undefined) return fallback;
     return (
       <EmptyState title={`${name} cannot be shown.`}>
-        <p role="alert">Rendering failed. The other parts of the page still work.</p>
+        <p role="alert">Rendering failed.</p>
         <button type="button" onClick={() => this.setState({ failed: false })}>
           Try again
         </button>

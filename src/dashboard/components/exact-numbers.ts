@@ -18,5 +18,5 @@ export function inexactNumberFault(text: string): string | null {
   const value = Number(text);
   if (!Number.isFinite(value)) return `${text} is too large for a number`;
   if (!/^-?\d+$/.test(text) || BigInt(text) === BigInt(value)) return null;
-  return `${text} has too many digits for a number: it would become ${BigInt(value)}`;
+  return `${text} cannot be represented exactly: it would be sent as ${BigInt(value)}`;
 }

@@ -79,7 +79,7 @@ function parsed(text: string, isStrict: boolean): { readonly value: unknown; rea
     const value = JSON.parse(text) as unknown;
     const fault = findInexactNumber(text);
     if (fault === null) return { value, wrong: null };
-    return { value: undefined, wrong: `${fault}. In quotes, it is sent as text, with all digits` };
+    return { value: undefined, wrong: `${fault}. To keep all digits, put it in quotes.` };
   } catch (cause) {
     // A text that begins like JSON is meant to be JSON, so it is not taken as a string.
     if (!isStrict && !/^\s*[{["]/.test(text)) return { value: text, wrong: null };

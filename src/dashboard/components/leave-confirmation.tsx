@@ -34,7 +34,7 @@ export function LeaveConfirmation({ isEdited }: { readonly isEdited: boolean }) 
   return (
     <Confirm
       title="Leave without saving?"
-      text="The changes in the form are lost then."
+      text="Unsaved changes will be lost."
       yes="Leave"
       onYes={() => (location.hash = target)}
       onClose={() => setTarget(null)}

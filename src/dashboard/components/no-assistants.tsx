@@ -8,17 +8,17 @@ export function NoAssistants() {
   if (settings === undefined) return null;
   if (!settings.has_users)
     return (
-      <EmptyState title="The server has no graphs.">
-        <p class="dim">They are named in its configuration, under "graphs".</p>
+      <EmptyState title="No graphs">
+        <p class="dim">Add graphs to the configuration of the server, under "graphs".</p>
       </EmptyState>
     );
   return (
-    <EmptyState title="The rules of this server show you no assistant.">
+    <EmptyState title="You have no access to any assistant">
       <p class="dim">
-        Each graph has a default assistant, without an owner: rules for <code>assistants:read</code> and{" "}
+        Each graph has a default assistant without an owner. Access rules for <code>assistants:read</code> and{" "}
         <code>assistants:search</code> can let you see it.
       </p>
-      <a href="docs#guide/authentication">To the guide</a>
+      <a href="docs#guide/authentication">Open guide</a>
     </EmptyState>
   );
 }

@@ -15,9 +15,9 @@ export function GuidePageView({ name, api }: GuidePageViewProps) {
   if (page === undefined)
     return (
       <>
-        <h1>There is no such page</h1>
+        <h1>Page not found</h1>
         <p>
-          <a href={`#${fragmentOf(overview)}`}>To the overview</a>
+          <a href={`#${fragmentOf(overview)}`}>Open overview</a>
         </p>
       </>
     );

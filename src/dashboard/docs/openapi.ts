@@ -98,7 +98,7 @@ export function limitsOf(schema: OpenApiSchema): string {
     ...limitText(minimum, maximum, ""),
     ...(exclusiveMinimum === undefined ? [] : [`above ${exclusiveMinimum}`]),
     ...limitText(minLength, maxLength, " characters"),
-    ...limitText(minItems, maxItems, " members"),
+    ...limitText(minItems, maxItems, " items"),
     ...(schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]),
   ].join("; ");
 }

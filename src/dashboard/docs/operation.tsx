@@ -29,7 +29,7 @@ export function OperationView({ api, placed, isOpen, onFollow }: OperationViewPr
           <Shown
             key={status}
             api={api}
-            title={status === "default" ? "Otherwise" : `Answer ${status}`}
+            title={status === "default" ? "Other responses" : `Response ${status}`}
             about={description}
             content={content}
           />
@@ -38,7 +38,7 @@ export function OperationView({ api, placed, isOpen, onFollow }: OperationViewPr
         <pre tabIndex={0}>{curlOfOperation(api, placed, location.origin)}</pre>
         <p>
           <a href={`#${operationId}`} onClick={onFollow}>
-            Link to this
+            Link to this operation
           </a>
         </p>
       </div>

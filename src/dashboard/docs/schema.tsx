@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { limitsOf, findObjectSchema, type OpenApi, type OpenApiSchema, typeOf } from "./openapi.ts";
 
-/** Shows the members of an object with their types. Nested members expand on request. */
+/** Shows the fields of an object with their types. Nested fields expand on request. */
 export function SchemaView({ api, schema }: { readonly api: OpenApi; readonly schema: OpenApiSchema }) {
   const whole = findObjectSchema(api, schema);
   if (whole?.properties === undefined) return null;
@@ -36,7 +36,7 @@ function Member({ api, name, schema, isNeeded }: MemberProps) {
       <span class="dim">{[isNeeded && "required", limitsOf(schema)].filter(Boolean).join("; ")}</span>
       {hasMore && (
         <details class="deeper" onToggle={(event) => setOpen(event.currentTarget.open)}>
-          <summary>members</summary>
+          <summary>Fields</summary>
           {isOpen && <SchemaView api={api} schema={schema} />}
         </details>
       )}

@@ -56,7 +56,7 @@ export class ChartRenderer {
         worker.addEventListener("error", () => {
           worker.terminate();
           if (this.#running === started) this.#running = null;
-          fail(new Error("The script that lays it out could not be loaded, or failed."));
+          fail(new Error("The layout worker could not be loaded, or failed."));
         });
         return worker;
       },

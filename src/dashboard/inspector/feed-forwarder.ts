@@ -31,7 +31,8 @@ export class FeedForwarder {
   open(): void {
     this.#connected = false;
     this.#window = window.open(this.#viewer, "xstateinspector");
-    if (this.#window === null) return this.#say("The browser did not open the window.");
+    if (this.#window === null)
+      return this.#say("The browser blocked the window. Allow pop-ups and try again.");
     this.#say(`Waiting for ${this.#viewer.host}…`);
     setTimeout(() => {
       if (!this.#connected) this.#say(`${this.#viewer.host} does not answer. This page shows the same data.`);

@@ -3,7 +3,7 @@ import type { StoreItem } from "../api/records.ts";
 import { searchTermsOf } from "../threads/thread-search-filter.ts";
 
 /** The number of items on one page. */
-export const ITEMS_PER_PAGE = 50;
+const ITEMS_PER_PAGE = 50;
 /** The largest number of items that are searched for words if the server has no index. */
 const MAX_SCANNED = 500;
 const SCAN_PAGE = 100;
@@ -17,7 +17,7 @@ export interface FoundItems {
 }
 
 /**
- * Finds items in a namespace and below it. `name=value` compares a member of an item's value. Other words are
+ * Finds items in a namespace and below it. `name=value` compares a field of an item's value. Other words are
  * searched by meaning if the server has an index, otherwise as text in the keys and values of the items that
  * changed last.
  */

@@ -4,7 +4,7 @@ import { hrefOf } from "../app/page-location.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 
-/** The number of namespaces of one level that are shown at first, and that each click on "More…" adds. */
+/** The number of namespaces of one level that are shown at first, and that each click on "Show more" adds. */
 const STEP = 100;
 
 interface TreeProps {
@@ -25,7 +25,7 @@ export function NamespaceTree({ prefix, chosen, version }: TreeProps) {
   if (value === undefined)
     return error === null ? (
       <p class="dim" aria-busy="true">
-        Reading…
+        Loading…
       </p>
     ) : (
       <LoadFailure text={error} onRetry={reload} />
@@ -38,7 +38,7 @@ export function NamespaceTree({ prefix, chosen, version }: TreeProps) {
       {value.length > limit && (
         <li>
           <button type="button" class="quiet" onClick={() => setLimit(limit + STEP)}>
-            More…
+            Show more
           </button>
         </li>
       )}

@@ -7,7 +7,7 @@ import { Age, timeUntil } from "../components/age.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { toLine } from "../components/value-text.ts";
 import { StoreItemDialog } from "./store-item-dialog.tsx";
-import { ITEMS_PER_PAGE, searchStore } from "./item-search.ts";
+import { searchStore } from "./item-search.ts";
 import { NamespaceTree } from "./namespace-tree.tsx";
 
 /** The store: its namespaces as a tree, and the items in the chosen namespace and below it. */
@@ -47,13 +47,13 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
             key={ns}
             type="search"
             class="space"
-            aria-label="Search items: words, or name=value of their values"
-            placeholder="words, or name=value"
+            aria-label="Search items: text or field=value"
+            placeholder="Search text or field=value"
             value={text}
             onChange={({ currentTarget }) => navigate(["store"], at({ q: currentTarget.value.trim() }))}
           />
           <button type="button" class="primary" onClick={() => setOpened(null)}>
-            New item
+            Create item
           </button>
         </form>
         <p class="dim" role="status">
@@ -63,7 +63,7 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
         {found.value === undefined ? (
           found.error === null && (
             <p class="dim" aria-busy="true">
-              Reading…
+              Loading…
             </p>
           )
         ) : found.value.items.length === 0 ? (
@@ -74,12 +74,12 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
         <nav class="bar" aria-label="Pages of items">
           {page > 0 && (
             <a class="button" href={hrefOf(["store"], at({ page: page - 1 }))}>
-              Previous {ITEMS_PER_PAGE}
+              Previous
             </a>
           )}
           {found.value?.hasMore === true && (
             <a class="button" href={hrefOf(["store"], at({ page: page + 1 }))}>
-              Next {ITEMS_PER_PAGE}
+              Next
             </a>
           )}
         </nav>
@@ -103,15 +103,15 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
 function Nothing({ isFiltered, ns }: { readonly isFiltered: boolean; readonly ns: string }) {
   if (isFiltered)
     return (
-      <EmptyState title="No item matches.">
+      <EmptyState title="No matching items">
         <a href={hrefOf(["store"], { ns })}>Show all items</a>
       </EmptyState>
     );
   return (
-    <EmptyState title={ns === "" ? "The store is empty." : "There is no item here."}>
+    <EmptyState title={ns === "" ? "The store is empty" : "No items here"}>
       <p class="dim">
         The store is memory that all threads share: graphs write it with <code>ctx.store.put</code>, clients
-        with <code>client.store.putItem</code>, and you with “New item”.
+        with <code>client.store.putItem</code>, and you with “Create item”.
       </p>
     </EmptyState>
   );

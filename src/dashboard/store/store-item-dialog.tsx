@@ -22,8 +22,7 @@ interface StoreItemDialogProps {
  * Shown if an item of the list cannot be read. Either it is gone, or the rules of the project change the namespace that the
  * server has listed.
  */
-const NO_ITEM =
-  "There is no such item for you: it has been deleted meanwhile, or the rules of the project (auth) change its namespace.";
+const NO_ITEM = "Item not found. It was deleted, or your access rules map it to another namespace.";
 
 /** The form of an item of the store. */
 export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreItemDialogProps) {
@@ -39,12 +38,12 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
       const place = { namespace: labels.split("."), key };
       const before = await getItem(place);
       if (item === null && before !== null)
-        throw new Error("There is an item with this key already. Open it to change it.");
+        throw new Error("An item with this key already exists. Open it to change it.");
       if (item !== null && before === null) throw new Error(NO_ITEM);
       if (item !== null && before?.updated_at !== item.updated_at)
-        throw new Error("The item has been changed by somebody else meanwhile. Open it again.");
+        throw new Error("The item was changed by somebody else while you were editing. Open it again.");
       await putItem({ ...place, value, ...ttlOf(ttl, item) });
-      showNotice("The item is stored.");
+      showNotice(item === null ? "Item created." : "Item saved.");
       onChanged(place.namespace);
       onClose();
     });
@@ -53,12 +52,12 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
       // The server also accepts the deletion of an item that is not there.
       if ((await getItem(gone)) === null) throw new Error(NO_ITEM);
       await deleteItem(gone);
-      showNotice("The item is deleted.");
+      showNotice("Item deleted.");
       onChanged(null);
       onClose();
     });
   return (
-    <Dialog title={item === null ? "New item" : "Item"} wide onClose={onClose}>
+    <Dialog title={item === null ? "Create item" : "Item"} wide onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -67,7 +66,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
       >
         <div class="fields">
           <Text
-            label="Namespace (labels with periods between them)"
+            label="Namespace (parts separated by periods)"
             value={labels}
             isFixed={item !== null}
             onChange={setLabels}
@@ -100,13 +99,13 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
                 {item.expires_at === undefined
                   ? "It does not expire."
                   : `It expires on ${new Date(item.expires_at).toLocaleString()}.`}{" "}
-                Saving starts the time anew; empty: it does not expire. Changed{" "}
+                Saving restarts the expiry time. Leave empty for no expiry. Changed{" "}
                 <Age since={item.updated_at} isAgo />, created <Age since={item.created_at} isAgo />.
               </p>
             )}
           </div>
         </div>
-        <FormFooter submit={submit} words="Save" onCancel={onClose}>
+        <FormFooter submit={submit} words={item === null ? "Create" : "Save"} onCancel={onClose}>
           {item !== null && (
             <button type="button" class="danger" onClick={() => setDeleting(true)}>
               Delete
@@ -118,8 +117,8 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
       {isDeleting && item !== null && (
         <Confirm
           title="Delete the item?"
-          text={`“${item.key}” is gone for good.`}
-          yes="Delete it"
+          text={`This permanently deletes “${item.key}”.`}
+          yes="Delete"
           onYes={() => remove(item)}
           onClose={() => setDeleting(false)}
         />
