@@ -265,6 +265,22 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(wrong).toEqual([]);
   });
 
+  test("an answer that is not sent is not lost by a reload without a question", async () => {
+    const { url, ask } = await started();
+    await ask("native", "tea");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByRole("button", { name: "JSON" }).click();
+    await page.getByLabel("Answer, as JSON").pressSequentially('{"ok"');
+    const asked = page.waitForEvent("dialog");
+    // Never ends: the user stays.
+    void page.reload().catch(() => undefined);
+    const dialog = await asked;
+    expect(dialog.type()).toBe("beforeunload");
+    await dialog.dismiss();
+    expect(await page.getByLabel("Answer, as JSON").inputValue()).toBe('{"ok"');
+    expect(wrong).toEqual([]);
+  });
+
   test("an answer that the schema refuses leaves the question open, with what was entered and the reason", async () => {
     const { url, ask, valuesOf } = await started();
     const tea = await ask("native", "tea");

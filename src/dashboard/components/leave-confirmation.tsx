@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Confirm } from "./dialogs.tsx";
+import { useUnloadWarning } from "./use-unload-warning.ts";
 
 /** Returns the path in an address of this page, without its query. */
 const pathOf = (hash: string): string | undefined => hash.split("?", 1)[0];
@@ -10,6 +11,7 @@ const pathOf = (hash: string): string | undefined => hash.split("?", 1)[0];
  */
 export function LeaveConfirmation({ isEdited }: { readonly isEdited: boolean }) {
   const [target, setTarget] = useState<string | null>(null);
+  useUnloadWarning(isEdited);
   useEffect(() => {
     if (!isEdited) return undefined;
     const ask = (event: MouseEvent) => {
@@ -22,13 +24,8 @@ export function LeaveConfirmation({ isEdited }: { readonly isEdited: boolean }) 
       event.preventDefault();
       setTarget(hash);
     };
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
     document.addEventListener("click", ask, { capture: true });
-    addEventListener("beforeunload", warn);
-    return () => {
-      document.removeEventListener("click", ask, { capture: true });
-      removeEventListener("beforeunload", warn);
-    };
+    return () => document.removeEventListener("click", ask, { capture: true });
   }, [isEdited]);
   if (target === null) return null;
   return (

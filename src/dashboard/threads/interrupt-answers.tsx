@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { validateFormValue } from "../components/form-schema.ts";
+import { useUnloadWarning } from "../components/use-unload-warning.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey } from "../components/value-text.ts";
@@ -44,12 +45,17 @@ export function InterruptAnswers({
   const [refusal, setRefusal] = useState(lastRefusal);
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
+  /** Whether the user has entered something since the last answer was sent. */
+  const [isEdited, setEdited] = useState(false);
+  useUnloadWarning(isEdited && !isClosed);
   const isMany = questions.length > 1;
   const isReady = !isClosed && questions.every(({ id }) => answers.get(id) !== undefined);
   const send = async (given: JsonRecord) => {
     setSending(true);
     setRefusal(null);
-    setRefusal(await onAnswer(given));
+    const why = await onAnswer(given);
+    setRefusal(why);
+    if (why === null) setEdited(false);
     setSending(false);
   };
   const failure = refusal !== null && (
@@ -76,6 +82,7 @@ export function InterruptAnswers({
   return (
     <form
       aria-busy={isSending}
+      onInput={() => setEdited(true)}
       onSubmit={(event) => {
         event.preventDefault();
         if (isReady && !isSending) void send(Object.fromEntries(answers));
