@@ -25,7 +25,7 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
   test("a cron shows its next run and what came of the last ones; it is run now, paused, resumed and deleted", async () => {
     const { url } = await serve({ graphs: { work } });
     const { page, wrong } = await opened(await browser(), `${url}/#/crons`);
-    await expect.poll(() => page.locator(".empty").innerText()).toContain("There is no cron yet.");
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("No crons yet");
     const thread = await newThread(url);
     const make = (path: string, schedule: string, name: string) =>
       postJson<{ cron_id: string }>(`${url}${path}`, { assistant_id: "work", schedule, input: { name } });
@@ -34,11 +34,11 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
     await page.reload();
     const card = page.locator(".crons > ul > li").filter({ hasText: "30 4 * * *" });
     await expect.poll(() => card.innerText()).toMatch(/next run in \d+[hms]/);
-    expect(await card.innerText()).toContain("No runs yet.");
+    expect(await card.innerText()).toContain("No runs yet");
 
     await card.getByRole("button", { name: "Run now" }).click();
     await expect.poll(() => card.getByRole("list").innerText()).toContain("RangeError: no such file");
-    await card.getByRole("link", { name: "All its runs" }).click();
+    await card.getByRole("link", { name: "View all runs" }).click();
     await expect.poll(() => page.locator(".all-runs tbody tr").count()).toBe(1);
     await page.goBack();
 
@@ -54,10 +54,10 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
     // A run of a cron without a thread is kept when it is started by hand.
     const other = page.locator(".crons > ul > li").filter({ hasText: "0 9 * * MON" });
     await other.getByRole("button", { name: "Run now" }).click();
-    await expect.poll(() => other.getByRole("list").innerText()).toContain("success");
+    await expect.poll(() => other.getByRole("list").innerText()).toContain("succeeded");
 
     await card.getByRole("button", { name: "Delete" }).click();
-    await page.getByRole("button", { name: "Delete it" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await expect.poll(() => page.locator(".crons > ul > li").count()).toBe(1);
     expect(await stored()).toMatchObject({ detail: "Cron not found" });
     expect(wrong).toEqual([]);
@@ -71,7 +71,7 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
     await expect.poll(stored, { timeout: 10_000 }).toMatchObject({ last_run: { status: "error" } });
     const { page, wrong } = await opened(await browser(), `${url}/#/crons`);
     const card = page.locator(".crons > ul > li");
-    await expect.poll(() => card.innerText()).toMatch(/Last run:\s+error .*RangeError: no such file/);
+    await expect.poll(() => card.innerText()).toMatch(/Last run:\s+failed .*RangeError: no such file/);
     expect(await card.innerText()).toContain('on_run_completed: "keep"');
     expect(wrong).toEqual([]);
   });

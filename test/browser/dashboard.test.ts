@@ -107,7 +107,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
       await page.goto(`${app.url}/#/threads/${thread}`);
       await current.waitFor();
       await page.goto(`${app.url}/#/threads/${thread}/${path}`);
-      await page.getByText("There is no such page.").waitFor();
+      await page.getByText("Page not found").waitFor();
     }
     expect(wrong).toEqual([]);
   });
@@ -265,7 +265,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await page.waitForSelector("#secret:focus");
     await page.keyboard.type("wrong");
     await page.keyboard.press("Enter");
-    await page.waitForSelector('.lock [role="alert"]:has-text("does not know this key")');
+    await page.waitForSelector('.lock [role="alert"]:has-text("is not valid")');
     await page.fill("#secret", "sesame");
     await page.keyboard.press("Enter");
     await page.waitForSelector(`.head:has-text("${thread_id}")`);

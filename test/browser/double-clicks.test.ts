@@ -120,7 +120,7 @@ describe.skipIf(isMissing)("a double click in a real browser acts once", { timeo
     const create = await heldBack(context, /\/threads$/);
     await page.getByRole("button", { name: "Run now" }).dblclick();
     create.pass();
-    await page.getByText("The run is started.").waitFor();
+    await page.getByText("Run started.").waitFor();
     await context.unrouteAll({ behavior: "wait" });
     expect(await threadsOf(url)).toBe(1);
   });

@@ -112,7 +112,7 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
       await postJson(`${url}/threads/${thread}/state`, { values: { deep: [numbers] }, as_node: "stay" });
     }
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
-    await page.waitForSelector("text=Too large to be compared here.");
+    await page.waitForSelector("text=Too large to compare.");
     expect(wrong).toEqual([]);
   });
 
@@ -124,10 +124,10 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
     page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     for (const id of ["..", "%2e%2e", "%", "x%2Fruns%2Fy", "a%3Fb", "a%23b", "..%2F..%2Fmetrics"]) {
       await page.goto(`${url}/#/threads/${id}`);
-      await page.waitForSelector("text=There is no such page.");
+      await page.waitForSelector("text=Page not found");
     }
     await page.goto(`${url}/#/threads/00000000-0000-4000-8000-000000000000/runs/..`);
-    await page.waitForSelector("text=There is no such page.");
+    await page.waitForSelector("text=Page not found");
     expect(asked.filter((path) => /metrics|^\/threads\/(?!search|count)/.test(path))).toEqual([]);
   });
 
@@ -141,7 +141,7 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
       expect(await page.locator(".graphs svg").count()).toBe(0);
     }
     await page.goto(`${url}/#/new?graph=..`);
-    await page.getByText('".." is no valid id.').waitFor();
+    await page.getByText('".." is not a valid ID.').waitFor();
   });
 
   test("an answer that is no JSON, as of a proxy that asks for a login, is said to be none", async () => {
@@ -153,6 +153,6 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
     const { page } = await opened(context, `${url}/#/inbox`);
     await expect
       .poll(() => page.getByRole("alert").innerText())
-      .toContain("The answer is not JSON: a proxy or a login page may have answered instead of the server.");
+      .toContain("The response is not JSON. A proxy or login page may have replaced it.");
   });
 });

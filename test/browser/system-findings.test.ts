@@ -61,16 +61,16 @@ describe("what is unusual", () => {
       webhook({ url: "https://new.test/", attempts: 0 }),
     ];
     expect(found({}, pending)).toEqual([
-      "3 webhooks wait for hooks.test, which refuses connections.",
-      "1 webhook waits for other.test:8443, which answered 503.",
-      "1 webhook waits for this server, which did not answer: timed out.",
+      "3 webhooks to hooks.test are being retried: connection refused.",
+      "1 webhook to other.test:8443 is being retried: status 503.",
+      "1 webhook to this server is being retried: timed out.",
     ]);
     expect(
       found(
         {},
         Array.from({ length: 100 }, () => webhook(refused)),
       ),
-    ).toEqual(["At least 100 webhooks wait for hooks.test, which refuses connections."]);
+    ).toEqual(["At least 100 webhooks to hooks.test are being retried: connection refused."]);
   });
 
   test("are runs and requests that failed in the last five minutes, and webhooks that were given up", () => {
@@ -85,7 +85,7 @@ describe("what is unusual", () => {
     ).toEqual([
       "3 of 10 runs failed in the last 5 minutes.",
       "1 request failed (5xx) in the last 5 minutes.",
-      "2 webhooks were given up: see the dead letters below.",
+      "2 undelivered webhooks (dead letters): see the list below.",
     ]);
   });
 
@@ -98,9 +98,9 @@ describe("what is unusual", () => {
         memory_bytes: [1e8, 1.1e8, 3e8, 6e8],
       }),
     ).toEqual([
-      "9 runs wait to start; the queue has not been empty for 1 m 0 s.",
-      "Runs waited up to 4.20 s for their start in the last minute.",
-      "The event loop stood still for 640 ms in the last minute: a node may compute in it.",
+      "9 runs are queued; the queue has not been empty for 1 m 0 s.",
+      "The queue time of runs was up to 4.20 s in the last minute.",
+      "The event loop was blocked for 640 ms in the last minute. A node may run long synchronous code.",
       "Memory grew from 95 MB to 572 MB within the hour.",
     ]);
   });
@@ -150,7 +150,7 @@ describe("the charts of the last hour", () => {
     expect(charts(figures).map(({ title }) => title)).toEqual(["Runs ended", "Queued runs", "Memory"]);
     expect(charts(figures)[0]?.below).toEqual({ values: [null, 1], isBad: true });
     const waits = charts({ run_wait_p50_seconds: [0, null], run_wait_p99_seconds: [0.02, null] })[2];
-    expect(waits).toMatchObject({ title: "Wait to start", values: [0.02, null], now: 0.02 });
+    expect(waits).toMatchObject({ title: "Queue time", values: [0.02, null], now: 0.02 });
   });
 
   test("have at most four round times on their axis, none at its edges", () => {

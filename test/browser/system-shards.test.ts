@@ -71,7 +71,7 @@ describe.skipIf(isMissing)("the shards of a server in a real browser", { timeout
       expect(memory).toMatch(/^\d+ MB$/);
     }
     const chart = (title: string) => page.locator(`.chart:has(figcaption:text-is("${title}"))`);
-    expect(await chart("Runs ended").innerText()).toContain("2 since the start");
+    expect(await chart("Runs ended").innerText()).toContain("2 since server start");
     await page.getByText("2 threads").waitFor();
     expect(await seriousFaults(page, "all up")).toEqual([]);
 
@@ -82,7 +82,7 @@ describe.skipIf(isMissing)("the shards of a server in a real browser", { timeout
     await page.getByText("Shard 1 does not answer.").waitFor({ timeout: 60_000 });
     expect(await cells(page, 1)).toEqual(["1", "does not answer"]);
     expect((await cells(page, 0)).slice(2, 4)).toEqual(["0", "0"]);
-    expect(await chart("Runs ended").innerText()).toContain("1 since the start");
+    expect(await chart("Runs ended").innerText()).toContain("1 since server start");
     await page.getByText("2 threads").waitFor({ state: "detached" });
     expect(await seriousFaults(page, "one down")).toEqual([]);
     await page.emulateMedia({ colorScheme: "dark" });

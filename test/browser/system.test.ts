@@ -56,16 +56,16 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     });
     const { page, wrong } = await opened(context, `${url}/#/system?span=minutes`);
     await expect.poll(() => number(page, "Runs in progress")).toBe("1");
-    expect(await chart(page, "Runs ended").innerText()).toContain("collecting…");
+    expect(await chart(page, "Runs ended").innerText()).toContain("Loading…");
     second.pass();
     expect(await number(page, "Queued runs")).toBe("1");
-    expect(await number(page, "Live actors")).toBe("1");
-    expect(await chart(page, "Live actors").innerText()).toContain("1 in storage only");
+    expect(await number(page, "Threads in memory")).toBe("1");
+    expect(await chart(page, "Threads in memory").innerText()).toContain("1 only in storage");
     await expect.poll(() => number(page, "Runs ended"), { timeout: 30_000 }).toBe("0/s");
     open("a");
     open("b");
     await expect.poll(() => number(page, "Runs in progress"), { timeout: 30_000 }).toBe("0");
-    expect(await chart(page, "Runs ended").innerText()).toContain("2 since the start");
+    expect(await chart(page, "Runs ended").innerText()).toContain("2 since server start");
     const line = chart(page, "Runs in progress").locator("polyline");
     await expect.poll(async () => (await line.getAttribute("points"))?.split(" ").length).toBeGreaterThan(1);
     const said = await chart(page, "Runs in progress").locator("svg").getAttribute("aria-label");
@@ -107,13 +107,13 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     await expect.poll(() => ended.locator(".axis time").count()).toBeGreaterThan(1);
     expect(await ended.locator("polyline.bad").count()).toBeGreaterThan(0);
     expect(await ended.locator("svg").getAttribute("aria-label")).toContain("in the last hour");
-    expect(await chart(page, "Wait to start").locator("strong").innerText()).toMatch(/ ms$/);
-    const unusual = page.getByRole("region", { name: "Unusual" });
+    expect(await chart(page, "Queue time").locator("strong").innerText()).toMatch(/ ms$/);
+    const unusual = page.getByRole("region", { name: "Warnings" });
     await unusual
-      .getByText(`1 webhook waits for ${new URL(webhook).host}, which refuses connections.`)
+      .getByText(`1 webhook to ${new URL(webhook).host} is being retried: connection refused.`)
       .waitFor();
     await page.getByRole("link", { name: "Last 5 minutes" }).click();
-    await chart(page, "Wait to start").waitFor({ state: "detached" });
+    await chart(page, "Queue time").waitFor({ state: "detached" });
     expect(await ended.locator("svg").getAttribute("aria-label")).toContain("in the last minutes");
     expect(wrong).toEqual([]);
   });
@@ -130,7 +130,7 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     const lines = await page.evaluate<number[]>(LINES_OF_VALUES);
     expect(new Set(lines)).toEqual(new Set([1]));
     const note = chart(page, "Memory").locator("span").last();
-    expect(await note.evaluate(({ textContent }) => textContent)).toMatch(/^\d+\u00a0MB of it/);
+    expect(await note.evaluate(({ textContent }) => textContent)).toMatch(/^JS heap: \d+\u00a0MB$/);
     expect(wrong).toEqual([]);
   });
 
@@ -175,7 +175,7 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     }
     await hook.until(2);
     const { page, wrong } = await opened(await browser(), `${url}/#/system`);
-    await expect.poll(() => number(page, "Dead letters"), { timeout: 30_000 }).toBe("2");
+    await expect.poll(() => number(page, "Undelivered webhooks"), { timeout: 30_000 }).toBe("2");
     const letter = (path: string) => page.locator(`.letters li:has(code:text-is("${hook.url}${path}"))`);
     await letter("/one").waitFor();
     expect(await letter("/one").innerText()).toContain("The receiver answered 500");
@@ -183,9 +183,9 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     expect((await hook.until(3)).at(-1)?.path).toBe("/one");
     await letter("/one").waitFor({ state: "detached" });
     await letter("/two").locator('button:has-text("Delete")').click();
-    await page.click('dialog button:has-text("Delete it")');
+    await page.click('dialog button:has-text("Delete")');
     await letter("/two").waitFor({ state: "detached" });
-    await expect.poll(() => number(page, "Dead letters"), { timeout: 30_000 }).toBe("0");
+    await expect.poll(() => number(page, "Undelivered webhooks"), { timeout: 30_000 }).toBe("0");
     expect(hook.told).toHaveLength(3);
     expect(wrong).toEqual([]);
   });
@@ -213,7 +213,7 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     const remove = async (nth: number) => {
       await page.locator(".letters li").nth(nth).locator('button:has-text("Delete")').click();
       const asked = page.waitForRequest("**/webhooks/deliveries/*");
-      await page.click('dialog button:has-text("Delete it")');
+      await page.click('dialog button:has-text("Delete")');
       await asked;
     };
     await remove(0);

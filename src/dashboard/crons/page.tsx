@@ -5,6 +5,7 @@ import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { cronOrigin } from "../all-runs/run-filter.ts";
+import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
@@ -63,7 +64,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
       {crons.error !== null && <LoadFailure text={crons.error} onRetry={crons.reload} />}
       {crons.value === undefined && crons.error === null && (
         <p class="dim" aria-busy="true">
-          Reading…
+          Loading…
         </p>
       )}
       {crons.value !== undefined && rows.length === 0 && <NoCron isFirst={page === 0} />}
@@ -74,11 +75,11 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
             cron={cron}
             runs={runs}
             assistant={assistants.find(({ assistant_id }) => assistant_id === cron.assistant_id)}
-            onRun={() => act(() => runCron(cron), "The run is started.")}
+            onRun={() => act(() => runCron(cron), "Run started.")}
             onEnable={(enabled) =>
               void act(
                 () => updateCron(cron.cron_id, { enabled }),
-                enabled ? "The cron is resumed." : "The cron is paused.",
+                enabled ? "Cron resumed." : "Cron paused.",
               )
             }
             onDelete={() => setDeleting(cron)}
@@ -88,21 +89,21 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
       <nav class="bar" aria-label="Pages of crons">
         {page > 0 && (
           <a class="button" href={hrefOf(["crons"], { page: page - 1 })}>
-            Newer crons
+            Previous
           </a>
         )}
         {hasMore && (
           <a class="button" href={hrefOf(["crons"], { page: page + 1 })}>
-            Older crons
+            Next
           </a>
         )}
       </nav>
       {deleting !== null && (
         <Confirm
           title="Delete the cron?"
-          text="It starts no more runs. Those that it has started stay."
-          yes="Delete it"
-          onYes={() => void act(() => deleteCron(deleting.cron_id), "The cron is deleted.")}
+          text="It will start no more runs. Its earlier runs are kept."
+          yes="Delete"
+          onYes={() => void act(() => deleteCron(deleting.cron_id), "Cron deleted.")}
           onClose={() => setDeleting(null)}
         />
       )}
@@ -111,12 +112,12 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
 }
 
 function NoCron({ isFirst }: { readonly isFirst: boolean }) {
-  if (!isFirst) return <EmptyState title="There are no more crons." />;
+  if (!isFirst) return <EmptyState title="No more crons" />;
   return (
-    <EmptyState title="There is no cron yet.">
-      <p class="dim">A client makes one, for a thread or with a thread for each run:</p>
+    <EmptyState title="No crons yet">
+      <p class="dim">Clients create crons, for one thread or with a new thread per run:</p>
       <pre class="code">{`await client.crons.create("agent", { schedule: "0 9 * * MON", input: {} })`}</pre>
-      <a href="docs">To the guide</a>
+      <a href="docs">Open guide</a>
     </EmptyState>
   );
 }
@@ -159,16 +160,12 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
           ? assistantLabel(assistant)
           : (runs[0]?.graph_id ?? `assistant …${shortId(cron.assistant_id)}`)}{" "}
         ·{" "}
-        {thread === null ? (
-          "a thread for each run"
-        ) : (
-          <a href={threadHref(thread)}>thread …{shortId(thread)}</a>
-        )}{" "}
-        · {next === null ? enabled ? "ended" : "no next run" : <NextRun at={next} />}
+        {thread === null ? "new thread per run" : <a href={threadHref(thread)}>thread …{shortId(thread)}</a>}{" "}
+        · {next === null ? enabled ? "finished" : "no next run while paused" : <NextRun at={next} />}
       </p>
       {outcome !== undefined && runs.every(({ run_id }) => run_id !== outcome.run_id) && (
         <p>
-          Last run: <StatusBadge of={outcome.status} />{" "}
+          Last run: <StatusBadge of={outcome.status} words={RUN_STATUS_TEXTS[outcome.status]} />{" "}
           <span class="dim">
             <Age since={outcome.ended_at} isAgo />
           </span>{" "}
@@ -177,15 +174,20 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
       )}
       {runs.length === 0 ? (
         <p class="dim">
-          {cron.on_run_completed === "delete"
-            ? 'Each run is deleted with its thread when it ends; on_run_completed: "keep" keeps both.'
-            : "No runs yet."}
+          {cron.on_run_completed === "delete" ? (
+            <>
+              Runs and their threads are deleted when they end. Set <code>on_run_completed: "keep"</code> to
+              keep them.
+            </>
+          ) : (
+            "No runs yet"
+          )}
         </p>
       ) : (
         <ul class="last-runs" aria-label="Last runs">
           {runs.map((run) => (
             <li key={run.run_id}>
-              <StatusBadge of={run.status} />{" "}
+              <StatusBadge of={run.status} words={RUN_STATUS_TEXTS[run.status]} />{" "}
               <a href={runHref(run.thread_id, run.run_id)}>…{shortId(run.run_id)}</a>{" "}
               <span class="dim">
                 <Age since={run.created_at} isAgo />
@@ -194,12 +196,12 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
             </li>
           ))}
           <li>
-            <a href={hrefOf(["runs"], { from: cronOrigin(id) })}>All its runs</a>
+            <a href={hrefOf(["runs"], { from: cronOrigin(id) })}>View all runs</a>
           </li>
         </ul>
       )}
       <details class="more">
-        <summary>What it runs</summary>
+        <summary>Run request</summary>
         <JsonTree value={{ cron_id: id, ...cron.payload, metadata: cron.metadata }} open={2} />
       </details>
     </li>

@@ -9,7 +9,7 @@ import { useResource } from "../components/use-resource.ts";
 import { Age } from "../components/age.tsx";
 import { shortId } from "../components/value-text.ts";
 
-/** The dead letters, with buttons to retry or delete them. They are loaded anew when their number, `count`, changes. */
+/** The undelivered webhooks (dead letters), with buttons to retry or delete them. They are loaded anew when their number, `count`, changes. */
 export function DeadLetterList({ count }: { readonly count: number }) {
   const { value = [], error, reload } = useResource(() => listDeliveries("dead", 100), [count]);
   const [deleting, setDeleting] = useState<WebhookRow | null>(null);
@@ -23,7 +23,7 @@ export function DeadLetterList({ count }: { readonly count: number }) {
   if (value.length === 0) return null;
   return (
     <section class="letters pad" aria-labelledby="letters-title">
-      <h3 id="letters-title">Dead letters</h3>
+      <h3 id="letters-title">Undelivered webhooks (dead letters)</h3>
       <ul>
         {value.map((delivery) => (
           <li class="card" key={delivery.id}>
@@ -33,15 +33,15 @@ export function DeadLetterList({ count }: { readonly count: number }) {
                 <a href={hrefOf(["threads", delivery.thread_id, "runs", delivery.run_id])}>
                   run {shortId(delivery.run_id)}
                 </a>
-                , ended <Age since={delivery.created_at} isAgo />; tried{" "}
-                {delivery.attempts === 1 ? "once" : `${delivery.attempts} times`}
+                , ended <Age since={delivery.created_at} isAgo />;{" "}
+                {delivery.attempts === 1 ? "1 attempt" : `${delivery.attempts} attempts`}
               </p>
               <p class="bad">{reasonOf(delivery)}</p>
             </div>
             <div class="bar">
               <button
                 type="button"
-                onClick={() => void act(() => retryDelivery(delivery.id), "The webhook is sent again.")}
+                onClick={() => void act(() => retryDelivery(delivery.id), "Sending the webhook again.")}
               >
                 Send again
               </button>
@@ -54,10 +54,10 @@ export function DeadLetterList({ count }: { readonly count: number }) {
       </ul>
       {deleting !== null && (
         <Confirm
-          title="Delete this webhook?"
-          text={`${deleting.url} will not be notified of the end of the run.`}
-          yes="Delete it"
-          onYes={() => void act(() => deleteDelivery(deleting.id), "The webhook is deleted.")}
+          title="Delete this delivery?"
+          text={`The webhook to ${deleting.url} will not be sent.`}
+          yes="Delete"
+          onYes={() => void act(() => deleteDelivery(deleting.id), "Delivery deleted.")}
           onClose={() => setDeleting(null)}
         />
       )}
@@ -66,4 +66,4 @@ export function DeadLetterList({ count }: { readonly count: number }) {
 }
 
 const reasonOf = ({ last_status, last_error }: WebhookRow): string =>
-  last_error ?? (last_status === null ? "No answer" : `Answered ${last_status}`);
+  last_error ?? (last_status === null ? "No answer" : `Status ${last_status}`);

@@ -25,17 +25,21 @@ export function findingsOf({ history, pending }: LastHourMetrics): readonly stri
 }
 
 function webhookFindings(pending: readonly WebhookRow[]): readonly string[] {
-  const groups = new Map<string, number>();
+  const groups = new Map<
+    string,
+    { readonly host: string; readonly reason: string; readonly count: number }
+  >();
   for (const delivery of pending) {
     if (delivery.attempts === 0) continue;
-    const group = `${hostOf(delivery.url)}, which ${reasonOf(delivery)}`;
-    groups.set(group, (groups.get(group) ?? 0) + 1);
+    const [host, reason] = [hostOf(delivery.url), reasonOf(delivery)];
+    const group = `${host} ${reason}`;
+    groups.set(group, { host, reason, count: (groups.get(group)?.count ?? 0) + 1 });
   }
   // If as many webhooks were read as the limit allows, there may be more.
   const more = pending.length >= MAX_DELIVERIES ? "At least " : "";
-  return [...groups].map(([group, count]) => {
-    const wait = count === 1 ? "webhook waits" : "webhooks wait";
-    return `${more}${count} ${wait} for ${group}.`;
+  return [...groups.values()].map(({ host, reason, count }) => {
+    const [webhooks, are] = count === 1 ? ["webhook", "is"] : ["webhooks", "are"];
+    return `${more}${count} ${webhooks} to ${host} ${are} being retried: ${reason}.`;
   });
 }
 
@@ -43,9 +47,9 @@ function webhookFindings(pending: readonly WebhookRow[]): readonly string[] {
 const hostOf = (url: string): string => /^\w+:\/\/(?:[^/?#]*@)?([^/?#]+)/.exec(url)?.[1] ?? "this server";
 
 function reasonOf({ last_status, last_error }: WebhookRow): string {
-  if (last_status !== null) return `answered ${last_status}`;
-  if (last_error === null) return "did not answer";
-  return last_error.includes("ECONNREFUSED") ? "refuses connections" : `did not answer: ${last_error}`;
+  if (last_status !== null) return `status ${last_status}`;
+  if (last_error === null) return "no answer";
+  return last_error.includes("ECONNREFUSED") ? "connection refused" : last_error;
 }
 
 /** Returns the known values of a metric in the last `seconds` seconds. */
@@ -69,7 +73,9 @@ function failureFindings(history: ServerHistory): readonly string[] {
       ? [`${refused} ${refused === 1 ? "request" : "requests"} failed (5xx) in the last 5 minutes.`]
       : []),
     ...(dead > 0
-      ? [`${dead} ${dead === 1 ? "webhook was" : "webhooks were"} given up: see the dead letters below.`]
+      ? [
+          `${dead} undelivered ${dead === 1 ? "webhook (dead letter)" : "webhooks (dead letters)"}: see the list below.`,
+        ]
       : []),
   ];
 }
@@ -82,11 +88,11 @@ function waitFindings(history: ServerHistory): readonly string[] {
   return [
     ...(isStanding
       ? [
-          `${now} ${now === 1 ? "run waits" : "runs wait"} to start; the queue has not been empty for ${formatDuration(standingFor(history))}.`,
+          `${now} ${now === 1 ? "run is" : "runs are"} queued; the queue has not been empty for ${formatDuration(standingFor(history))}.`,
         ]
       : []),
     ...(wait >= LONG_WAIT
-      ? [`Runs waited up to ${formatDuration(wait * 1_000)} for their start in the last minute.`]
+      ? [`The queue time of runs was up to ${formatDuration(wait * 1_000)} in the last minute.`]
       : []),
   ];
 }
@@ -114,7 +120,7 @@ function processFindings(history: ServerHistory): readonly string[] {
   return [
     ...(lag >= LONG_LAG
       ? [
-          `The event loop stood still for ${formatDuration(lag * 1_000)} in the last minute: a node may compute in it.`,
+          `The event loop was blocked for ${formatDuration(lag * 1_000)} in the last minute. A node may run long synchronous code.`,
         ]
       : []),
     ...(now > before * GROWTH && now - before > GROWTH_BYTES

@@ -140,7 +140,7 @@ export function chartSeriesOf(
       title: "Runs ended",
       unit: formatPerSecond,
       values: rates(looks, ended()),
-      note: `${whole(ended()(now) ?? 0)} since the start${failures ? `, ${formatPerSecond(failures)} failing` : ""}`,
+      note: `${whole(ended()(now) ?? 0)} since server start${failures ? `, ${formatPerSecond(failures)} failing` : ""}`,
       isBad: (failures ?? 0) > 0,
     },
     {
@@ -154,15 +154,15 @@ export function chartSeriesOf(
       title: "Queued runs",
       unit: whole,
       values: levels(looks, (f) => f.sum("heddle_runs_queued")),
-      note: `${whole(now.sum("heddle_runs_waiting_for_slot") ?? 0)} waiting for a slot`,
+      note: `${whole(now.sum("heddle_runs_waiting_for_slot") ?? 0)} held back by limits`,
       isBad: false,
     },
     {
-      title: "Live actors",
+      title: "Threads in memory",
       unit: whole,
       values: levels(looks, busyAndIdle),
       note: `${whole(at("heddle_actors", "state", "idle"))} idle${
-        threads === undefined ? "" : `; ${whole(Math.max(0, threads - live))} in storage only`
+        threads === undefined ? "" : `; ${whole(Math.max(0, threads - live))} only in storage`
       }`,
       isBad: false,
     },
@@ -170,7 +170,7 @@ export function chartSeriesOf(
       title: "Event-loop lag",
       unit: milliseconds,
       values: eventLoopLags(looks),
-      note: `longest ${worst(looks)}; busy ${formatted(loop, percent)} of the time`,
+      note: `max ${worst(looks)}; busy ${formatted(loop, percent)} of the time`,
       isBad: false,
     },
     {
@@ -184,7 +184,7 @@ export function chartSeriesOf(
       title: "Memory",
       unit: bytes,
       values: levels(looks, (f) => f.sum("process_resident_memory_bytes")),
-      note: `${bytes(now.sum("nodejs_heap_size_used_bytes") ?? 0)} of it JavaScript's heap`,
+      note: `JS heap: ${bytes(now.sum("nodejs_heap_size_used_bytes") ?? 0)}`,
       isBad: false,
     },
     {
@@ -214,14 +214,14 @@ export function chartSeriesOf(
       title: "Pending webhooks",
       unit: whole,
       values: levels(looks, (f) => f.of("heddle_webhooks", "status", "pending")),
-      note: "waiting for delivery or a retry",
+      note: "to be delivered or retried",
       isBad: false,
     },
     {
-      title: "Dead letters",
+      title: "Undelivered webhooks",
       unit: whole,
       values: levels(looks, (f) => f.of("heddle_webhooks", "status", "dead")),
-      note: "webhooks that could not be delivered",
+      note: "dead letters: no longer retried",
       isBad: dead > 0,
     },
   ];
@@ -236,7 +236,7 @@ const FIGURES: {
   "Runs ended": { figure: "runs_ended_per_second", below: "runs_failed_per_second", isBad: true },
   "Runs in progress": { figure: "runs_running" },
   "Queued runs": { figure: "runs_queued" },
-  "Live actors": { figure: "actors_live" },
+  "Threads in memory": { figure: "actors_live" },
   "Event-loop lag": { figure: "event_loop_lag_max_seconds" },
   Processor: { figure: "cpu_ratio" },
   Memory: { figure: "memory_bytes" },
@@ -244,12 +244,12 @@ const FIGURES: {
   Connections: { figure: "connections" },
   Requests: { figure: "requests_per_second", below: "requests_failed_per_second", isBad: true },
   "Pending webhooks": { figure: "webhooks_pending" },
-  "Dead letters": { figure: "webhooks_dead" },
+  "Undelivered webhooks": { figure: "webhooks_dead" },
 };
 
 /**
  * Returns the charts over the last hour: the server's history, followed by the page's newer samples. Adds a
- * chart of the waiting times of runs, which only the history has.
+ * chart of the queue times of runs, which only the history has.
  */
 export function hourSeriesOf(
   live: readonly Series[],
@@ -277,13 +277,13 @@ export function hourSeriesOf(
   const waited = known(most);
   if (waited === null) return series;
   const waits: Series = {
-    title: "Wait to start",
+    title: "Queue time",
     times,
     unit: wait,
     values: most,
     now: waited,
     below: { values: half, isBad: false },
-    note: `of 99 % of the runs at most; of half of them ${wait(known(half) ?? 0)}`,
+    note: `p99; p50: ${wait(known(half) ?? 0)}`,
     isBad: false,
   };
   const place = series.findIndex(({ title }) => title === "Queued runs") + 1;
@@ -301,5 +301,5 @@ function worst(looks: readonly MetricsSample[]): string {
   if (all <= 0) return "–";
   const bounds = now.samples(name).flatMap(({ labels }) => labels.get("le") ?? []);
   const bound = bounds.find((one) => grown(one) === all);
-  return bound === undefined || bound === "+Inf" ? "over 5 s" : `below ${whole(Number(bound) * 1_000)} ms`;
+  return bound === undefined || bound === "+Inf" ? "> 5 s" : `< ${whole(Number(bound) * 1_000)} ms`;
 }

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { currentLocation, hrefOf } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
+import { THREAD_STATUS_TEXTS } from "../live/status-texts.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
@@ -84,9 +85,9 @@ export function SystemPage() {
       {areMetricsAllowed.value === false && (
         <p class="note">
           <span>
-            The metrics, the last hour and the dead letters of the server are for its operators, not for
-            users. To see them, sign out and enter an API key instead of your token. A server has API keys if
-            it was started with <code>HEDDLE_API_KEYS</code>.
+            Metrics and undelivered webhooks (dead letters) require an API key. Sign out, then sign in with an
+            API key instead of your user token. A server has API keys if it was started with{" "}
+            <code>HEDDLE_API_KEYS</code>.
           </span>
         </p>
       )}
@@ -97,7 +98,8 @@ export function SystemPage() {
           </a>
           {counts.statuses.map(([status, count]) => (
             <span class="inline" key={status}>
-              <StatusBadge of={status} small /> {count.toLocaleString("en")}
+              <StatusBadge of={status} words={THREAD_STATUS_TEXTS[status]} small />{" "}
+              {count.toLocaleString("en")}
             </span>
           ))}
         </p>
@@ -128,11 +130,11 @@ export function SystemPage() {
   );
 }
 
-/** The sentences that say what is unusual about the server. */
+/** The warnings: sentences that say what is unusual about the server. */
 function Findings({ texts }: { readonly texts: readonly string[] }) {
   return (
     <section class="pad unusual" aria-labelledby="unusual-title">
-      <h3 id="unusual-title">{texts.length === 0 ? "Nothing unusual" : "Unusual"}</h3>
+      <h3 id="unusual-title">{texts.length === 0 ? "No warnings" : "Warnings"}</h3>
       {texts.length > 0 && (
         <ul>
           {texts.map((text) => (

@@ -15,11 +15,11 @@ export function ShardTable({ rows }: { readonly rows: readonly ShardRow[] }) {
           <tr>
             <th scope="col">Shard</th>
             {hasNodes && <th scope="col">Node</th>}
-            <th scope="col">Up for</th>
+            <th scope="col">Uptime</th>
             <th scope="col">Running</th>
             <th scope="col">Queued</th>
             <th scope="col">Memory</th>
-            <th scope="col">Lag</th>
+            <th scope="col">Event-loop lag</th>
           </tr>
         </thead>
         <tbody>

@@ -26,7 +26,7 @@ export function TimeSeriesChart({ series, span }: { readonly series: Series; rea
   return (
     <figure class={`card tile chart ${isBad ? "bad" : ""}`}>
       <figcaption class="dim">{title}</figcaption>
-      {now === null ? <span class="dim coming">collecting…</span> : <strong>{said}</strong>}
+      {now === null ? <span class="dim coming">Loading…</span> : <strong>{said}</strong>}
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
