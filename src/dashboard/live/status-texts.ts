@@ -1,0 +1,41 @@
+import type { ApiRunStatus, ApiThreadStatus, Thread } from "../api/records.ts";
+import { PAUSE_LABELS } from "./paused-run.ts";
+import type { TaskStatus } from "./trace.ts";
+
+/** The words for the status of a run. A run that is paused has ended as a success: see `pauseLabel`. */
+export const RUN_STATUS_TEXTS: { readonly [S in ApiRunStatus]: string } = {
+  success: "succeeded",
+  error: "failed",
+  timeout: "timed out",
+  interrupted: "cancelled",
+  running: "running",
+  pending: "queued",
+};
+
+/** The words for runs and threads that wait for an answer or are paused, where it is not known which. */
+export const WAITING_OR_PAUSED = "waiting or paused";
+
+/** The words for the status of a thread. */
+export const THREAD_STATUS_TEXTS: { readonly [S in ApiThreadStatus]: string } = {
+  idle: "idle",
+  busy: "busy",
+  interrupted: WAITING_OR_PAUSED,
+  error: "failed",
+};
+
+/** Returns the words for the status of a thread whose questions are known. */
+export function threadStatusText({ status, interrupts }: Pick<Thread, "status" | "interrupts">): string {
+  if (status !== "interrupted") return THREAD_STATUS_TEXTS[status];
+  return PAUSE_LABELS[Object.values(interrupts).flat().length > 0 ? "question" : "breakpoint"];
+}
+
+/** The words for the status of a task. */
+export const TASK_STATUS_TEXTS: { readonly [S in TaskStatus]: string } = {
+  waiting: "not started",
+  running: "running",
+  retrying: "retrying",
+  done: "succeeded",
+  interrupted: PAUSE_LABELS.question,
+  failed: "failed",
+  stopped: "stopped",
+};
