@@ -94,7 +94,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
       {isDeleting && (
         <Confirm
           title={`Delete ${selected.length === 1 ? "the run" : `${selected.length} runs`}?`}
-          text="Their records, their events and the states that they made are gone for good."
+          text="This permanently deletes them, their events and the states that they made."
           yes="Delete"
           onYes={() => onAction("delete")}
           onClose={() => setDeleting(false)}
