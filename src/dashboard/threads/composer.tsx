@@ -152,7 +152,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     return (
       <section
         class="composer asks"
-        aria-label={asked.length > 0 ? "Answer" : "Resume"}
+        aria-label={asked.length > 0 ? "Waiting for an answer" : "Resume the thread"}
         onInput={() => setEntered(asked.length > 0)}
       >
         {asked.length > 0 ? (
