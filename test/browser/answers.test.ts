@@ -198,7 +198,7 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
 
   test("one without a schema is answered field by field, by a text, by yes or no, or as JSON", async () => {
     const { page, wrong, answers } = await asked("plain");
-    await button(page, "Fields").click();
+    await button(page, "Key-value").click();
     await page.getByLabel("Name of field 1").fill("ok");
     await page.getByLabel("Value of field 1").fill("true");
     await button(page, "Send answer").click();

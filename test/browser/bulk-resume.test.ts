@@ -87,29 +87,29 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
     const rows = page.locator(".all-runs tbody tr");
     await expect.poll(() => rows.count()).toBe(8);
-    await page.getByLabel("Select all runs of this page").check();
+    await page.getByLabel("Select all runs on this page").check();
     const bar = page.getByRole("group", { name: "Selected runs" });
     await expect
       .poll(() => bar.innerText())
       .toContain(
-        "4 of 8 selected can be resumed. Left out: 1 that did not fail, 1 whose thread has gone on since, 1 earlier on a thread that is resumed, 1 without a step to resume.",
+        "4 of 8 selected can be resumed. Skipped: 1 that did not fail, 1 whose thread has newer runs, 1 replaced by a later run of the same thread, 1 without a pending task.",
       );
     mend();
     await bar.getByRole("button", { name: "Resume" }).click();
     const results = page.locator(".run-results");
-    await expect.poll(() => results.innerText()).toBe("Done for 4, not for 4: see the rows.");
+    await expect.poll(() => results.innerText()).toBe("Done: 4. Not done: 4; the rows show why.");
     const started = page.locator(".started-runs");
     await expect.poll(() => started.innerText()).toBe("4 runs started: 3 succeeded, 1 failed");
     const told = (await rows.locator(".result").allInnerTexts()).toSorted();
     expect(told).toEqual([
-      "Left out: it did not fail",
-      "Left out: its thread has gone on since",
-      "Left out: its thread is resumed from a later run",
-      "Left out: no step was planned, so there is nothing to resume",
       "Resumed: failed",
       "Resumed: succeeded",
       "Resumed: succeeded",
       "Resumed: succeeded",
+      "Skipped: a later run of this thread is resumed instead",
+      "Skipped: no task is pending",
+      "Skipped: the run did not fail",
+      "Skipped: the thread has newer runs",
     ]);
     // What had succeeded did not run again.
     expect(prepared).toEqual([]);
@@ -126,19 +126,19 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     expect(await countOf(goneOn)).toBe(2);
 
     await started.getByRole("link", { name: "1 failed" }).click();
-    await expect.poll(() => rows.locator(".status").allInnerTexts()).toEqual(["error"]);
+    await expect.poll(() => rows.locator(".status").allInnerTexts()).toEqual(["failed"]);
     expect(await rows.locator('a[href*="/threads/"]').last().getAttribute("href")).toContain(hopeless);
     await page.goBack();
     await expect.poll(() => rows.count()).toBe(12);
     await page.reload();
     const since = async () => (await rows.locator(".since").allInnerTexts()).toSorted();
     const resumed = "resumed by another run";
-    const gone = "its thread has gone on since";
-    await expect.poll(since).toEqual([gone, gone, resumed, resumed, resumed, resumed]);
+    const gone = "the thread has newer runs";
+    await expect.poll(since).toEqual([resumed, resumed, resumed, resumed, gone, gone]);
     const failed = rows.filter({ hasText: resumed }).filter({ hasText: "js" });
     await failed.locator(".which a").first().click();
     await page.getByRole("link", { name: /^…/ }).click();
-    await expect.poll(() => page.locator(".head .status").innerText()).toBe("success");
+    await expect.poll(() => page.locator(".head .status").innerText()).toBe("succeeded");
     expect(wrong).toEqual([]);
   });
 
@@ -148,11 +148,11 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     const thread = await newThread(url);
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "own", input: { name: "good" } });
     const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
-    await page.getByLabel("Select all runs of this page").check();
+    await page.getByLabel("Select all runs on this page").check();
     const bar = page.getByRole("group", { name: "Selected runs" });
     await expect
       .poll(() => bar.innerText())
-      .toContain("0 of 1 selected can be resumed. Left out: 1 that did not fail.");
+      .toContain("0 of 1 selected can be resumed. Skipped: 1 that did not fail.");
     expect(await bar.getByRole("button", { name: "Resume" }).isDisabled()).toBe(true);
     await bar.getByRole("button", { name: "Run again" }).click();
     await expect.poll(() => page.locator(".started-runs").innerText()).toBe("1 run started: 1 succeeded");
@@ -176,10 +176,10 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "own", input: {} });
     isBroken = true;
     const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
-    await page.getByLabel("Select all runs of this page").check();
+    await page.getByLabel("Select all runs on this page").check();
     await page.getByRole("button", { name: "Run again" }).click();
     await expect.poll(() => page.locator(".started-runs").innerText()).toBe("1 run started: 1 failed");
-    expect(await page.locator(".result").innerText()).toBe("Started again: failed");
+    expect(await page.locator(".result").innerText()).toBe("Run again: failed");
     expect(wrong).toEqual([]);
   });
 
@@ -201,7 +201,7 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "own", input: {}, config });
     isMended = true;
     const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
-    await page.getByLabel("Select all runs of this page").check();
+    await page.getByLabel("Select all runs on this page").check();
     await page.getByRole("button", { name: "Resume" }).click();
     await expect.poll(() => page.locator(".started-runs").innerText()).toBe("1 run started: 1 succeeded");
     const state = await (await get(`${url}/threads/${thread}/state`)).json();
@@ -240,7 +240,7 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     await failing();
     const context = await browser();
     const { page } = await opened(context, `${url}/#/runs`);
-    await page.getByLabel("Select all runs of this page").check();
+    await page.getByLabel("Select all runs on this page").check();
     const bar = page.getByRole("group", { name: "Selected runs" });
     await expect.poll(() => bar.innerText()).toContain("2 of 2 selected can be resumed.");
     mend();
@@ -256,7 +256,7 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     await bar.getByRole("button", { name: "Resume" }).click();
     await expect
       .poll(async () => (await page.locator(".all-runs tbody .result").allInnerTexts()).toSorted())
-      .toEqual(["Left out: its thread is deleted", "Resumed: succeeded"]);
+      .toEqual(["Resumed: succeeded", "Skipped: the thread is deleted"]);
     expect(await page.locator(".failure").count()).toBe(0);
   });
 });

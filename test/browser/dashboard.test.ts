@@ -41,7 +41,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await expect.poll(() => said(page)).toEqual(["hello", "Good morning "]);
     expect(await status(page)).toBe("busy");
 
-    await page.click('a:has-text("follow the run")');
+    await page.click('.working a:has-text("Open run")');
     await page.waitForSelector(".line.task.running");
     await page.keyboard.press("ArrowDown");
     await expect.poll(() => page.innerText(".detail .tokens")).toBe("Good morning ");
@@ -83,12 +83,12 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     for (const place of ["a.thread", ".head", ".runs li:last-child"]) await aged(place);
     expect(await page.innerText(".runs li:last-child")).toMatch(/3m ago · 3 m \d+ s/);
     await page.click('.runs li:has-text("running") button:has-text("Cancel")');
-    await page.waitForSelector('.runs li:has-text("interrupted")');
+    await page.waitForSelector('.runs li:has-text("cancelled")');
     // The queued run is running now.
     await waits("b");
     await page.waitForSelector('.runs li:has-text("running")');
     await page.click('.head button:has-text("Cancel run")');
-    await expect.poll(() => page.locator('.runs li:has-text("interrupted")').count()).toBe(2);
+    await expect.poll(() => page.locator('.runs li:has-text("cancelled")').count()).toBe(2);
     expect(await status(page)).toBe("idle");
     expect(wrong).toEqual([]);
   });
@@ -101,8 +101,8 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await expect.poll(() => current.innerText()).toBe("Runs");
     await page.goto(`${app.url}/#/threads/${thread}/history`);
     await expect.poll(() => current.innerText()).toBe("History");
-    await page.click('.tabs a:has-text("Now")');
-    await expect.poll(() => current.innerText()).toBe("Now");
+    await page.click('.tabs a:has-text("Current")');
+    await expect.poll(() => current.innerText()).toBe("Current");
     for (const path of ["rums", "runs/1", `history/${thread}`, `runs/${thread}/${thread}`]) {
       await page.goto(`${app.url}/#/threads/${thread}`);
       await current.waitFor();
@@ -124,15 +124,15 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
       await browser(),
       `${app.url}/#/threads/${thread}/runs/${run?.run_id}`,
     );
-    await expect.poll(() => status(page)).toBe("awaits an answer");
-    expect(await page.getByRole("link", { name: "Answer it" }).getAttribute("href")).toBe(
+    await expect.poll(() => status(page)).toBe("waiting for an answer");
+    expect(await page.getByRole("link", { name: "Answer", exact: true }).getAttribute("href")).toBe(
       `#/threads/${thread}`,
     );
     await page.click('.head a:has-text("Thread")');
     await page.click('.tabs a:has-text("Runs")');
-    await page.waitForSelector('.runs li:has-text("awaits an answer")');
+    await page.waitForSelector('.runs li:has-text("waiting for an answer")');
     await page.getByRole("link", { name: "Answer", exact: true }).click();
-    await page.waitForSelector('legend:has-text("review asks")');
+    await page.waitForSelector('legend:has-text("Question from review")');
     expect(await page.innerText(".question")).toContain("Draft 1: tea");
     await page.click('.ways button:has-text("JSON")');
     await page.fill(".question textarea", '{"ok": ');
@@ -183,26 +183,26 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     const runs = `${app.url}/threads/${thread}/runs`;
     await post(`${runs}/wait`, { assistant_id: "approval", input: { topic: "tea" } });
     const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}?tab=history`);
-    await page.waitForSelector('.moment h3:has-text("loop · step 1")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 1 (loop)")');
     expect(await page.innerText(".diff ins")).toContain('"draft": "Draft 1: tea"');
     await page.focus('input[type="range"]');
     await page.keyboard.press("ArrowLeft");
-    await page.waitForSelector('.moment h3:has-text("loop · step 0 → write")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 0 (loop) → write")');
     expect(page.url()).toContain("at=");
 
     await page.click('button:has-text("Edit state")');
     await page.fill("#edit-values", '{"topic": "coffee"}');
     await page.fill("#edit-node", "__start__");
-    await page.click('dialog button:has-text("Store")');
-    await page.waitForSelector('.moment h3:has-text("update · step 1")');
+    await page.click('dialog button:has-text("Save")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 1 (update)")');
     expect(await page.innerText(".diff ins")).toContain('"topic": "coffee"');
     // The abandoned branch has a slider of its own.
     expect(await page.innerText(".travel > .dim")).toBe("3 of 3");
     await page.getByLabel("Branch").selectOption({ index: 1 });
-    await page.waitForSelector('.moment h3:has-text("loop · step 1")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 1 (loop)")');
     await page.getByLabel("Branch").selectOption({ index: 0 });
-    await page.waitForSelector('.moment h3:has-text("update · step 1")');
-    await page.click('button:has-text("Run from here")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 1 (update)")');
+    await page.click('button:has-text("Run from this state")');
     await page.waitForSelector('.question:has-text("coffee")');
 
     await page.click('.tabs a:has-text("Runs")');
@@ -237,7 +237,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     const { page } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
     await page.click('button:has-text("Edit state")');
     await page.fill("dialog input[type=number]", "5");
-    await page.click('dialog button:has-text("Store")');
+    await page.click('dialog button:has-text("Save")');
     await page.waitForSelector('dialog [role="alert"]:has-text("Choose a node"):has-text("left, right")');
     expect(await page.getAttribute("#edit-node", "aria-invalid")).toBe("true");
     const offered = await page.$$eval("#edit-nodes option", (all) =>
@@ -245,7 +245,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     );
     expect(offered.toSorted()).toEqual(["begin", "charge", "left", "right"]);
     await page.fill("#edit-node", "right");
-    await page.click('dialog button:has-text("Store")');
+    await page.click('dialog button:has-text("Save")');
     await page.waitForSelector("dialog", { state: "detached" });
     await page.click('button:has-text("Resume")');
     await expect.poll(() => status(page)).toBe("idle");

@@ -61,16 +61,16 @@ describe.skipIf(isMissing)("a double click in a real browser acts once", { timeo
     expect(await runsAfter(button)).toBe(1);
   });
 
-  test("on Run from here", async () => {
+  test("on Run from this state", async () => {
     const { page, runsAfter } = await threadWith("good", "?tab=history");
     await page.getByRole("button", { name: "Earlier" }).click();
-    expect(await runsAfter("Run from here")).toBe(1);
+    expect(await runsAfter("Run from this state")).toBe(1);
   });
 
   test("on Replay", async () => {
     const { page, runsAfter } = await threadWith("good", "?tab=runs");
     await page.locator(".runs a.main").click();
-    await page.getByRole("button", { name: "step 2" }).click();
+    await page.getByRole("button", { name: "superstep 2" }).click();
     await page.getByRole("button", { name: "Replay from here" }).click();
     expect(await runsAfter("Replay")).toBe(1);
   });
@@ -80,7 +80,7 @@ describe.skipIf(isMissing)("a double click in a real browser acts once", { timeo
     await page.getByRole("button", { name: "Edit state" }).click();
     await page.getByLabel("Other changes, as JSON").fill('{"name": "other"}');
     const dialog = page.getByRole("dialog");
-    const store = dialog.getByRole("button", { name: "Store", exact: true });
+    const store = dialog.getByRole("button", { name: "Save", exact: true });
     await page.route(/\/state$/, (route) => route.fulfill({ status: 500, json: { detail: "no space" } }));
     await store.click();
     await dialog.getByText("no space").waitFor();
@@ -98,7 +98,7 @@ describe.skipIf(isMissing)("a double click in a real browser acts once", { timeo
   });
 
   test.each([
-    ["Make an empty thread", "#/new"],
+    ["Create empty thread", "#/new"],
     ["Run work", ""],
   ])("on %s", async (button, path) => {
     const { url } = await serve({ graphs: { work } });

@@ -168,7 +168,7 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await page.getByText("Metadata of the thread").click();
     await page.getByLabel("Metadata, as JSON").fill('{"title": ');
     await start.click();
-    await page.getByText("The metadata of the thread must be an object").waitFor();
+    await page.getByText("The metadata of the thread must be a JSON object").waitFor();
     await page.getByLabel("Metadata, as JSON").fill('{"title": "two pieces"}');
     await start.click();
     await page.waitForSelector('a.thread:has-text("two pieces")');
@@ -198,12 +198,12 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await page.getByRole("button", { name: "Edit state" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("pieces").fill("");
-    await dialog.getByRole("button", { name: "Store" }).click();
+    await dialog.getByRole("button", { name: "Save" }).click();
     await expect.poll(() => dialog.locator(".bad").allInnerTexts()).toEqual(["must be integer"]);
     await dialog.getByLabel("pieces").fill("5");
     await dialog.getByLabel("number").fill("8");
     await dialog.getByLabel("street").fill("Ash");
-    await dialog.getByRole("button", { name: "Store" }).click();
+    await dialog.getByRole("button", { name: "Save" }).click();
     await page.waitForSelector('.moment h3:has-text("update")');
     expect(await state()).toMatchObject({ pieces: 5, weight: 10, place: { street: "Ash", number: 8 } });
     expect(Object.keys(((await state()) as { place: object }).place)).toEqual(["street", "number"]);

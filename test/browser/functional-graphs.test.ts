@@ -20,7 +20,7 @@ describe.skipIf(isMissing)("a graph of the functional API in a real browser", { 
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "flow", input: {} });
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
     await page.locator(".flow").getByText(told).waitFor();
-    expect(await page.getByText("Nothing has happened").count()).toBe(0);
+    expect(await page.getByText("No state yet").count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 });

@@ -137,7 +137,7 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
     await page.getByRole("heading", { name: "approval" }).waitFor();
     for (const id of ["nope", "..", "a%2Fb", "%"]) {
       await page.goto(`${url}/#/graphs/${id}`);
-      await page.getByText("There is no such assistant.").waitFor();
+      await page.getByText("Assistant not found").waitFor();
       expect(await page.locator(".graphs svg").count()).toBe(0);
     }
     await page.goto(`${url}/#/new?graph=..`);

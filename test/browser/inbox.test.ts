@@ -158,7 +158,7 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
     await page.getByRole("group", { name: "Answer" }).getByRole("button", { name: "large" }).click();
     await page.keyboard.press("Control+Enter");
-    await page.getByText("Nothing waits for an answer.").waitFor();
+    await page.getByText("No questions waiting").waitFor();
     const state = (await (await get(`${url}/threads/${thread_id}/state`)).json()) as { values: object };
     expect(state.values).toEqual({ answers: ["large"] });
     expect(wrong).toEqual([]);
@@ -208,7 +208,7 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await send(ann.page).click();
     await expect.poll(() => questions(ann.page)).toContain("Send tea again?");
     await send(bob.page).click();
-    await bob.page.getByText("Somebody else has already answered it").waitFor();
+    await bob.page.getByText("Somebody else has already answered this question").waitFor();
     expect(await send(bob.page).isDisabled()).toBe(true);
     expect(await valuesOf(tea)).toMatchObject({ answers: [{ ok: true }] });
     expect(ann.wrong).toEqual([]);
@@ -223,7 +223,7 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await page.getByLabel("Answer", { exact: true }).fill("half an ans");
     const command = { resume: "no" };
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "hosted", command });
-    await page.getByText("Somebody else has already answered it").waitFor();
+    await page.getByText("Somebody else has already answered this question").waitFor();
     expect(await page.getByLabel("Answer", { exact: true }).inputValue()).toBe("half an ans");
     expect(await questions(page)).toEqual(["Book a flight?", "Book a room?"]);
     await page.keyboard.press("Tab");
@@ -245,7 +245,7 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await page.getByRole("radio", { name: "yes" }).check();
     // The thread moves past the second question without an answer.
     await postJson(`${url}/threads/${thread}/state`, { values: {}, as_node: "again" });
-    await page.getByText("Somebody else has already answered it").waitFor();
+    await page.getByText("Somebody else has already answered this question").waitFor();
     expect(await page.getByRole("alert").innerText()).not.toContain("carol");
     expect(wrong).toEqual([]);
   });
@@ -328,8 +328,8 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await page.getByRole("button", { name: "JSON" }).click();
     await page.getByLabel("Answer, as JSON").fill('{"ok": "maybe"}');
     await send(page).click();
-    await page.getByText("The answer is sent.").waitFor();
-    await page.getByText("Nothing waits for an answer.").waitFor();
+    await page.getByText("Answer sent.").waitFor();
+    await page.getByText("No questions waiting").waitFor();
     again.pass();
     await page.getByRole("button", { name: "Send milk?" }).click();
     await page.getByRole("alert").getByText("expected boolean, received string").waitFor();
@@ -348,10 +348,10 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     const { page, wrong } = await opened(context, `${url}/#/inbox`);
     await page.getByText("page 1 of 3").waitFor();
     expect(await questions(page)).toHaveLength(25);
-    await page.getByRole("button", { name: "Next page" }).click();
+    await page.getByRole("button", { name: "Next", exact: true }).click();
     await page.getByText("page 2 of 3").waitFor();
     await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("H1");
-    await page.getByRole("button", { name: "Next page" }).click();
+    await page.getByRole("button", { name: "Next", exact: true }).click();
     await expect
       .poll(() => questions(page))
       .toEqual(Array.from({ length: 10 }, (_, i) => `Book room ${i + 51}?`));

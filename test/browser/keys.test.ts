@@ -10,7 +10,7 @@ describe.skipIf(isMissing)("the dashboard's keys in a real browser", { timeout: 
   test("? lists them, g and a letter open a page, and fields take both as text", async () => {
     const { url } = await serve();
     const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
-    await page.getByRole("link", { name: "Start one on a new thread" }).waitFor();
+    await page.getByRole("link", { name: "Start a run on a new thread" }).waitFor();
     await page.keyboard.press("?");
     await expect.poll(() => page.innerText("dialog")).toContain("next question");
     await page.keyboard.press("g");

@@ -88,13 +88,13 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const read: string[] = [];
     context.on("response", async (response) => read.push(await response.text().catch(() => "")));
     const { page, wrong } = await opened(context, `${app.url}/#/threads/${thread}`);
-    await expect.poll(() => status(page)).toBe("interrupted");
-    await page.getByText("Reading its state").waitFor();
-    expect(await page.getByText("Nothing has happened").count()).toBe(0);
+    await expect.poll(() => status(page)).toBe("waiting for an answer");
+    await page.locator(".flow").getByText("Loading…").waitFor();
+    expect(await page.getByText("No state yet").count()).toBe(0);
     expect(read.filter((text) => text.includes('"values":{'))).toEqual([]);
     state.pass();
     await page.waitForSelector(".card.state");
-    expect(await page.getByText("Reading its state").count()).toBe(0);
+    expect(await page.locator(".flow").getByText("Loading…").count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 
@@ -164,7 +164,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const app = await serve();
     const thread_id = "0b7d5a52-3d1c-4f0e-9a3e-5f2f0e6c7a11";
     const { page } = await opened(await browser(), `${app.url}/#/threads/${thread_id}`);
-    const missing = page.getByText("There is no such thread.");
+    const missing = page.getByText("Thread not found");
     await missing.waitFor();
     await postJson(`${app.url}/threads`, { thread_id });
     await page.waitForSelector('.head .status:has-text("idle")');
@@ -222,11 +222,11 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     await post(`${runs}/wait`, { assistant_id: "approval", input: { topic: "tea" } });
     const [run] = (await (await get(runs)).json()) as { run_id: string }[];
     const { page } = await opened(await browser(), `${cable.url}/#/threads/${thread}/runs/${run?.run_id}`);
-    await expect.poll(() => status(page)).toBe("awaits an answer");
+    await expect.poll(() => status(page)).toBe("waiting for an answer");
     cable.pull();
     await post(`${runs}/wait`, { assistant_id: "approval", command: { resume: { ok: true, note: "" } } });
     cable.plug();
-    await expect.poll(() => status(page)).toBe("success");
+    await expect.poll(() => status(page)).toBe("succeeded");
   });
 
   test("in the inspector is read again after reads that failed", async () => {

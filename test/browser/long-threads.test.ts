@@ -228,7 +228,7 @@ describe.skipIf(isMissing)("the history of a thread with large states", { timeou
       ids.push(checkpoint.checkpoint_id);
     }
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
-    await page.locator(".travel > .dim", { hasText: "20 of 20, the latest" }).waitFor();
+    await page.locator(".travel > .dim", { hasText: "20 of the latest 20" }).waitFor();
     await page.evaluate(`location.hash = "#/threads/${thread}?tab=history&at=${ids[1]}"`);
     await page.locator(".moment code", { hasText: ids[1] ?? "" }).waitFor();
     expect(wrong).toEqual([]);

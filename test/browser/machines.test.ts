@@ -77,7 +77,7 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
 
   test("sends an event with the data that were entered for it", async () => {
     const { page, wrong, values, buttons } = await waiting();
-    await page.getByText("Data of the event").click();
+    await page.getByText("Event data").click();
     await page.getByLabel("Name of field 1").fill("by");
     await page.getByLabel("Value of field 1").fill("Ada");
     await buttons.getByText("APPROVE").click();
@@ -87,7 +87,7 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
 
   test("offers no states as nodes where its state is edited, and sends no event whose data are wrong", async () => {
     const { page, wrong, values, buttons } = await waiting();
-    await page.getByText("Data of the event").click();
+    await page.getByText("Event data").click();
     await page.getByLabel("Name of field 1").fill("by");
     await page.getByLabel("Value of field 1").fill("9007199254740993");
     await page.getByText("9007199254740993 cannot be represented exactly").waitFor();
@@ -114,20 +114,20 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
       .toBe("order waits for an event in reviewing");
     await buttons.getByText("APPROVE").click();
     await expect.poll(values).toMatchObject({ __state__: "approved" });
-    await expect.poll(() => summary.locator(".text").innerText()).toBe("Waits in approved for REJECT");
+    await expect.poll(() => summary.locator(".text").innerText()).toBe("Waiting in approved for REJECT");
     expect(wrong).toEqual([]);
   });
 
   test("takes an event of a kind by its type, and says where it takes none", async () => {
     const { page, wrong, values } = await waiting();
-    const other = page.getByLabel("Type of another event");
+    const other = page.getByLabel("Event type");
     const send = page.getByRole("button", { name: "Send", exact: true });
     expect(await other.getAttribute("placeholder")).toBe("order.*");
     expect(await send.isDisabled()).toBe(true);
     await other.fill("order.lost");
     await send.click();
     await expect.poll(values).toMatchObject({ __state__: "lost" });
-    await page.getByText("It waits for a timer, and takes no event.").waitFor();
+    await page.getByText("Waiting for a timer; no event is accepted.").waitFor();
     expect((await page.innerText(".question legend")).trim()).toBe("order waits for a timer in lost");
     expect(wrong).toEqual([]);
   });
@@ -137,7 +137,7 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     const state = page.getByRole("region", { name: "State", exact: true });
     await expect.poll(() => state.innerText()).toContain("__state__: reviewing");
     expect(await state.innerText()).not.toContain("__snapshot__");
-    await state.getByText("Internals").click();
+    await state.getByText("Internal channels").click();
     expect(await state.innerText()).toContain("__snapshot__");
     expect(wrong).toEqual([]);
   });
@@ -146,8 +146,8 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     const { page, wrong } = await waiting();
     const timers = page.getByRole("region", { name: "Timers" }).getByRole("listitem");
     expect(await timers.allInnerTexts()).toEqual([
-      expect.stringMatching(/^leaves reviewing after 2 h 0 m, in (1 h 59|2 h 0) m$/),
-      expect.stringMatching(/^leaves reviewing after 24 h 0 m, in (23 h 59|24 h 0) m$/),
+      expect.stringMatching(/^reviewing times out after 2 h 0 m; due in (1 h 59|2 h 0) m$/),
+      expect.stringMatching(/^reviewing times out after 24 h 0 m; due in (23 h 59|24 h 0) m$/),
     ]);
     expect(wrong).toEqual([]);
   });
@@ -189,9 +189,9 @@ describe.skipIf(isMissing)("a machine whose actor works, in a real browser", { t
       region.getByRole("list", { name: "Sent events" }).getByRole("listitem").allInnerTexts();
     await buttons.getByText("LEAVE").click();
     // Its guard does not hold yet.
-    await expect.poll(sent).toEqual(["LEAVE waits"]);
+    await expect.poll(sent).toEqual(["LEAVE queued"]);
     await buttons.getByText("NOTE").click();
-    await expect.poll(sent).toEqual(["LEAVE was taken", "NOTE was taken"]);
+    await expect.poll(sent).toEqual(["LEAVE accepted", "NOTE accepted"]);
     expect(held?.signal.aborted).toBe(true);
     // The machine waits now, and asks as usual.
     await page.waitForSelector(".question");

@@ -182,7 +182,7 @@ describe("an edited message", () => {
     [{ ...a, content: [{ type: "text" }, "text"] }, null],
     [{ ...a, content: undefined }, "The content must be a list of blocks, or a text."],
     [{ ...a, content: [1] }, "The content must be a list of blocks, or a text."],
-    [{ type: "tool", content: "" }, "It answers no tool call."],
+    [{ type: "tool", content: "" }, "Enter a tool call ID."],
     [{ type: "tool", content: "", tool_call_id: "c" }, null],
     [withCalls(calling, [{ ...call, name: "" }]), "A tool call has no name."],
     [withCalls(calling, [{ ...call, args: [] }]), "The arguments of weather must be a JSON object."],
@@ -251,7 +251,7 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
     const [asked, look, found, said] = await stored();
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
     await button(page, "Edit state").click();
-    await page.getByText("Nothing changes").waitFor();
+    await page.getByText("No changes").waitFor();
     const changes = page.getByRole("region", { name: "Changes" });
     expect(await changes.innerText()).toContain("No difference.");
 
@@ -264,8 +264,8 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
     await button(page, "Remove message 4").click();
     await button(page, "Add message").click();
     await message(page, 4).getByLabel("Role").selectOption("tool");
-    await message(page, 4).getByRole("alert").getByText("It answers no tool call.").waitFor();
-    expect(await button(page, "Store").isDisabled()).toBe(true);
+    await message(page, 4).getByRole("alert").getByText("Enter a tool call ID.").waitFor();
+    expect(await button(page, "Save").isDisabled()).toBe(true);
     await message(page, 4).getByLabel("Role").selectOption("system");
     await message(page, 4).getByLabel("Text").fill("Be brief");
     // The difference follows a moment after the last change.
@@ -277,10 +277,10 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
       .toContainEqual(expect.stringContaining('"content": "I look it up"'));
     await page.getByLabel("Other changes, as JSON").fill('{"messages": []}');
     await page.getByText("messages is edited in the list above: it cannot be given here as well").waitFor();
-    expect(await button(page, "Store").isDisabled()).toBe(true);
+    expect(await button(page, "Save").isDisabled()).toBe(true);
     await page.getByLabel("Other changes, as JSON").fill('{"notes": ["edited"]}');
     await page.getByText("Changes messages, notes").waitFor();
-    await button(page, "Store").click();
+    await button(page, "Save").click();
     await page.waitForSelector('.moment h3:has-text("update")');
     expect(await stored()).toEqual([
       asked,
@@ -295,7 +295,7 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
     await expect.poll(() => page.evaluate("document.activeElement.ariaLabel")).toBe("Move message 1 up");
     await page.getByRole("button", { name: "ai I look it up → weather" }).click();
     await button(page, "Remove tool call 1").click();
-    await button(page, "Store").click();
+    await button(page, "Save").click();
     await expect
       .poll(async () => (await stored()).map(({ id, tool_calls: calls }) => [id, calls]))
       .toEqual([
@@ -314,7 +314,7 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
     const [asked, look] = await stored();
     const [run] = (await (await get(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}/runs/${run?.run_id}`);
-    await button(page, "step 2").click();
+    await button(page, "superstep 2").click();
     await button(page, "Replay from here…").click();
     await page.getByRole("button", { name: "tool rain" }).click();
     await message(page, 3).getByLabel("Text").fill("sun");
@@ -338,14 +338,14 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
     await page.getByRole("button", { name: "human one" }).click();
     const content = message(page, 5).getByLabel("Content, as JSON");
     await content.fill("[");
-    expect(await button(page, "Store").isDisabled()).toBe(true);
+    expect(await button(page, "Save").isDisabled()).toBe(true);
     await content.fill(JSON.stringify(blocks));
     await page.getByRole("button", { name: "human Will it rain?" }).click();
     await message(page, 1).getByLabel("Role").selectOption("ai");
     await message(page, 1).getByRole("button", { name: "Add tool call" }).click();
-    await message(page, 1).getByLabel("Calls the tool").fill("clock");
+    await message(page, 1).getByLabel("Tool name").fill("clock");
     await message(page, 1).getByLabel("Arguments, as JSON").fill('{"zone": "CET"}');
-    await button(page, "Store").click();
+    await button(page, "Save").click();
     await expect
       .poll(async () => (await stored())[0])
       .toMatchObject({
@@ -370,8 +370,8 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
     await button(page, "Edit state").click();
     await page.getByRole("button", { name: "tool rain" }).click();
     await message(page, 3).getByLabel("Text").fill("sun");
-    await button(page, "Store").click();
-    await page.getByText('made another list of "messages" than shown here').waitFor();
+    await button(page, "Save").click();
+    await page.getByText('The saved list "messages" differs from your edit').waitFor();
     expect(await stored()).toHaveLength(5);
     expect(wrong).toEqual([]);
   });

@@ -50,7 +50,7 @@ describe.skipIf(isMissing)("the dashboard in a small window", { timeout: 60_000 
     const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
     await page.setViewportSize({ width: 640, height: 400 });
     await page.locator(".all-runs tbody .which a").first().click();
-    await page.getByRole("button", { name: "step 1" }).click();
+    await page.getByRole("button", { name: "superstep 1" }).click();
     const detail = page.locator(".detail");
     await expect.poll(async () => (await detail.boundingBox())?.height).toBeGreaterThan(200);
     await page.getByRole("button", { name: "Replay from here" }).click();

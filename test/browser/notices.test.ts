@@ -18,8 +18,8 @@ describe.skipIf(isMissing)("errors in a real browser", { timeout: 60_000 }, () =
     await page.goto(`${url}/#/threads/${thread}`);
     const notice = page.locator(".notice.bad");
     const form = page.getByRole("region", { name: "Start a run" });
-    await form.getByLabel("While it runs").selectOption("reject");
-    await form.getByRole("button", { name: "Add run" }).click();
+    await form.getByLabel("If a run is active").selectOption("reject");
+    await form.getByRole("button", { name: "Start run" }).click();
     await expect.poll(() => notice.innerText()).toContain("change “If a run is active”");
     open("first");
     await notice.waitFor({ state: "detached" });

@@ -33,9 +33,9 @@ describe.skipIf(isMissing)("a run whose events are no longer kept", () => {
     // A later run: only the events of the run in question are shown.
     await post(`${url}/threads/${thread}/runs/wait`, body);
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}/runs/${run_id}`);
-    await page.getByText("Its events are no longer kept").waitFor();
+    await page.getByText("The run's events have expired").waitFor();
     await page.getByText("charge failed: RangeError: cannot charge -5").waitFor();
-    await page.getByRole("button", { name: "Show where" }).click();
+    await page.getByRole("button", { name: "Open task" }).click();
     await page.getByRole("complementary", { name: "Task charge" }).waitFor();
     expect(await page.locator("[data-task]").allInnerTexts()).toHaveLength(2);
     expect(wrong).toEqual([]);

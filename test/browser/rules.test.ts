@@ -81,7 +81,7 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     const { url, page, alice } = await pageOfAlice(owned());
     const { assistant_id } = await alice.assistants.create({ graphId: "approval", name: "Own" });
     await page.goto(`${url}/#/graphs/${assistant_id}`);
-    await expect.poll(() => page.innerText(".graphs .note")).toContain("no drawing of this graph for you");
+    await expect.poll(() => page.innerText(".graphs .note")).toContain("hidden by the access rules");
     expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
 
     const { thread_id } = await alice.threads.create();

@@ -45,7 +45,7 @@ function agent() {
 describe.skipIf(isMissing)("a run as a trace in a real browser", { timeout: 60_000 }, () => {
   beforeAll(buildPages, 60_000);
 
-  test("shows calls with tokens and cost, tries, and the slowest path; search finds a call; it is copied as JSON", async () => {
+  test("shows calls with tokens and cost, retries, and the critical path; search finds a call; it is copied as JSON", async () => {
     const { made, goOn } = agent();
     const prices = { large: { in: 2.5, out: 10 } };
     const { url } = await serve({ graphs: { agent: made }, clock, dashboard: { prices } });
@@ -64,11 +64,11 @@ describe.skipIf(isMissing)("a run as a trace in a real browser", { timeout: 60_0
     const rows = page.locator(".superstep button.line");
     const words = async () => (await rows.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim());
     expect(await words()).toEqual([
-      expect.stringMatching(/^think done on the slowest path ×2 /),
+      expect.stringMatching(/^think succeeded on the critical path 1 retry /),
       "model large 1,200 in 40 out $0.0034 Let me look.",
-      expect.stringMatching(/^search done/),
+      expect.stringMatching(/^search succeeded/),
       'tool search {"query":"tea"} → green tea',
-      expect.stringMatching(/^slow done on the slowest path slowest \d\.\d+ s$/),
+      expect.stringMatching(/^slow succeeded on the critical path slowest \d+\.\d+ s$/),
     ]);
     expect(await page.innerText(".sums")).toBe(
       "1 model call · 1,200 tokens in, 40 out · $0.0034 · 1 tool call · 1 retry",

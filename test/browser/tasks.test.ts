@@ -99,7 +99,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await row.click();
     expect(page.url()).toContain(failed);
     await page.getByText("The last run failed: RangeError: cannot charge -5").waitFor();
-    await page.getByRole("link", { name: "See where" }).click();
+    await page.getByRole("link", { name: "View error" }).click();
     const task = page.getByRole("complementary", { name: "Task charge" });
     await task.waitFor();
     const stack = task.getByLabel("Where it failed");
@@ -110,17 +110,17 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await page.getByRole("link", { name: "Thread", exact: true }).click();
     await expect.poll(() => page.innerText(".composer .bar p")).toBe("charge failed.");
     await button(page, "Edit state").click();
-    await page.getByText("Nothing changes").waitFor();
+    await page.getByText("No changes").waitFor();
     await page.getByLabel("Other changes, as JSON").fill("{wrong");
     await page.getByText("The other changes cannot be read").waitFor();
-    expect(await page.getByText("Nothing changes").count()).toBe(0);
+    expect(await page.getByText("No changes").count()).toBe(0);
     await page.getByLabel("Other changes, as JSON").fill("");
     await page.getByLabel("amount").fill("5");
     await page.keyboard.press("Escape");
     await page.getByText("Close without saving?").waitFor();
     await button(page, "Keep").click();
     expect(await page.getByLabel("amount").inputValue()).toBe("5");
-    await button(page, "Store").click();
+    await button(page, "Save").click();
     await button(page, "Resume").click();
     await page.getByText("paid 5").waitFor();
     await expect.poll(() => page.innerText(".head .status")).toBe("idle");
@@ -133,7 +133,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     const { page, wrong } = await opened(await browser(), `${app.url}/${await pageOf(app.url, thread)}`);
     const actions = page.locator(".head .actions").getByRole("button");
     await expect.poll(async () => (await actions.allInnerTexts())[0]).toBe("Resume");
-    expect(await actions.nth(1).getAttribute("title")).toContain("sends the input once more");
+    expect(await actions.nth(1).getAttribute("title")).toContain("Starts a new run with the same input");
     const first = page.url();
     await actions.first().click();
     await expect.poll(() => page.url()).not.toBe(first);
@@ -141,7 +141,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     // The step before it is not run again.
     expect(await page.locator('[data-task="check"]').count()).toBe(0);
     await page.goto(first);
-    await button(page, /^check done/).waitFor();
+    await button(page, /^check succeeded/).waitFor();
     // Another run has come after it: the thread no longer stands where this one failed.
     await expect.poll(() => actions.first().innerText()).toBe("Run again");
     expect(wrong).toEqual([]);
@@ -170,7 +170,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     const threads = page.getByRole("list", { name: /threads/ });
     await threads.getByRole("link").nth(3).waitFor();
     await page.getByLabel("Status", { exact: true }).selectOption("interrupted");
-    await page.getByLabel("Order").selectOption("oldest first");
+    await page.getByLabel("Order").selectOption("Oldest first");
     await page.getByRole("list", { name: "3 threads" }).waitFor();
     const first = () => threads.getByRole("link").first().getAttribute("href");
     await expect.poll(first, { timeout: 30_000 }).toContain(asked[0]);
@@ -204,22 +204,22 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     const thread = await run(app.url, "count", { word: "four" });
     const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
     await page.getByLabel("Views of the thread").getByRole("link", { name: "Runs" }).click();
-    await page.getByRole("link", { name: /success/ }).click();
+    await page.getByRole("link", { name: /succeeded/ }).click();
     await button(page, /measure.*slowest/).waitFor();
     expect(await page.innerText(".findings")).toMatch(/^Slowest node: measure, 4\.\d+ s$/);
 
-    await button(page, "step 2").click();
+    await button(page, "superstep 2").click();
     await button(page, "Replay from here").click();
-    await page.getByRole("heading", { name: "Replay from step 2: measure" }).waitFor();
+    await page.getByRole("heading", { name: "Replay from superstep 2: measure" }).waitFor();
     await page.getByLabel("word").fill("thirteen");
     await button(page, "Replay").last().click();
-    await button(page, /^tell done/).click();
+    await button(page, /^tell succeeded/).click();
     await page.getByRole("complementary", { name: "Task tell" }).waitFor();
     // 1 + the length of "thirteen" + 100
     await expect.poll(() => page.innerText(".detail .diff ins")).toContain('"total": 109');
-    const steps = page.getByRole("region", { name: /Superstep/ }).getByRole("button", { name: /^step/ });
-    expect(await steps.allInnerTexts()).toEqual(["step 2", "step 3"]);
-    expect(await page.innerText(".head")).toMatch(/replay of ….{8} from step 2/);
+    const steps = page.getByRole("region", { name: /Superstep/ }).getByRole("button", { name: /^superstep/ });
+    expect(await steps.allInnerTexts()).toEqual(["superstep 2", "superstep 3"]);
+    expect(await page.innerText(".head")).toMatch(/replay of ….{8} from superstep 2/);
     expect(wrong).toEqual([]);
   });
 
@@ -235,15 +235,15 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await page.getByLabel("Main").getByRole("link", { name: "Runs" }).click();
     const rows = page.locator(".all-runs tbody tr");
     await expect.poll(() => rows.count()).toBe(4);
-    await page.getByLabel("Created").selectOption("last 24 hours");
-    await page.getByLabel("part of the error").fill("charge -5");
+    await page.getByLabel("Created").selectOption("Last 24 hours");
+    await page.getByLabel("Error contains…").fill("charge -5");
     await page.keyboard.press("Enter");
     await expect.poll(() => rows.count()).toBe(2);
-    await page.getByLabel("Select all runs of this page").check();
+    await page.getByLabel("Select all runs on this page").check();
     await button(page, "Run again").click();
     await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
-    await page.getByText("Done for 2.").waitFor();
-    expect(await page.getByRole("link", { name: "Started again" }).count()).toBe(2);
+    await page.getByText("Done: 2.").waitFor();
+    expect(await page.getByRole("link", { name: "Run again" }).count()).toBe(2);
     expect(wrong).toEqual([]);
   });
 
@@ -260,12 +260,12 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     ahead = 0;
     const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
     await page.getByLabel("Views of the thread").getByRole("link", { name: "Runs" }).click();
-    const answer = page.locator(".runs li", { hasText: 'answers {"ok":true}' });
+    const answer = page.locator(".runs li", { hasText: 'answer: {"ok":true}' });
     expect(await answer.innerText()).toMatch(/by ann · 1h ago/);
-    await answer.getByRole("link", { name: /success/ }).click();
+    await answer.getByRole("link", { name: /succeeded/ }).click();
     await expect
       .poll(() => page.innerText(".head .which"))
-      .toMatch(/started 1h ago .* answers a question · by ann/s);
+      .toMatch(/created 1h ago .* answers a question · by ann/s);
     await page.getByText("waited 1 h 0 m for the answer").waitFor();
     expect(wrong).toEqual([]);
   });
@@ -275,7 +275,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     const first = await run(app.url, "count", { word: "four" });
     const second = await run(app.url, "approve", { topic: "that" });
     const { page, wrong } = await opened(await browser(), `${app.url}/${await pageOf(app.url, first)}`);
-    await button(page, /^tell done/).waitFor();
+    await button(page, /^tell succeeded/).waitFor();
     // The browser reports the new address in a later turn; the click happens in this one.
     await page.evaluate(`
       location.hash = ${JSON.stringify(await pageOf(app.url, second))};

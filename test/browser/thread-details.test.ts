@@ -14,12 +14,12 @@ describe.skipIf(isMissing)("a thread's title and metadata in a real browser", { 
     const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, { metadata });
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread_id}`);
     await expect.poll(() => page.innerText(".head .metadata")).toBe('customer=42 · note={"a":1}');
-    expect(await page.innerText(".head h2")).toContain("no run yet");
+    expect(await page.innerText(".head h2")).toContain("Untitled thread");
     await page.getByRole("button", { name: "Details", exact: true }).click();
     await page.getByLabel("Title", { exact: true }).fill("Letter to the bank");
     await page.getByLabel("Metadata", { exact: true }).fill("[]");
     await page.getByRole("button", { name: "Save" }).click();
-    await expect.poll(() => page.innerText("dialog [role=alert]")).toContain("must be an object");
+    await expect.poll(() => page.innerText("dialog [role=alert]")).toContain("must be a JSON object");
     await page.getByLabel("Metadata", { exact: true }).fill('{"customer": "42", "note": 2, "urgent": true}');
     await page.getByRole("button", { name: "Save" }).click();
     await expect.poll(() => page.innerText(".head h2")).toContain("Letter to the bank");

@@ -27,7 +27,7 @@ describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 
       // oxlint-disable-next-line no-await-in-loop -- the order of the queue is the order of the requests
       await start(`later ${i}`);
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=runs`);
-    await expect.poll(() => page.innerText(".head .which")).toContain("150 in the queue");
+    await expect.poll(() => page.innerText(".head .which")).toContain("150 queued");
     expect(await page.innerText(".tabs .count")).toBe("151");
     const card = (id: string) => page.locator(".runs > li", { has: page.locator(`a[href*="${id}"]`) });
     expect(await card(running).innerText()).toContain("running");
@@ -37,7 +37,7 @@ describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 
     await expect
       .poll(async () => (await get(`${runs}/${running}`)).json())
       .toMatchObject({ status: "interrupted" });
-    await expect.poll(() => page.innerText(".head .which")).toContain("149 in the queue");
+    await expect.poll(() => page.innerText(".head .which")).toContain("149 queued");
     expect(wrong).toEqual([]);
   });
 
@@ -54,7 +54,7 @@ describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 
     const rows = page.locator(".runs > li");
     await expect.poll(() => rows.count()).toBe(2);
     await rows.first().getByRole("button", { name: "Delete" }).click();
-    await page.getByRole("button", { name: "Delete it" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
     await expect.poll(() => rows.count()).toBe(1);
     expect(await page.evaluate("document.activeElement.className")).toBe("runs");
     expect(wrong).toEqual([]);

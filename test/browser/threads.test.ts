@@ -73,21 +73,21 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await postJson(`${url}/threads`, { metadata: { title: "quite new" } });
     await page.waitForSelector('.row[aria-posinset="1"] .name:has-text("quite new")');
     await page.fill('input[type="search"]', "tea n=4711");
-    await page.getByText("No thread matches.").waitFor();
+    await page.getByText("No matching threads").waitFor();
     await page.fill('input[type="search"]', "QUITE new");
     await expect.poll(() => names(page)).toEqual(["quite new"]);
     const id = (await page.innerText("a.thread .id")).slice(1);
     await page.fill('input[type="search"]', "n=4711");
-    await expect.poll(() => names(page)).toEqual(["no run yet"]);
+    await expect.poll(() => names(page)).toEqual(["Untitled thread"]);
     await page.fill('input[type="search"]', id);
     await expect.poll(() => names(page)).toEqual(["quite new"]);
     await page.fill('input[type="search"]', "n=4711");
-    await expect.poll(() => names(page)).toEqual(["no run yet"]);
+    await expect.poll(() => names(page)).toEqual(["Untitled thread"]);
     await expect.poll(() => page.locator("a.thread").count()).toBe(1);
     await page.focus(".rows");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
-    await page.waitForSelector('.head h2:has-text("no run yet")');
+    await page.waitForSelector('.head h2:has-text("Untitled thread")');
     expect(wrong).toEqual([]);
   });
 
@@ -101,7 +101,7 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     const note = page.locator(".stray");
     await expect
       .poll(() => note.innerText())
-      .toBe("More than 1,000 threads match: these are the last changed.");
+      .toBe("More than 1,000 threads match: these are the last updated.");
     await expect.poll(() => page.innerText("h1 .count")).toBe("1,000");
     await page.fill('input[type="search"]', "tea");
     await expect.poll(() => names(page)).toEqual(["tea"]);
@@ -114,7 +114,7 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     const thread = await newThread(url);
     const other = await newThread(url);
     const { page, wrong } = await opened(await browser(), `${url}/`);
-    await expect.poll(() => names(page)).toEqual(["no run yet", "no run yet"]);
+    await expect.poll(() => names(page)).toEqual(["Untitled thread", "Untitled thread"]);
     await post(`${url}/threads/${thread}/runs/wait`, {
       assistant_id: "approval",
       input: { topic: "tea" },
@@ -129,14 +129,14 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await page.selectOption('[aria-label="Status"]', "");
     // By creation: runs do not change this order.
     await page.selectOption('[aria-label="Order"]', "oldest");
-    await expect.poll(() => names(page)).toEqual(["approval", "no run yet"]);
+    await expect.poll(() => names(page)).toEqual(["approval", "Untitled thread"]);
     // By last change, the longest unchanged first.
     await page.selectOption('[aria-label="Order"]', "unchanged");
-    await expect.poll(() => names(page)).toEqual(["no run yet", "approval"]);
+    await expect.poll(() => names(page)).toEqual(["Untitled thread", "approval"]);
     await page.selectOption('[aria-label="Order"]', "oldest");
     await page.click(`a.thread[href="#/threads/${other}"]`);
     await page.click('.head button:has-text("Delete")');
-    await page.click('dialog button:has-text("Delete it")');
+    await page.click('dialog button:has-text("Delete")');
     await expect.poll(() => names(page)).toEqual(["approval"]);
     expect(wrong).toEqual([]);
   });
@@ -156,7 +156,7 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
       await page.setViewportSize({ width, height });
       await page.waitForSelector('.head button:has-text("Run again")');
       await page.evaluate("navigator.clipboard.writeText = async () => undefined");
-      await page.getByRole("button", { name: "Copy run id" }).click();
+      await page.getByRole("button", { name: "Copy run ID" }).click();
       await page.locator(".notice").waitFor();
       // Playwright only checks whether they can be clicked.
       for (const name of ["Run again", "Copy link"])
@@ -195,13 +195,13 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     const { page, wrong } = await opened(await browser(), `${url}/`);
     await page.selectOption('[aria-label="Status"]', "error");
     await expect.poll(() => names(page)).toEqual(["fails", "fails"]);
-    expect(await page.innerText("a.thread .what >> nth=0")).toBe("error: no such card");
+    expect(await page.innerText("a.thread .what >> nth=0")).toBe("failed: no such card");
     await page.click(`a.thread[href="#/threads/${made[0]}"]`);
     await page.getByRole("button", { name: "Edit state" }).click();
     await page.getByLabel("n", { exact: true }).fill("7");
-    await page.click('dialog button:has-text("Store")');
-    await page.getByText("The thread is paused: resume it to go on.").waitFor();
-    await page.getByText("Now interrupted, no longer error:").waitFor();
+    await page.click('dialog button:has-text("Save")');
+    await page.getByText("The thread is paused: resume it to continue.").waitFor();
+    await page.getByText("No longer matches the filter (now waiting or paused):").waitFor();
     expect(await page.getAttribute(".left a.thread", "href")).toBe(`#/threads/${made[0]}`);
     expect(await page.locator(".rows a.thread").count()).toBe(1);
     await page.getByRole("button", { name: "Resume" }).click();
@@ -226,15 +226,15 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await page.waitForSelector('.head .live:has-text("live")');
     await page.click('.head button:has-text("Delete")');
     page.on("request", (request) => paths.push(`${request.method()} ${new URL(request.url()).pathname}`));
-    await page.click('dialog button:has-text("Delete it")');
-    await page.getByText("There is no such thread.").waitFor();
+    await page.click('dialog button:has-text("Delete")');
+    await page.getByText("Thread not found").waitFor();
     // Longer than the time for which changes are gathered before a read.
     await page.waitForTimeout(500);
     // Earlier reads do not count: the page may still have had a change to read.
     const since = paths.slice(paths.indexOf(`DELETE /threads/${thread}`));
     expect(since.filter((path) => path.includes(thread))).toEqual([`DELETE /threads/${thread}`]);
     answer.pass();
-    await page.getByText("The thread is deleted.").waitFor();
+    await page.getByText("Thread deleted.").waitFor();
     expect(wrong).toEqual([]);
   });
 });

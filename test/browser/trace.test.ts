@@ -197,7 +197,7 @@ describe("a thread that waits", () => {
   test("waits with its newest run: at a question, or at a breakpoint", () => {
     const asks = pausedRunOf(thread({ interrupts }), runs);
     expect(asks).toEqual({ run: "newest", questions: interrupts.task });
-    expect(asks === null ? "" : pauseLabel(asks)).toBe("awaits an answer");
+    expect(asks === null ? "" : pauseLabel(asks)).toBe("waiting for an answer");
     const pauses = pausedRunOf(thread({}), runs);
     expect(pauses === null ? "" : pauseLabel(pauses)).toBe("paused");
   });

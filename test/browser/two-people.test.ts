@@ -62,20 +62,22 @@ describe.skipIf(isMissing)("two people on one thread, in a real browser", { time
     await edit(page);
     await page.getByLabel("Other changes, as JSON").fill('{"note": "mine"}');
     await bob.threads.updateState(thread_id, { values: { region: "US" } });
-    await expect.poll(() => note(page).innerText()).toMatch(/^bob has changed the state meanwhile\./);
-    await button(page, "Show my changes on the newer state").click();
+    await expect
+      .poll(() => note(page).innerText())
+      .toMatch(/^bob has changed the state while you were editing\./);
+    await button(page, "Apply my changes to the newer state").click();
     await expect.poll(() => note(page).count()).toBe(0);
     expect(await page.getByRole("dialog").getByLabel("region").inputValue()).toBe("US");
     expect(await amount(page).inputValue()).toBe("11");
     await page.getByText("Changes amount, note").waitFor();
-    await button(page, "Store").click();
+    await button(page, "Save").click();
     await expect.poll(values).toEqual({ region: "US", amount: 11, note: "mine" });
     await page.goto(`${page.url()}?tab=history`);
     await expect.poll(() => page.locator(".moment > p").innerText()).toContain(" · by alice · ");
     await button(page, "Earlier").click();
     await expect.poll(() => page.locator(".moment > p").innerText()).toContain(" · by bob · ");
     await button(page, "Earlier").click();
-    await expect.poll(() => page.locator(".moment > p").innerText()).toContain("its run, which bob started");
+    await expect.poll(() => page.locator(".moment > p").innerText()).toMatch(/run ….{8}, started by bob/);
   });
 
   test("the server refuses what would undo the change of another person; on the wish of the user it is a branch", async () => {
@@ -88,10 +90,12 @@ describe.skipIf(isMissing)("two people on one thread, in a real browser", { time
       await route.continue();
     };
     await page.route("**/state", meanwhile, { times: 1 });
-    await button(page, "Store").click();
-    await expect.poll(() => note(page).innerText()).toMatch(/^bob has changed the state meanwhile\./);
+    await button(page, "Save").click();
+    await expect
+      .poll(() => note(page).innerText())
+      .toMatch(/^bob has changed the state while you were editing\./);
     expect(await state()).toMatchObject({ values: { region: "US", amount: 10 } });
-    await button(page, "Store on the old state").click();
+    await button(page, "Save as a branch").click();
     await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
     expect(await state()).toMatchObject({
       values: { region: "EU", amount: 11 },
@@ -116,7 +120,7 @@ describe.skipIf(isMissing)("two people on one thread, in a real browser", { time
     await button(page, "Cancel").click();
     await button(page, "Earlier").click();
     await edit(page);
-    await button(page, "Store").click();
+    await button(page, "Save").click();
     await expect.poll(values).toMatchObject({ amount: 11, note: "priced" });
   });
 
@@ -128,7 +132,7 @@ describe.skipIf(isMissing)("two people on one thread, in a real browser", { time
     await bob.runs.wait(thread_id, "asks", { command: { resume: { [question?.id ?? ""]: "coffee" } } });
     await expect
       .poll(() => page.locator(".composer").getByRole("alert").innerText())
-      .toContain("bob has already answered it");
+      .toContain("bob has already answered this question");
     expect(await field.inputValue()).toBe("tea, with");
     expect(await button(page, "Send answer").isDisabled()).toBe(true);
     await button(page, "Discard my answer").click();

@@ -6,7 +6,7 @@ import {
   REPEAT_OBSTACLE_TEXTS,
   type RepeatObstacle,
 } from "../live/repeat-obstacle.ts";
-import { OUTCOMES } from "./started-runs.tsx";
+import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 
 type BulkRepeatObstacle = RepeatObstacle | "unfinished";
 
@@ -26,7 +26,7 @@ export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan>
 /** The text in the row of a run that was not run again. */
 export const LEFT_OUT_TEXTS: { readonly [O in BulkRepeatObstacle]: string } = {
   ...REPEAT_OBSTACLE_TEXTS,
-  unfinished: "It has not ended yet",
+  unfinished: "The run has not ended yet",
 };
 
 export const runsToRepeat = (plan: RepeatPlan): readonly FoundRun[] =>
@@ -35,9 +35,9 @@ export const runsToRepeat = (plan: RepeatPlan): readonly FoundRun[] =>
 /** Says how many runs of each status are run again, and how many selected runs are not. */
 export function repeatSummary(plan: RepeatPlan): string {
   const runs = runsToRepeat(plan);
-  const counted = (Object.keys(OUTCOMES) as ApiRunStatus[]).flatMap((status) => {
+  const counted = (Object.keys(RUN_STATUS_TEXTS) as ApiRunStatus[]).flatMap((status) => {
     const count = runs.filter((run) => run.status === status).length;
-    return count === 0 ? [] : [`${count} ${OUTCOMES[status]}`];
+    return count === 0 ? [] : [`${count} ${RUN_STATUS_TEXTS[status]}`];
   });
   const unfinished = [...plan.values()].filter((obstacle) => obstacle === "unfinished").length;
   const others = plan.size - runs.length - unfinished;
@@ -45,5 +45,6 @@ export function repeatSummary(plan: RepeatPlan): string {
     ...(others === 0 ? [] : [`${others} that cannot be run again`]),
     ...(unfinished === 0 ? [] : [`${unfinished} not ended yet`]),
   ];
-  return `Of these runs, ${counted.join(", ")}.${left.length === 0 ? "" : ` Left out: ${left.join(", ")}.`}`;
+  const sum = `${new Intl.ListFormat("en-GB").format(counted)} runs will run again.`;
+  return left.length === 0 ? sum : `${sum} Skipped: ${left.join(", ")}.`;
 }

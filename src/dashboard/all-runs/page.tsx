@@ -4,7 +4,7 @@ import { currentLocation, navigate } from "../app/page-location.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { freeWords } from "../threads/thread-search-filter.ts";
-import { cronOrigin, PERIODS, RUN_LIST_STATUSES } from "./run-filter.ts";
+import { cronOrigin, PERIODS, RUN_LIST_STATUSES, runListStatusText } from "./run-filter.ts";
 import { AllRunsList } from "./run-list.tsx";
 import { TypedFilter } from "./typed-filter.tsx";
 
@@ -48,31 +48,31 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
       <form class="pad" role="search" onSubmit={(event) => event.preventDefault()}>
         <h1>Runs</h1>
         {choice("status", "Status", [
-          ["", "any status"],
-          ...RUN_LIST_STATUSES.map((status) => [status, status] as const),
+          ["", "Any status"],
+          ...RUN_LIST_STATUSES.map((status) => [status, runListStatusText(status)] as const),
         ])}
         {choice("since", "Created", [
-          ["", "any time"],
+          ["", "Any time"],
           ...PERIODS.map(([name, label]) => [name, label] as const),
         ])}
-        {choice("graph", "Graph", [["", "any graph"], ...graphs.map((graph) => [graph, graph] as const)])}
+        {choice("graph", "Graph", [["", "Any graph"], ...graphs.map((graph) => [graph, graph] as const)])}
         {choice("assistant", "Assistant", [
-          ["", "any assistant"],
+          ["", "Any assistant"],
           ...assistants.map((one) => [one.assistant_id, assistantLabel(one)] as const),
         ])}
         {choice("from", "Started from", [
-          ["", "from anywhere"],
-          ["dashboard", "from the dashboard"],
-          ["api", "from the API"],
-          ["socket", "from a socket"],
-          ["timer", "from a timer"],
-          ...crons.map(({ cron_id, schedule }) => [cronOrigin(cron_id), `from cron ${schedule}`] as const),
+          ["", "From anywhere"],
+          ["dashboard", "From the dashboard"],
+          ["api", "From the API"],
+          ["socket", "From a WebSocket"],
+          ["timer", "From a timer"],
+          ...crons.map(({ cron_id, schedule }) => [cronOrigin(cron_id), `From cron ${schedule}`] as const),
         ])}
-        {text("error", "part of the error")}
-        {text("of", "thread id, or name=value")}
+        {text("error", "Error contains…")}
+        {text("of", "Thread ID or metadata name=value")}
         {stray.length > 0 && (
           <p class="dim" role="status">
-            “{stray.join(" ")}” is ignored: it is neither a complete id nor name=value.
+            “{stray.join(" ")}” is ignored: it is neither a complete ID nor name=value.
           </p>
         )}
       </form>

@@ -41,19 +41,19 @@ export async function planResume(
 
 /** The text in the row of a run that was not resumed. */
 export const OBSTACLE_TEXTS: { readonly [O in ResumeObstacle]: string } = {
-  "not-failed": "Left out: it did not fail",
-  "gone-on": "Left out: its thread has gone on since",
-  earlier: "Left out: its thread is resumed from a later run",
-  "no-step": "Left out: no step was planned, so there is nothing to resume",
-  "no-thread": "Left out: its thread is deleted",
+  "not-failed": "Skipped: the run did not fail",
+  "gone-on": "Skipped: the thread has newer runs",
+  earlier: "Skipped: a later run of this thread is resumed instead",
+  "no-step": "Skipped: no task is pending",
+  "no-thread": "Skipped: the thread is deleted",
 };
 
 /** For each obstacle, the words that follow the number of runs that it keeps from being resumed. */
 const COUNT_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "not-failed": "that did not fail",
-  "gone-on": "whose thread has gone on since",
-  earlier: "earlier on a thread that is resumed",
-  "no-step": "without a step to resume",
+  "gone-on": "whose thread has newer runs",
+  earlier: "replaced by a later run of the same thread",
+  "no-step": "without a pending task",
   "no-thread": "whose thread is deleted",
 };
 
@@ -65,7 +65,7 @@ export function resumeSummary(plan: ReadonlyMap<string, ResumeObstacle | null>):
     return count === 0 ? [] : [`${count} ${text}`];
   });
   const sum = `${resumableCount(plan)} of ${plan.size} selected can be resumed`;
-  return counted.length === 0 ? `${sum}.` : `${sum}. Left out: ${counted.join(", ")}.`;
+  return counted.length === 0 ? `${sum}.` : `${sum}. Skipped: ${counted.join(", ")}.`;
 }
 
 export const resumableCount = (plan: ReadonlyMap<string, ResumeObstacle | null>): number =>

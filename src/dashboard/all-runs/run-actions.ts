@@ -17,7 +17,7 @@ export interface ActionResult {
 export async function applyToRun(action: BulkRunAction, run: FoundRun, batch: string): Promise<ActionResult> {
   const { thread_id: thread, run_id: id } = run;
   if (action === "cancel" ? isDone(run) : !isDone(run))
-    return { isOk: false, text: isDone(run) ? "It has ended already" : "It has not ended yet" };
+    return { isOk: false, text: isDone(run) ? "The run has already ended" : "The run has not ended yet" };
   const start = async (requestOf: (run: Run) => object) => {
     const request = requestOf(await getRun(thread, id));
     return createRun(thread, { ...request, metadata: { batch } });
@@ -27,7 +27,7 @@ export async function applyToRun(action: BulkRunAction, run: FoundRun, batch: st
       case "resume":
         return { isOk: true, text: "Resumed", started: await start(resumeRequestOf) };
       case "retry":
-        return { isOk: true, text: "Started again", started: await start(repeatRequestOf) };
+        return { isOk: true, text: "Run again", started: await start(repeatRequestOf) };
       case "cancel":
         await cancelRun(thread, id, "interrupt");
         return { isOk: true, text: "Cancelled" };

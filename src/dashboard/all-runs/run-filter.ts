@@ -1,16 +1,20 @@
 import { FROM_DASHBOARD } from "../api/client.ts";
 import { type ApiRunStatus, RUN_STATUSES, type RunListFilter } from "../api/records.ts";
+import { RUN_STATUS_TEXTS, WAITING_OR_PAUSED } from "../live/status-texts.ts";
 import { threadFilterOf } from "../threads/thread-search-filter.ts";
 
 /** The time spans that a list of runs may cover: the value in the address, the label, and milliseconds. */
 export const PERIODS = [
-  ["hour", "last hour", 3_600_000],
-  ["day", "last 24 hours", 86_400_000],
-  ["week", "last 7 days", 7 * 86_400_000],
+  ["hour", "Last hour", 3_600_000],
+  ["day", "Last 24 hours", 86_400_000],
+  ["week", "Last 7 days", 7 * 86_400_000],
 ] as const;
 
 /** The statuses by which a list of runs is filtered. The API reports a paused run as a success. */
 export const RUN_LIST_STATUSES: readonly (ApiRunStatus | "paused")[] = [...RUN_STATUSES, "paused"];
+
+export const runListStatusText = (status: ApiRunStatus | "paused"): string =>
+  status === "paused" ? WAITING_OR_PAUSED : RUN_STATUS_TEXTS[status];
 
 /** The filter in the query of an address. Invalid values are ignored, because people edit addresses. */
 export function runFilterOf(query: URLSearchParams, now: number): RunListFilter {

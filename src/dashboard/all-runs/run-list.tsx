@@ -14,6 +14,8 @@ import { ApiKeyRequired } from "../api-errors.ts";
 import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
 import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
 import { PAUSE_LABELS } from "../live/paused-run.ts";
+import { queueTimeMs, runDurationMs } from "../live/run-times.ts";
+import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { usePolling } from "../system/use-polling.ts";
 import { LEFT_OUT_TEXTS, planRepeat } from "./bulk-repeat-plan.ts";
 import { OBSTACLE_TEXTS, planResume } from "./resumable-runs.ts";
@@ -23,7 +25,6 @@ import { SelectionBar } from "./selection-bar.tsx";
 import {
   areAllDone,
   newBatchId,
-  OUTCOMES,
   readStartedRuns,
   type StartedRuns,
   StartedRunsSummary,
@@ -166,7 +167,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   if (shown === null)
     return error.value === null ? (
       <p class="dim pad" aria-busy="true">
-        Reading…
+        Loading…
       </p>
     ) : (
       <LoadFailure text={error.value} onRetry={() => void attempt(load)} />
@@ -205,12 +206,12 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       </p>
       {started.value !== null && <StartedRunsSummary started={started.value} />}
       {shown.length === 0 ? (
-        <EmptyState title={isFiltered ? "No run matches." : "There is no run yet."}>
+        <EmptyState title={isFiltered ? "No matching runs" : "No runs yet"}>
           {isFiltered ? (
             <a href={hrefOf(["runs"])}>Show all runs</a>
           ) : (
             <a class="button primary" href={hrefOf(["new"])}>
-              Start one on a new thread
+              Start a run on a new thread
             </a>
           )}
         </EmptyState>
@@ -221,7 +222,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
               <th>
                 <input
                   type="checkbox"
-                  aria-label="Select all runs of this page"
+                  aria-label="Select all runs on this page"
                   checked={isAll}
                   onChange={() =>
                     (chosen.value = new Set(isAll ? [] : selectable.map(({ run_id }) => run_id)))
@@ -257,15 +258,15 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
           </tbody>
         </table>
       )}
-      <nav class="bar" aria-label="Pages of runs">
+      <nav class="bar" aria-label="Pages">
         {cursor !== null && (
           <a class="button" href={hrefOf(["runs"], { ...given, cursor: null })}>
-            Newest runs
+            First page
           </a>
         )}
         {next.value !== null && (
           <a class="button" href={hrefOf(["runs"], { ...given, cursor: next.value })}>
-            Older runs
+            Next
           </a>
         )}
       </nav>
@@ -317,7 +318,7 @@ interface Progress {
 
 const DOING: { readonly [A in BulkRunAction]: string } = {
   resume: "Resuming",
-  retry: "Starting again",
+  retry: "Running again",
   cancel: "Cancelling",
   delete: "Deleting",
 };
@@ -327,7 +328,7 @@ function resultText(results: readonly ActionResult[], working: Progress | null):
   if (results.length === 0) return "";
   const failed = results.filter(({ isOk }) => !isOk).length;
   const done = results.length - failed;
-  return failed === 0 ? `Done for ${done}.` : `Done for ${done}, not for ${failed}: see the rows.`;
+  return failed === 0 ? `Done: ${done}.` : `Done: ${done}. Not done: ${failed}; the rows show why.`;
 }
 
 interface RowProps {
@@ -346,6 +347,7 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
   const { run_id: id, thread_id: thread, error } = run;
   const isOwn = assistant !== undefined && assistant.metadata["created_by"] !== "system";
   const text = error === null ? "" : `${error.error}: ${error.message}`;
+  const duration = runDurationMs(run, now.value);
   return (
     <tr class={isDeleted ? "gone" : undefined}>
       <td>
@@ -359,7 +361,7 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
       </td>
       <td>
         {run.paused_at === null ? (
-          <StatusBadge of={run.status} />
+          <StatusBadge of={run.status} words={RUN_STATUS_TEXTS[run.status]} />
         ) : (
           <StatusBadge of="interrupted" words={PAUSE_LABELS[run.paused_at]} />
         )}
@@ -379,7 +381,7 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
             ) : (
               <a href={runHref(thread, result.started.run_id)}>{result.text}</a>
             )}
-            {outcome !== undefined && `: ${OUTCOMES[outcome]}`}
+            {outcome !== undefined && `: ${RUN_STATUS_TEXTS[outcome]}`}
           </span>
         )}
       </td>
@@ -396,7 +398,9 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
       <td class="when">
         <Age since={run.created_at} isAgo />
       </td>
-      <td class="took">{durationOf(run)}</td>
+      <td class="took" title={`Queue time: ${formatDuration(queueTimeMs(run, now.value))}`}>
+        {duration !== null && formatDuration(duration)}
+      </td>
       <td class="slowest">
         <SlowestNodeLink run={run} />
       </td>
@@ -411,7 +415,7 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
 /** Says what became of the thread after a run that failed. */
 function FollowUp({ run: { status, thread_id, is_latest, resumed_by } }: { readonly run: FoundRun }) {
   if (!isFailure(status) || is_latest) return null;
-  if (resumed_by === null) return <span class="dim since">its thread has gone on since</span>;
+  if (resumed_by === null) return <span class="dim since">the thread has newer runs</span>;
   return (
     <a class="since" href={runHref(thread_id, resumed_by)} title={`Run ${resumed_by}`}>
       resumed by another run
@@ -439,16 +443,11 @@ function Spent({ usage, prices }: Pick<FoundRun, "usage"> & { readonly prices: P
 function Origin({ run: { metadata, origin } }: { readonly run: FoundRun }) {
   const { cron_id: cron, started_from: from } = metadata;
   if (from === "dashboard") return <>dashboard</>;
-  if (typeof cron !== "string") return <>{origin === "socket" || origin === "timer" ? origin : "API"}</>;
+  if (typeof cron !== "string")
+    return <>{origin === "socket" ? "WebSocket" : origin === "timer" ? "timer" : "API"}</>;
   return (
     <a href={hrefOf(["runs"], { from: cronOrigin(cron) })} title={`Cron ${cron}`}>
       cron
     </a>
   );
-}
-
-function durationOf({ started_at, ended_at }: FoundRun): string {
-  if (started_at === null) return "";
-  const end = ended_at === null ? now.value : Date.parse(ended_at);
-  return formatDuration(Math.max(0, end - Date.parse(started_at)));
 }

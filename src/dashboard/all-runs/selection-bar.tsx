@@ -71,22 +71,22 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
           Delete
         </button>
         <button type="button" class="quiet" onClick={onClear}>
-          Select none
+          Clear selection
         </button>
       </div>
       <p class="hint" id="about-resume">
-        <em>Resume</em> continues each thread from its last checkpoint: steps that succeeded do not run again.{" "}
-        {counted === undefined ? (plan.error ?? "Counting…") : resumeSummary(counted)}
+        <em>Resume</em> continues each thread from its last checkpoint: tasks that succeeded do not run again.{" "}
+        {counted === undefined ? (plan.error ?? "Loading…") : resumeSummary(counted)}
       </p>
       <p class="hint" id="about-retry">
-        <em>Run again</em> sends the same input once more, to the thread's present state: all steps run.
+        <em>Run again</em> sends the same input again, to the thread's current state: all tasks run.
       </p>
       {repeating !== null && (
         <Confirm
           title={`Run ${runsToRepeat(repeating).length} runs again?`}
-          text={`${repeatSummary(repeating)} The input of each is sent once more, to the present state of its thread: all steps run.`}
+          text={`${repeatSummary(repeating)} The input of each is sent again, to the current state of its thread: all tasks run.`}
           yes="Run again"
-          no="Do not run"
+          no="Cancel"
           onYes={() => onAction("retry")}
           onClose={() => setRepeating(null)}
         />
@@ -94,7 +94,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
       {isDeleting && (
         <Confirm
           title={`Delete ${selected.length === 1 ? "the run" : `${selected.length} runs`}?`}
-          text="Their records, their events and the states that they made are gone for good."
+          text="This permanently deletes them, their events and the states that they made."
           yes="Delete"
           onYes={() => onAction("delete")}
           onClose={() => setDeleting(false)}

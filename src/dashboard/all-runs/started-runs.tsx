@@ -1,6 +1,7 @@
 import { findRuns } from "../api/client.ts";
 import { type ApiRunStatus, isDone, type Run } from "../api/records.ts";
 import { hrefOf } from "../app/page-location.ts";
+import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 
 /** The runs that one bulk action has started. */
 export interface StartedRuns {
@@ -30,21 +31,11 @@ export async function readStartedRuns(started: StartedRuns, most: number): Promi
 export const areAllDone = ({ statuses }: StartedRuns): boolean =>
   [...statuses.values()].every((status) => isDone({ status }));
 
-/** The words for the status of a run that a bulk action started. */
-export const OUTCOMES: { readonly [S in ApiRunStatus]: string } = {
-  success: "succeeded",
-  error: "failed",
-  timeout: "timed out",
-  interrupted: "cancelled",
-  running: "running",
-  pending: "queued",
-};
-
 /** The number of runs that an action has started, in total and by status. Each number links to these runs. */
 export function StartedRunsSummary({ started: { batch, statuses } }: { readonly started: StartedRuns }) {
   const all = [...statuses.values()];
   const of = `batch=${batch}`;
-  const counted = (Object.keys(OUTCOMES) as ApiRunStatus[])
+  const counted = (Object.keys(RUN_STATUS_TEXTS) as ApiRunStatus[])
     .map((status) => ({ status, count: all.filter((one) => one === status).length }))
     .filter(({ count }) => count > 0);
   return (
@@ -56,7 +47,7 @@ export function StartedRunsSummary({ started: { batch, statuses } }: { readonly 
         <span key={status}>
           {i === 0 ? ": " : ", "}
           <a href={hrefOf(["runs"], { of, status })}>
-            {count} {OUTCOMES[status]}
+            {count} {RUN_STATUS_TEXTS[status]}
           </a>
         </span>
       ))}

@@ -2,8 +2,7 @@ import type { ChartDefinition } from "../inspector/chart-model.ts";
 import { isNotFound, isRefused } from "../api-errors.ts";
 import { fetchJson } from "../requests.ts";
 
-export const HIDDEN_GRAPH =
-  "The server has no drawing of this graph for you: its rules hide it with the graph's default assistant, or the graph is no longer there.";
+export const HIDDEN_GRAPH = "This graph is hidden by the access rules, or no longer exists.";
 
 /** Returns the definition of a graph's statechart, as JSON; null: the server does not show it to this user. */
 export async function getGraphDefinition(graph: string): Promise<string | null> {

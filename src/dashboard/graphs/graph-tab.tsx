@@ -4,6 +4,7 @@ import { navigate, threadHref } from "../app/page-location.ts";
 import { stateLabel } from "../inspector/chart-model.ts";
 import { type Actor, isLive, type FeedModel } from "../inspector/feed-model.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -22,7 +23,7 @@ export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
   const graph = watch.record.value?.metadata["graph_id"];
   if (typeof graph !== "string")
     return (
-      <EmptyState title="No graph has run on this thread yet.">
+      <EmptyState title="No runs yet">
         <a href={threadHref(watch.id)}>Start a run</a>
       </EmptyState>
     );
@@ -70,7 +71,7 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
       <LoadFailure text={found.error} onRetry={found.reload} />
     ) : found.isReading ? (
       <p class="dim pad" aria-busy="true">
-        Reading…
+        Loading…
       </p>
     ) : (
       <p class="note">{HIDDEN_GRAPH}</p>
@@ -95,7 +96,7 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
       <ul class="legend" aria-label="Legend">
         {(["running", "done", "interrupted", "failed"] as const).map((mark) => (
           <li key={mark}>
-            <span class={`swatch ${mark}`} aria-hidden="true" /> {mark}
+            <span class={`swatch ${mark}`} aria-hidden="true" /> {TASK_STATUS_TEXTS[mark]}
           </li>
         ))}
       </ul>
@@ -108,17 +109,18 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
 
 function ActorChart({ actor }: { readonly actor: Actor }) {
   const words = stateLabel(actor.message.snapshot?.value);
+  const name = actor.kind === "run" ? "Run actor" : "Thread actor";
   return (
     <details class="more">
       <summary>
-        Statechart of the {actor.kind}: <strong>{words}</strong>
+        {name}: <strong>{words}</strong>
       </summary>
       <StatechartView
         definition={actor.definition}
         isChart
         value={actor.message.snapshot?.value}
         tasks={[]}
-        label={`Statechart of the ${actor.kind}: ${words}`}
+        label={`${name}: ${words}`}
       />
     </details>
   );

@@ -26,7 +26,7 @@ export function GraphsPage({ chosen }: GraphsPageProps) {
   if (assistants.length === 0)
     return isReading ? (
       <p class="dim pad" aria-busy="true">
-        Reading…
+        Loading…
       </p>
     ) : (
       <NoAssistants />
@@ -45,14 +45,14 @@ export function GraphsPage({ chosen }: GraphsPageProps) {
         ))}
       </nav>
       {assistant === undefined ? (
-        <EmptyState title="There is no such assistant." />
+        <EmptyState title="Assistant not found" />
       ) : (
         <>
           <Graph key={assistant.assistant_id} graph={assistant.graph_id} assistant={assistant.assistant_id} />
           <div class="pad">
             <details class="more">
-              <summary>The assistant's record</summary>
-              <CopyButton text={assistant.assistant_id} label="assistant id" shown="Copy id" />
+              <summary>Assistant (JSON)</summary>
+              <CopyButton text={assistant.assistant_id} label="assistant ID" shown="Copy ID" />
               <JsonTree value={assistant} open={2} />
             </details>
           </div>

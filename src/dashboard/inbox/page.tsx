@@ -132,7 +132,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
           <h1 ref={heading} tabIndex={-1}>
             Inbox {list.rows.value !== null && <span class="count">{total.toLocaleString("en")}</span>}
           </h1>
-          <p class="dim">Threads that wait for an answer, the longest wait first.</p>
+          <p class="dim">Threads waiting for an answer or to be resumed, the longest wait first.</p>
         </div>
         <p class="dim keys">Enter sends · Esc leaves · j next · k previous</p>
       </header>
@@ -140,17 +140,17 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
       {list.rows.value === null ? (
         list.error.value === null && (
           <p class="dim pad" aria-busy="true">
-            Reading…
+            Loading…
           </p>
         )
       ) : rows.length === 0 ? (
-        <EmptyState title={page === 0 ? "Nothing waits for an answer." : "There are no more questions."}>
+        <EmptyState title={page === 0 ? "No questions waiting" : "No more questions"}>
           {page > 0 ? (
-            <a href={hrefOf(["inbox"])}>To the first page</a>
+            <a href={hrefOf(["inbox"])}>First page</a>
           ) : (
             <p class="dim">
               A node asks with <code>ctx.interrupt</code> (in LangGraph.js: <code>interrupt</code>); its
-              question appears here by itself.
+              question appears here automatically.
             </p>
           )}
         </EmptyState>
@@ -182,13 +182,13 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
       {pages > 1 && (
         <nav class="bar pages" aria-label="Pages">
           <button type="button" disabled={page === 0} onClick={() => onTurn(page)}>
-            Previous page
+            Previous
           </button>
           <span class="dim">
             page {page + 1} of {pages.toLocaleString("en")}
           </span>
           <button type="button" disabled={page + 1 >= pages} onClick={() => onTurn(page + 2)}>
-            Next page
+            Next
           </button>
         </nav>
       )}
@@ -240,8 +240,8 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
   const { thread_id: id, state_updated_at } = thread;
   const text =
     question === null
-      ? "Paused, without a question"
-      : questionLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Asks, without a text";
+      ? "Paused (no question)"
+      : questionLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Question without text";
   // The title of a thread without one of its own is the name of its graph.
   const names = new Set([threadTitle(thread), graphOf(thread.metadata) ?? threadTitle(thread)]);
   return (
@@ -258,8 +258,8 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
       {isOpen &&
         (question === null ? (
           <p>
-            It is paused at a breakpoint, or its state was edited.{" "}
-            <a href={threadHref(id)}>Resume it on its page</a>
+            The thread is paused at a breakpoint, or its state was edited.{" "}
+            <a href={threadHref(id)}>Open thread to resume</a>
           </p>
         ) : (
           <Answer
@@ -318,7 +318,7 @@ function Answer({ row, question, isGone, onReady, onAnswered }: AnswerProps) {
         return;
       }
       if (refusal !== null) return;
-      showNotice("The answer is sent.");
+      showNotice("Answer sent.");
       onAnswered();
     });
     setSending(false);
@@ -327,7 +327,7 @@ function Answer({ row, question, isGone, onReady, onAnswered }: AnswerProps) {
   if (!isRead)
     return (
       <p class="dim" aria-busy="true">
-        Reading…
+        Loading…
       </p>
     );
   return (
@@ -343,7 +343,7 @@ function Answer({ row, question, isGone, onReady, onAnswered }: AnswerProps) {
             )}
             .
           </span>
-          {refused.run !== undefined && <a href={runHref(id, refused.run.run_id)}>See the run</a>}
+          {refused.run !== undefined && <a href={runHref(id, refused.run.run_id)}>Open run</a>}
         </div>
       )}
       <InterruptAnswers

@@ -35,7 +35,7 @@ export class AlreadyAnswered extends Error {
   readonly run: Run | undefined;
 
   constructor(run: Run | undefined) {
-    super(`${(run && userOfRun(run)) ?? "Somebody else"} has already answered it`);
+    super(`${(run && userOfRun(run)) ?? "Somebody else"} has already answered this question`);
     this.run = run;
   }
 }

@@ -18,8 +18,8 @@ export interface FoundThreads {
 
 /** The words for each limit of a search. */
 export const SEARCH_LIMIT_TEXTS = {
-  matches: `More than ${PER_REQUEST.toLocaleString("en")} threads match: these are the last changed.`,
-  searched: `Only the ${MAX_THREADS.toLocaleString("en")} threads that changed last were searched.`,
+  matches: `More than ${PER_REQUEST.toLocaleString("en")} threads match: these are the last updated.`,
+  searched: `Only the ${MAX_THREADS.toLocaleString("en")} threads that were updated last were searched.`,
 };
 
 /** Finds the threads that match all of the words, last changed first. A word matches at the end of the id or anywhere in the metadata. */

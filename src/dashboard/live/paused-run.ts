@@ -20,4 +20,4 @@ export function pausedRunOf({ status, interrupts }: Thread, runs: readonly Run[]
 export const pauseLabel = ({ questions }: PausedRun): string =>
   PAUSE_LABELS[questions.length > 0 ? "question" : "breakpoint"];
 
-export const PAUSE_LABELS = { question: "awaits an answer", breakpoint: "paused" } as const;
+export const PAUSE_LABELS = { question: "waiting for an answer", breakpoint: "paused" } as const;

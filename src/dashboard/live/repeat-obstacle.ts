@@ -28,6 +28,6 @@ export function findRepeatObstacle(
 
 /** The reasons why a run is not run again. */
 export const REPEAT_OBSTACLE_TEXTS: { readonly [O in RepeatObstacle]: string } = {
-  answer: "It answered a question, and nothing waits for that answer now",
-  continuation: "It continued its thread, which has nothing to continue now",
+  answer: "The question that this run answered is no longer pending",
+  continuation: "The thread has no next node to continue from",
 };

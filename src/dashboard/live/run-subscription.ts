@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { findRuns, getHistory, getRun, getThread, listRuns } from "../api/client.ts";
-import { isDone, type Run, type ThreadState } from "../api/records.ts";
+import { type FoundRun, isDone, type Run, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../api-errors.ts";
@@ -12,6 +12,7 @@ import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 import { findRepeatObstacle, type RepeatObstacle } from "./repeat-obstacle.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
+import type { RunTimes } from "./run-times.ts";
 
 /** Milliseconds between two reads of the records until the run has ended, or while its feed is not open. */
 const POLL_MS = 1_500;
@@ -20,6 +21,7 @@ const MOST_AT_ONCE = 50;
 
 interface Records {
   readonly run: Run;
+  readonly times: RunTimes | null;
   readonly waiting: PausedRun | null;
   /** Whether the thread stopped at the failure of this run. */
   readonly isLastFailure: boolean;
@@ -37,6 +39,8 @@ export class RunSubscription {
   readonly thread: string;
   readonly id: string;
   readonly run = signal<Run | null>(null);
+  /** When the run started and ended; null: not known. */
+  readonly times = signal<RunTimes | null>(null);
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
   /** The question or breakpoint at which the thread waits, if it waits because of this run. */
@@ -117,9 +121,14 @@ export class RunSubscription {
     const run = await getRun(this.thread, this.id);
     // A run that has not ended does not wait. Without a feed, the page shows neither value. In both cases,
     // the thread need not be read.
-    if (!isDone(run) || this.feed === null)
-      return { run, waiting: null, isLastFailure: false, followUp: null, repeatObstacle: null };
-    const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
+    const unset = { waiting: null, isLastFailure: false, followUp: null, repeatObstacle: null };
+    if (this.feed === null) return { run, times: null, ...unset };
+    if (!isDone(run)) return { run, times: await this.#readTimes(run), ...unset };
+    const [record, runs, times] = await Promise.all([
+      getThread(this.thread),
+      listRuns(this.thread, 1),
+      this.#readTimes(run),
+    ]);
     const waiting = pausedRunOf(record, runs);
     const isLatest = runs[0]?.run_id === this.id;
     const isLastFailure = record.status === "error" && isLatest;
@@ -127,6 +136,7 @@ export class RunSubscription {
     const followUp = hasFailed && !isLatest ? await this.#readFollowUp(run) : null;
     return {
       run,
+      times,
       waiting: waiting?.run === this.id ? waiting : null,
       isLastFailure,
       followUp,
@@ -134,15 +144,29 @@ export class RunSubscription {
     };
   }
 
-  async #readFollowUp({ created_at }: Run): Promise<FollowUp> {
+  async #readFollowUp(run: Run): Promise<FollowUp> {
+    return { resumedBy: (await this.#find(run))?.resumed_by ?? null };
+  }
+
+  /** Reads when the run started and ended, unless that is known. */
+  async #readTimes(run: Run): Promise<RunTimes | null> {
+    const known = this.times.peek();
+    if (known?.ended_at != null || (known?.started_at != null && !isDone(run))) return known;
+    // Without the times, the page still shows everything else.
+    return (await this.#find(run).catch(() => undefined)) ?? known;
+  }
+
+  /** Finds the run with the fields that only the search returns. */
+  async #find({ created_at }: Run): Promise<FoundRun | undefined> {
     const created_before = new Date(Date.parse(created_at) + 1).toISOString();
     const filter = { thread_id: this.thread, created_after: created_at, created_before };
     const { runs } = await findRuns(filter, MOST_AT_ONCE, null);
-    return { resumedBy: runs.find(({ run_id }) => run_id === this.id)?.resumed_by ?? null };
+    return runs.find(({ run_id }) => run_id === this.id);
   }
 
-  #show({ run, waiting, isLastFailure, followUp, repeatObstacle }: Records): void {
+  #show({ run, times, waiting, isLastFailure, followUp, repeatObstacle }: Records): void {
     this.run.value = run;
+    this.times.value = times;
     this.isLastFailure.value = isLastFailure;
     this.followUp.value = followUp;
     this.repeatObstacle.value = repeatObstacle;

@@ -37,7 +37,7 @@ export function ErrorStack({ stack }: { readonly stack: string }) {
       </pre>
       {hidden > 0 && (
         <details open={!hasOwn}>
-          <summary>The whole stack, with {hidden} of libraries and Node</summary>
+          <summary>Full stack trace ({hidden} library and Node frames)</summary>
           <pre tabIndex={0}>{stack}</pre>
         </details>
       )}

@@ -29,7 +29,7 @@ export function EventsTab({
         <input
           type="search"
           aria-label="Search events"
-          placeholder="search events"
+          placeholder="Search events"
           value={text}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
@@ -44,11 +44,11 @@ export function EventsTab({
       </div>
       {note !== undefined && <p class="dim">{note}</p>}
       {found.length === 0 && (
-        <EmptyState title={events.length === 0 ? "No events yet." : "No event matches."} />
+        <EmptyState title={events.length === 0 ? "No events yet" : "No matching events"} />
       )}
       {found.length > shown.length && (
         <button type="button" class="quiet" onClick={() => setMost(most + 5 * MAX_EVENTS)}>
-          {found.length - shown.length} earlier ones
+          {found.length - shown.length} earlier events
         </button>
       )}
       <ol>

@@ -7,6 +7,8 @@ import { runAction, showNotice } from "../app/notices.ts";
 import { answerOfRun, userOfRun } from "../live/answering.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { type PausedRun, pauseLabel } from "../live/paused-run.ts";
+import { queueTimeMs, runDurationMs } from "../live/run-times.ts";
+import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
@@ -36,15 +38,15 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
   const tab = other !== null ? "compare" : (query.get("tab") ?? "timeline");
   if (watch.isMissing.value)
     return (
-      <EmptyState title="There is no such run.">
+      <EmptyState title="Run not found">
         <p class="dim">{error}</p>
-        <a href={threadHref(thread)}>To its thread</a>
+        <a href={threadHref(thread)}>Open thread</a>
       </EmptyState>
     );
   if (run === null)
     return error === null ? (
       <p class="dim pad" aria-busy="true">
-        Reading…
+        Loading…
       </p>
     ) : (
       <LoadFailure text={error} onRetry={() => watch.refresh()} />
@@ -60,7 +62,7 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
           { id: "timeline", title: "Timeline", href: runHref(thread, id) },
           { id: "graph", title: "Graph", href: side("graph") },
           { id: "events", title: "Events", href: side("events") },
-          { id: "record", title: "Record", href: side("record") },
+          { id: "record", title: "JSON", href: side("record") },
           ...(other === null
             ? []
             : [{ id: "compare", title: "Comparison", href: runHref(thread, id, { with: other }) }]),
@@ -70,7 +72,7 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
       {watch.waiting.value !== null && <Asked waiting={watch.waiting.value} thread={thread} />}
       {watch.isRebuilt.value && (
         <p class="note">
-          Its events are no longer kept: this was read from the thread's history, without tokens and exact
+          The run's events have expired. This view is rebuilt from checkpoints, without tokens and exact
           times.
         </p>
       )}
@@ -108,7 +110,7 @@ function Side({
     case "record":
       return (
         <div class="pad">
-          <CopyButton text={() => JSON.stringify(run, null, 2)} label="record" shown="Copy" />
+          <CopyButton text={() => JSON.stringify(run, null, 2)} label="run as JSON" shown="Copy" />
           <JsonTree value={run} open={3} />
         </div>
       );
@@ -125,11 +127,11 @@ function Asked({ waiting, thread }: { readonly waiting: PausedRun; readonly thre
   return (
     <div class="note">
       <span>
-        {questions.length === 0 ? "The run is paused at a breakpoint." : "It asks: "}
+        {questions.length === 0 ? "The run is paused at a breakpoint." : "Question: "}
         {questions.length > 0 && <q>{questions.map(({ value }) => questionLine(value)).join(" · ")}</q>}
       </span>
       <a class="button primary" href={threadHref(thread)}>
-        {questions.length > 0 ? "Answer it" : "To its thread"}
+        {questions.length > 0 ? "Answer" : "Open thread"}
       </a>
     </div>
   );
@@ -144,7 +146,8 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   void watch.changes.count;
   const origin = replayOriginOf(run);
   const user = userOfRun(run);
-  const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
+  const times = watch.times.value;
+  const duration = times === null ? null : runDurationMs(times, now.value);
   const start = (request: JsonRecord, said: string) =>
     runAction(async () => {
       const { run_id } = await createRun(thread, request);
@@ -155,33 +158,34 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   const isResumable = watch.isLastFailure.value && watch.trace.tasks.size > 0;
   return (
     <header class="head">
-      <a class="back" href={threadHref(thread, "runs")} aria-label="To the runs of the thread">
+      <a class="back" href={threadHref(thread, "runs")} aria-label="Runs of the thread">
         ←
       </a>
       <div class="which">
         <h2>
           <span class="dim">run of</span> {typeof graph === "string" ? graph : "a graph"}{" "}
           {waiting === null ? (
-            <StatusBadge of={run.status} />
+            <StatusBadge of={run.status} words={RUN_STATUS_TEXTS[run.status]} />
           ) : (
             <StatusBadge of="interrupted" words={pauseLabel(waiting)} />
           )}
           {state === "broken" && <span class="live broken">connection lost, trying again…</span>}
         </h2>
         <p class="dim">
-          <code>{id}</code> <CopyButton text={id} label="run id" /> · started{" "}
-          <Age since={run.created_at} isAgo /> ·{" "}
-          {formatDuration(Math.max(0, end - Date.parse(run.created_at)))}
+          <code>{id}</code> <CopyButton text={id} label="run ID" /> · created{" "}
+          <Age since={run.created_at} isAgo />
+          {times !== null && ` · queue time ${formatDuration(queueTimeMs(times, now.value))}`}
+          {duration !== null && ` · duration ${formatDuration(duration)}`}
           {origin !== null && (
             <>
               {" · replay of "}
-              <a href={runHref(thread, origin.run)}>…{shortId(origin.run)}</a> from step {origin.step}
+              <a href={runHref(thread, origin.run)}>…{shortId(origin.run)}</a> from superstep {origin.step}
             </>
           )}
           {answerOfRun(run) !== undefined && " · answers a question"}
           {user !== null && ` · by ${user}`}
           {watch.trace.attempt > 1 && ` · attempt ${watch.trace.attempt}`}
-          {followUp !== null && followUp.resumedBy === null && " · its thread has gone on since"}
+          {followUp !== null && followUp.resumedBy === null && " · the thread has newer runs"}
           {followUp !== null && followUp.resumedBy !== null && (
             <>
               {" · resumed by "}
@@ -196,15 +200,15 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
             {isResumable && (
               <ActionButton
                 class="primary"
-                title="Runs the steps that failed again, from the stored state"
-                onAct={() => start(resumeRequestOf(run), "The run goes on in a new one.")}
+                title="Retries the failed tasks from the last checkpoint"
+                onAct={() => start(resumeRequestOf(run), "A new run continues from the last checkpoint.")}
               >
                 Resume
               </ActionButton>
             )}
             <RepeatButton
               obstacle={watch.repeatObstacle.value}
-              onRepeat={() => start(repeatRequestOf(run), "The run is started again.")}
+              onRepeat={() => start(repeatRequestOf(run), "New run started.")}
             />
           </>
         ) : (
@@ -221,7 +225,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
             Cancel run
           </button>
         )}
-        <CopyButton text={() => location.href} label="link to what is shown" shown="Copy link" />
+        <CopyButton text={() => location.href} label="link to this view" shown="Copy link" />
         <a class="button quiet" href={hrefOf(["threads", thread])}>
           Thread
         </a>

@@ -12,7 +12,7 @@ interface RepeatButtonProps {
 export function RepeatButton({ obstacle, isQuiet = false, onRepeat }: RepeatButtonProps) {
   const title =
     obstacle === null
-      ? "Starts another run from the thread's present state: sends the input once more"
+      ? "Starts a new run with the same input, from the thread's current state"
       : `${REPEAT_OBSTACLE_TEXTS[obstacle]}.`;
   return (
     <ActionButton

@@ -26,7 +26,7 @@ export function ReplayForm({ run, from, number }: ReplayProps) {
     const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
     const request = { assistant_id, input: null, checkpoint_id, metadata };
     const { run_id } = await createRun(thread, { ...request, multitask_strategy: "enqueue" });
-    showNotice("The replay has started.");
+    showNotice("Replay started.");
     setOpen(false);
     navigate(["threads", thread, "runs", run_id]);
   });
@@ -34,15 +34,15 @@ export function ReplayForm({ run, from, number }: ReplayProps) {
     <p>
       <button
         type="button"
-        title="Runs this step and those after it on a new branch, from the state before it, which you can change"
+        title="Replays this superstep and all later ones on a new branch. You can change the starting state."
         onClick={() => setOpen(true)}
       >
         Replay from here…
       </button>
       {isOpen && (
         <StateForm
-          title={`Replay from step ${number}: ${from.next.join(", ")}`}
-          hint="The step starts from this state; change it or leave it unchanged. The thread continues on a new branch and keeps the previous one."
+          title={`Replay from superstep ${number}: ${from.next.join(", ")}`}
+          hint="The superstep starts from this state; change it or leave it unchanged. The thread continues on a new branch and keeps the previous one."
           values={from.values}
           checkpoint={from.checkpoint}
           assistant={assistant_id}

@@ -1,6 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { runHref } from "../app/page-location.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
+import { RUN_STATUS_TEXTS, TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { Diff } from "../components/diff.tsx";
 import { LoadFailure } from "../components/empty-state.tsx";
@@ -15,7 +16,7 @@ export function RunComparison({ watch, other }: { readonly watch: RunSubscriptio
   void beside.changes.count;
   const [a, b] = [watch.run.value, beside.run.value];
   if (beside.error.value !== null) return <LoadFailure text={beside.error.value} />;
-  if (a === null || b === null) return <p class="dim pad">Reading…</p>;
+  if (a === null || b === null) return <p class="dim pad">Loading…</p>;
   const pairs = pairsOf(watch.trace, beside.trace);
   return (
     <div class="pad compare">
@@ -26,7 +27,7 @@ export function RunComparison({ watch, other }: { readonly watch: RunSubscriptio
             {[a, b].map((run) => (
               <th key={run.run_id}>
                 <a href={runHref(watch.thread, run.run_id)}>…{shortId(run.run_id)}</a>{" "}
-                <StatusBadge of={run.status} small />
+                <StatusBadge of={run.status} words={RUN_STATUS_TEXTS[run.status]} small />
               </th>
             ))}
             <th>Output</th>
@@ -62,8 +63,8 @@ export function RunComparison({ watch, other }: { readonly watch: RunSubscriptio
 function wordsOf(task: Task | undefined): string {
   if (task === undefined) return "–";
   return task.begunAt === null || task.endedAt === null
-    ? task.status
-    : `${task.status}, ${formatDuration(task.endedAt - task.begunAt)}`;
+    ? TASK_STATUS_TEXTS[task.status]
+    : `${TASK_STATUS_TEXTS[task.status]}, ${formatDuration(task.endedAt - task.begunAt)}`;
 }
 
 interface Pair {

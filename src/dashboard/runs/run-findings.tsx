@@ -19,12 +19,12 @@ export function RunSummary({ failed, error, slowest, onChoose }: FindingsProps) 
       {why !== null && (
         <div class="failure" role="alert">
           <span>
-            {failed === null ? "It failed: " : `${failed.name} failed: `}
+            {failed === null ? "The run failed: " : `${failed.name} failed: `}
             {why}
           </span>
           {failed !== null && (
             <button type="button" onClick={() => onChoose(failed)}>
-              Show where
+              Open task
             </button>
           )}
         </div>

@@ -1,4 +1,5 @@
 import { now } from "../app/clock.ts";
+import type { PausedRun } from "../live/paused-run.ts";
 import type { Task } from "../live/trace.ts";
 import { formatDuration } from "../components/duration.ts";
 import { formatCost, formatCount, type ModelTotals, type CallTotals } from "./run-calls.ts";
@@ -6,20 +7,22 @@ import { formatCost, formatCount, type ModelTotals, type CallTotals } from "./ru
 interface SumsProps {
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
-  /** The time when the run began to wait for a person, in epoch milliseconds; null if it does not wait. */
-  readonly askedAt: number | null;
+  /** The question or breakpoint at which the thread waits because of the run; null: it does not. */
+  readonly waiting: PausedRun | null;
+  /** The time since which it waits, in epoch milliseconds; null if it is not known. */
+  readonly since: number | null;
 }
 
 /** The totals of a run in one line, and those of each model if there are several. */
-export function RunSums({ totals, path, askedAt }: SumsProps) {
+export function RunSums({ totals, path, waiting, since }: SumsProps) {
   const { calls, toolCalls, models, retries } = totals;
   const parts = [
     ...(calls > 0 ? [counted(calls, "model call"), ...usageOf(totals)] : []),
     ...(toolCalls > 0 ? [counted(toolCalls, "tool call")] : []),
     ...(retries > 0 ? [counted(retries, "retry", "retries")] : []),
-    ...(askedAt === null
+    ...(waiting === null || since === null
       ? []
-      : [`waiting for people for ${formatDuration(Math.max(0, now.value - askedAt))}`]),
+      : [waitText(waiting, formatDuration(Math.max(0, now.value - since)))]),
   ];
   return (
     <>
@@ -35,13 +38,19 @@ export function RunSums({ totals, path, askedAt }: SumsProps) {
       )}
       {path.size > 0 && (
         <p class="dim findings">
-          <span class="path-sign" aria-hidden="true" /> Slowest path: only faster tasks on it make the run
-          faster
+          <span class="path-sign" aria-hidden="true" /> Critical path: only speeding up these tasks shortens
+          the run
         </p>
       )}
     </>
   );
 }
+
+const waitText = ({ questions }: PausedRun, duration: string): string =>
+  questions.length > 0 ? `waiting ${duration} for an answer` : `paused for ${duration}`;
+
+/** Says how often a task was retried. */
+export const retriesText = ({ tries }: Task): string => counted(tries - 1, "retry", "retries");
 
 const counted = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`;

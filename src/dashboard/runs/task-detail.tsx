@@ -1,3 +1,4 @@
+import { TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Diff } from "../components/diff.tsx";
@@ -7,6 +8,7 @@ import { StatusBadge } from "../components/status-badge.tsx";
 import type { Run } from "../api/records.ts";
 import { ReplayForm } from "./replay-form.tsx";
 import { LogLines } from "./log-lines.tsx";
+import { retriesText } from "./run-sums.tsx";
 
 interface DetailProps {
   readonly trace: Trace;
@@ -35,7 +37,7 @@ export function TaskDetail({ trace, run, task, step, numberOf, onClose }: Detail
       <div class="bar">
         <h3 class="space">
           {task === null ? `Superstep ${number}` : task.name}{" "}
-          {task !== null && <StatusBadge of={task.status} />}
+          {task !== null && <StatusBadge of={task.status} words={TASK_STATUS_TEXTS[task.status]} />}
         </h3>
         <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
           ✕
@@ -43,18 +45,16 @@ export function TaskDetail({ trace, run, task, step, numberOf, onClose }: Detail
       </div>
       {from !== undefined && from.ns === "" && <ReplayForm run={run} from={from} number={number} />}
       {task === null && number !== step && (
-        <p class="dim">
-          Step {step} of the thread, which numbers the steps of all its runs and state updates.
-        </p>
+        <p class="dim">API step number: {step} (counts all runs and state updates of the thread).</p>
       )}
       {task !== null && (
         <>
           <p class="dim">
-            step {number}
+            superstep {number}
             {task.begunAt !== null &&
               task.endedAt !== null &&
               ` · ${formatDuration(task.endedAt - task.begunAt)}`}
-            {task.tries > 1 && ` · ${task.tries} tries`}
+            {task.tries > 1 && ` · ${retriesText(task)}`}
             {task.ns !== "" && ` · in ${task.ns.replaceAll(/:[^|]+/g, "").replaceAll("|", " › ")}`}
           </p>
           {task.error !== null && (
@@ -64,13 +64,12 @@ export function TaskDetail({ trace, run, task, step, numberOf, onClose }: Detail
           )}
           {task.error !== null && task.lines.every(({ stack }) => stack === undefined) && (
             <p class="hint">
-              The server's log says where in the code; with <code>streams.stacks</code> set, so does this
-              page.
+              See the server log for the stack trace. Set <code>streams.stacks</code> to show it here.
             </p>
           )}
           {task.lines.length > 0 && <LogLines lines={task.lines} begunAt={task.begunAt} />}
           {task.interrupts.length > 0 && (
-            <Part title="Asks" value={task.interrupts.map(({ value }) => value)} />
+            <Part title="Question" value={task.interrupts.map(({ value }) => value)} />
           )}
           {messages.length > 0 && (
             <section>
@@ -79,7 +78,7 @@ export function TaskDetail({ trace, run, task, step, numberOf, onClose }: Detail
               </h4>
               {messages.map((message) => (
                 <div class="text tokens" key={message.id}>
-                  {message.type === "tool" && <span class="dim">Answer of the tool {message.name}: </span>}
+                  {message.type === "tool" && <span class="dim">Result of the tool {message.name}: </span>}
                   {message.text}
                   {message.calls.map((call) => (
                     <code key={call.id}>
@@ -95,15 +94,15 @@ export function TaskDetail({ trace, run, task, step, numberOf, onClose }: Detail
         </>
       )}
       <section>
-        <h4>State: what the superstep changed</h4>
+        <h4>State changes of the superstep</h4>
         {after === undefined ? (
-          <p class="dim">The superstep has not stored a state.</p>
+          <p class="dim">The superstep has not stored a checkpoint.</p>
         ) : (
           <Diff before={before ?? {}} after={after} />
         )}
       </section>
       {task !== null && <Part title="Input" value={task.input} />}
-      {task === null && after !== undefined && <Part title="State after it" value={after} />}
+      {task === null && after !== undefined && <Part title="State afterwards" value={after} />}
     </aside>
   );
 }

@@ -4,6 +4,7 @@ import { isDone, type Run } from "../api/records.ts";
 import { useNow } from "../app/clock.ts";
 import { replaceQuery, currentLocation } from "../app/page-location.ts";
 import type { RunSubscription } from "../live/run-subscription.ts";
+import { TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task } from "../live/trace.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
@@ -23,7 +24,7 @@ import {
   UNNAMED_MODEL,
 } from "./run-calls.ts";
 import { RunSummary } from "./run-findings.tsx";
-import { RunSums } from "./run-sums.tsx";
+import { retriesText, RunSums } from "./run-sums.tsx";
 import { slowestPath } from "./slowest-path.ts";
 import { traceAsJson } from "./trace-json.ts";
 import {
@@ -75,7 +76,6 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   for (const task of found) dimmed.delete(task);
   const range = timeRangeOf(run, trace, isDone(run) ? null : clock);
   const wait = questionWaitMs(run, trace);
-  const asked = watch.waiting.value === null ? null : trace.endedAt;
   const json = () =>
     JSON.stringify(
       traceAsJson({ run, trace, groups, calls, totals, path, questionWaitMs: wait, numberOf }),
@@ -103,7 +103,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
             ref={search}
             type="search"
             aria-label="Search in the run"
-            placeholder="search in the run ( / )"
+            placeholder="Search in the run ( / )"
             value={text}
             onInput={({ currentTarget }) => setText(currentTarget.value)}
           />
@@ -113,7 +113,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
             </span>
           )}
           <span class="space" />
-          <span class="dim keys">↑ ↓ step · + − zoom · Esc close</span>
+          <span class="dim keys">↑ ↓ task · + − zoom · Esc close</span>
           <CopyButton text={json} label="trace as JSON" shown="Copy trace as JSON" />
           <div class="zoom" role="group" aria-label="Zoom">
             <button
@@ -143,21 +143,21 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
           slowest={slowest}
           onChoose={choose}
         />
-        <RunSums totals={totals} path={path} askedAt={asked} />
+        <RunSums totals={totals} path={path} waiting={watch.waiting.value} since={trace.endedAt} />
         {groups.length === 0 ? (
           <EmptyState
             title={
               run.status === "pending"
                 ? "The run is queued."
                 : isDone(run)
-                  ? "The run made no superstep."
+                  ? "No superstep was run."
                   : "Starting…"
             }
           />
         ) : (
           <div class="chart" tabIndex={-1}>
             {wait !== null && (
-              <p class="wait-mark" title="From the state with the question to its answer">
+              <p class="wait-mark" title="From the checkpoint with the question to its answer">
                 waited {formatDuration(wait)} for the answer
               </p>
             )}
@@ -246,7 +246,7 @@ function Superstep(props: SuperstepProps) {
   return (
     <section class="superstep" aria-label={`Superstep ${number}`}>
       <button type="button" class="quiet step" aria-pressed={isChosen} onClick={onStep}>
-        step {number}
+        superstep {number}
       </button>
       {group.lines.map(({ task, depth }) => {
         const end =
@@ -268,11 +268,11 @@ function Superstep(props: SuperstepProps) {
             <span class="label" style={{ paddingLeft: `${0.6 + depth}rem` }}>
               <span class={`dot ${task.status}`} />
               <span class="name">{task.name}</span>
-              <span class="unseen">{task.status}</span>
-              {path.has(task) && <span class="unseen">on the slowest path</span>}
+              <span class="unseen">{TASK_STATUS_TEXTS[task.status]}</span>
+              {path.has(task) && <span class="unseen">on the critical path</span>}
               {task === slowest && <span class="badge">slowest</span>}
-              {task.tries > 1 && <span class="tries">×{task.tries}</span>}
-              <span class="took">{took ?? task.status}</span>
+              {task.tries > 1 && <span class="tries">{retriesText(task)}</span>}
+              <span class="took">{took ?? TASK_STATUS_TEXTS[task.status]}</span>
             </span>
             <span class="track" style={{ width: `${zoom * 100}%` }}>
               {task.begunAt !== null && (
@@ -341,7 +341,7 @@ function ToolResult({ args, text, status }: Extract<Call, { kind: "tool" }>) {
     <>
       {args !== null && args !== "{}" && <code>{toLine(args)}</code>}
       <span class={status === "failed" ? "bad text" : "dim text"}>
-        {status === "unanswered" ? "not answered in this run" : `→ ${toLine(text)}`}
+        {status === "unanswered" ? "no tool result in this run" : `→ ${toLine(text)}`}
       </span>
     </>
   );

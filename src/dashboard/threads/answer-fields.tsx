@@ -9,11 +9,11 @@ import type { AnswerChoice } from "./suggested-answer.ts";
 
 /** The input methods for an answer. */
 export const ANSWER_METHODS = {
-  event: "Events",
+  event: "Event",
   choice: "Choices",
   form: "Form",
   action: "Actions",
-  fields: "Fields",
+  fields: "Key-value",
   text: "Text",
   yes: "Yes / no",
   json: "JSON",
@@ -31,8 +31,8 @@ export function TextAnswer({ onChange }: AnswerProps) {
     <textarea
       rows={rows}
       aria-label="Answer"
-      placeholder="Your answer (Enter sends)"
-      title="Shift+Enter begins a new line"
+      placeholder="Your answer (Enter to send)"
+      title="Shift+Enter for a new line"
       onInput={({ currentTarget: { value } }) => {
         setRows(Math.min(8, value.split("\n").length));
         onChange(value === "" ? undefined : value);

@@ -49,11 +49,11 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
       <div class="flow" ref={box} tabIndex={0} aria-label="Conversation and state">
         {isReading && (
           <p class="dim pad" aria-busy="true">
-            Reading its state…
+            Loading…
           </p>
         )}
         {isEmpty && latest?.status !== "success" && (
-          <EmptyState title="Nothing has happened on this thread yet.">
+          <EmptyState title="No state yet">
             <p class="dim">Start a run below.</p>
           </EmptyState>
         )}
@@ -101,7 +101,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
                   failedTask === undefined ? {} : { task: failedTask.id },
                 )}
               >
-                See where
+                {failedTask === undefined ? "Open run" : "View error"}
               </a>
             </span>
           </div>
@@ -109,7 +109,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
         {latest !== undefined && !isDone(latest) && (
           <p class="working">
             <span class="dot busy" aria-hidden="true" /> {workOf(trace)}{" "}
-            <a href={runHref(watch.id, latest.run_id)}>follow the run</a>
+            <a href={runHref(watch.id, latest.run_id)}>Open run</a>
           </p>
         )}
       </div>
@@ -137,7 +137,7 @@ function StateValues({ values }: { readonly values: JsonRecord }) {
       {Object.keys(shown).length > 0 && <JsonTree value={shown} open={2} />}
       {Object.keys(internal).length > 0 && (
         <details class="more">
-          <summary>Internals</summary>
+          <summary>Internal channels</summary>
           <JsonTree value={internal} open={1} />
         </details>
       )}
@@ -180,7 +180,7 @@ const nodeOf = (trace: Trace | undefined, { id }: ChatMessage): string | undefin
 function workOf(trace: Trace | undefined): string {
   const names = [...(trace?.tasks.values() ?? [])]
     .filter(({ status }) => status === "running" || status === "retrying")
-    .map(({ name, status }) => (status === "retrying" ? `${name} (will be tried again)` : name));
+    .map(({ name, status }) => (status === "retrying" ? `${name} (retrying)` : name));
   return names.length === 0 ? "Running…" : `${[...new Set(names)].join(", ")}…`;
 }
 

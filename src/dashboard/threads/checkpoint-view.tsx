@@ -9,6 +9,7 @@ import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Diff } from "../components/diff.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
+import { shortId } from "../components/value-text.ts";
 
 interface CheckpointViewProps {
   readonly watch: ThreadSubscription;
@@ -20,6 +21,10 @@ interface CheckpointViewProps {
 }
 
 const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
+
+/** The API counts the steps of all runs and state updates of a thread; a run's page counts those of the run. */
+const stepText = ({ metadata }: ThreadState): string =>
+  `API step ${String(metadata["step"])} (${String(metadata["source"])})`;
 
 /** Returns the id of the assistant that made a state, else of the one that the thread ran last. */
 export function assistantOf({ metadata }: ThreadState, watch: ThreadSubscription): string | undefined {
@@ -42,7 +47,7 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
         input: null,
         checkpoint_id: idOf(state),
       });
-      showNotice("The run has started from this state.");
+      showNotice("New run started from this state.");
       watch.refresh();
       replaceQuery({ tab: null, at: null });
     });
@@ -50,12 +55,12 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
     <article class="moment">
       <div class="bar">
         <h3 class="space">
-          {String(metadata["source"])} · step {String(metadata["step"])}
+          Checkpoint, {stepText(state)}
           {next.length > 0 && <span class="dim"> → {next.join(", ")}</span>}
         </h3>
         {next.length > 0 && assistant !== undefined && (
-          <ActionButton onAct={fork} title="A new branch begins at this state">
-            Run from here
+          <ActionButton onAct={fork} title="Starts a new branch from this state">
+            Run from this state
           </ActionButton>
         )}
         <button type="button" onClick={onEdit}>
@@ -68,8 +73,8 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
         {typeof run === "string" ? (
           <>
             {" "}
-            · by <a href={runHref(watch.id, run, { step: String(metadata["step"]) })}>its run</a>
-            {user !== null && `, which ${user} started`}
+            · <a href={runHref(watch.id, run, { step: String(metadata["step"]) })}>run …{shortId(run)}</a>
+            {user !== null && `, started by ${user}`}
           </>
         ) : (
           user !== null && ` · by ${user}`
@@ -81,16 +86,16 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
         <div class="bar">
           <h4 class="space">What changed</h4>
           <label class="inline">
-            <span class="dim">since</span>
+            <span class="dim">Compare with</span>
             <select value={against} onChange={({ currentTarget }) => setAgainst(currentTarget.value)}>
-              <option value="">nothing</option>
+              <option value="">none</option>
               {states
                 .filter((one) => one !== state)
                 .map((one) => (
                   <option key={idOf(one)} value={idOf(one)} selected={idOf(one) === against}>
-                    {String(one.metadata["source"])} {String(one.metadata["step"])}
+                    {stepText(one)}
                     {idOf(one) === state.parent_checkpoint?.checkpoint_id
-                      ? " (before it)"
+                      ? " (previous)"
                       : ` (${states.indexOf(one) + 1})`}
                   </option>
                 ))}

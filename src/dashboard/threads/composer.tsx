@@ -136,7 +136,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   const form = shown.current;
   if (isHeld && form !== null)
     return (
-      <section class="composer asks" aria-label="Your answer, which is not sent">
+      <section class="composer asks" aria-label="Your unsent answer">
         <AnsweredNote watch={watch} form={form} onDiscard={() => setEntered(false)} />
         <InterruptAnswers
           key={form.key}
@@ -152,13 +152,13 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     return (
       <section
         class="composer asks"
-        aria-label="The run waits for you"
+        aria-label={asked.length > 0 ? "Waiting for an answer" : "Resume the thread"}
         onInput={() => setEntered(asked.length > 0)}
       >
         {asked.length > 0 ? (
           !isRead || form === null ? (
             <p class="dim" aria-busy="true">
-              Reading…
+              Loading…
             </p>
           ) : (
             <InterruptAnswers
@@ -201,12 +201,12 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
         thread={watch.id}
         isBusy={isBusy}
         isCompact={watch.runs.value.length > 0}
-        submit={isBusy ? "Add run" : "Run"}
+        submit={isBusy ? "Start run" : "Run"}
         onRun={start}
       />
       {isOther && isPaused && (
         <button type="button" class="quiet link" onClick={() => setOther(false)}>
-          Back to the pending question
+          {asked.length > 0 ? "Back to the question" : "Back to Resume"}
         </button>
       )}
     </section>
@@ -246,14 +246,14 @@ function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
     <div class="note" role="alert">
       <span>
         {run === undefined ? (
-          "The question is not open any more: the thread has gone on without this answer."
+          "The question is no longer pending: the thread has continued without this answer."
         ) : (
           <>
             {new AlreadyAnswered(run).message} <Age since={run.created_at} isAgo />
           </>
         )}
       </span>
-      {run !== undefined && <a href={runHref(watch.id, run.run_id)}>See the run</a>}
+      {run !== undefined && <a href={runHref(watch.id, run.run_id)}>Open run</a>}
       <button type="button" onClick={onDiscard}>
         Discard my answer
       </button>
@@ -269,7 +269,8 @@ function StoppedAt({ state, isFailed }: { readonly state: ThreadState; readonly 
   if (broken.length === 0)
     return (
       <p>
-        {isFailed ? "It failed before" : "It pauses before"} {named(next)}.
+        {isFailed ? "Failed before" : "Paused before"} {named(next)}
+        {isFailed && " ran"}.
       </p>
     );
   // Parallel tasks may have succeeded: they do not run again.
@@ -277,7 +278,7 @@ function StoppedAt({ state, isFailed }: { readonly state: ThreadState; readonly 
   return (
     <p>
       {named(broken)} failed.
-      {again.length > broken.length && <> Resuming runs {named(again)} again.</>}
+      {again.length > broken.length && <> Resume runs {named(again)} again.</>}
     </p>
   );
 }

@@ -29,7 +29,7 @@ export function questionLine(value: unknown, most?: number): string {
   if (events === null || !isJsonRecord(value)) return toLine(readablePart(value), most);
   const [asked] = metaQuestions(value);
   const awaited = events.length === 0 ? "a timer" : events.join(", ");
-  return toLine(asked?.text ?? `Waits in ${stateText(value["state"])} for ${awaited}`, most);
+  return toLine(asked?.text ?? `Waiting in ${stateText(value["state"])} for ${awaited}`, most);
 }
 
 /**
@@ -87,11 +87,11 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
     onSend({ ...(data as JsonRecord | undefined), type }, clicks);
   const named = events.filter((event) => !event.endsWith("*"));
   const open = events.filter((event) => event.endsWith("*"));
-  if (events.length === 0) return <p class="hint">It waits for a timer, and takes no event.</p>;
+  if (events.length === 0) return <p class="hint">Waiting for a timer; no event is accepted.</p>;
   return (
     <>
       <details>
-        <summary>Data of the event</summary>
+        <summary>Event data</summary>
         <KeyValueFields
           onChange={(given, isFault) => {
             setData(given);
@@ -123,7 +123,7 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
             }}
           >
             <input
-              aria-label="Type of another event"
+              aria-label="Event type"
               placeholder={open.join(", ")}
               value={other}
               onInput={({ currentTarget }) => setOther(currentTarget.value)}

@@ -59,7 +59,7 @@ function StateList({ watch, onEdit }: ListProps) {
   if (value === undefined)
     return (
       <p class="dim pad" aria-busy="true">
-        Reading…
+        Loading…
       </p>
     );
   const all = [
@@ -68,7 +68,7 @@ function StateList({ watch, onEdit }: ListProps) {
   ].filter((state) => state !== undefined);
   if (all.length === 0)
     return (
-      <EmptyState title="The thread has no state yet.">
+      <EmptyState title="No checkpoints yet">
         <a href={threadHref(watch.id)}>Start a run</a>
       </EmptyState>
     );
@@ -91,8 +91,8 @@ function StateList({ watch, onEdit }: ListProps) {
         </button>
         <input
           type="range"
-          aria-label="State over time"
-          aria-valuetext={`state ${at + 1} of ${states.length}`}
+          aria-label="Checkpoint"
+          aria-valuetext={`checkpoint ${at + 1} of ${states.length}`}
           min={0}
           max={states.length - 1}
           value={at}
@@ -107,8 +107,8 @@ function StateList({ watch, onEdit }: ListProps) {
           →
         </button>
         <span class="dim">
-          {at + 1} of {states.length}
-          {!value.isWhole && ", the latest"}
+          {at + 1} of {!value.isWhole && "the latest "}
+          {states.length}
         </span>
       </div>
       {branches.length > 1 && (

@@ -169,7 +169,8 @@ function Asking({
   return (
     <fieldset ref={box} class="question">
       <legend>
-        <span class="dot interrupted" aria-hidden="true" /> {from === undefined ? "It asks" : `${from} asks`}
+        <span class="dot interrupted" aria-hidden="true" />{" "}
+        {from === undefined ? "Question" : `Question from ${from}`}
       </legend>
       {way !== "action" && <Asked value={question.value} />}
       <div class="ways" role="group" aria-label="How to answer">

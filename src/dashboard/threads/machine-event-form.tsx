@@ -7,14 +7,14 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { EventAnswer } from "./event-answer.tsx";
 
 /**
- * The words for what became of a sent event, by the status of the run that delivers it. Another status: "was
- * not taken".
+ * The words for what became of a sent event, by the status of the run that delivers it. Another status: "not
+ * accepted".
  */
 const FATES: Readonly<Record<string, string>> = {
-  pending: "waits",
-  running: "is being taken",
-  success: "was taken",
-  interrupted: "was withdrawn",
+  pending: "queued",
+  running: "processing",
+  success: "accepted",
+  interrupted: "cancelled",
 };
 
 interface EventsAtWorkProps {
@@ -45,7 +45,7 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   };
   const fateOf = (id: string) => {
     const status = watch.runs.value.find(({ run_id }) => run_id === id)?.status ?? "pending";
-    return FATES[status] ?? "was not taken";
+    return FATES[status] ?? "not accepted";
   };
   return (
     <section class="card state" aria-label="Events">

@@ -37,7 +37,7 @@ function timerLabel(event: string) {
     );
   return (
     <>
-      leaves <strong>{state.replace(/^[^.]+\./, "")}</strong> after{" "}
+      <strong>{state.replace(/^[^.]+\./, "")}</strong> times out after{" "}
       {/^\d+$/.test(delay) ? formatDuration(Number(delay)) : delay}
     </>
   );
@@ -53,11 +53,11 @@ export function MachineTimers({ values }: { readonly values: JsonRecord }) {
       <ul>
         {timers.map(({ id, due, event }) => (
           <li key={id}>
-            {timerLabel(event)},{" "}
+            {timerLabel(event)};{" "}
             <time dateTime={new Date(due).toISOString()} title={new Date(due).toLocaleString()}>
               {due > nowTruncatedToSeconds.value
-                ? `in ${formatDuration(due - nowTruncatedToSeconds.value)}`
-                : "is due"}
+                ? `due in ${formatDuration(due - nowTruncatedToSeconds.value)}`
+                : "due now"}
             </time>
           </li>
         ))}

@@ -81,7 +81,7 @@ export function MessageBubble({
       </div>
       {type === "tool" ? (
         <details open={text.length <= LONG}>
-          <summary>answered</summary>
+          <summary>Result</summary>
           <div class="text">{text}</div>
         </details>
       ) : (
@@ -93,7 +93,7 @@ export function MessageBubble({
       )}
       {message.calls.slice(0, most).map((call) => (
         <div class="call" key={call.id}>
-          <span class="dim">calls</span> <code>{call.name}</code>
+          <span class="dim">Calls tool</span> <code>{call.name}</code>
           <JsonTree value={parsed(call.args)} open={1} />
         </div>
       ))}

@@ -189,7 +189,7 @@ export function messageFault(message: JsonRecord): string | null {
   const { content, tool_call_id } = message;
   const isBlocks = Array.isArray(content) && content.every((block) => isJsonRecord(block) || isText(block));
   if (typeof content !== "string" && !isBlocks) return "The content must be a list of blocks, or a text.";
-  if (messageTypeOf(message) === "tool" && !isText(tool_call_id)) return "It answers no tool call.";
+  if (messageTypeOf(message) === "tool" && !isText(tool_call_id)) return "Enter a tool call ID.";
   const call = callsOf(message).find(({ name, args }) => !isText(name) || !isJsonRecord(args));
   if (call === undefined) return null;
   const { name } = call;

@@ -235,7 +235,7 @@ function ToolFields({ id, message, list, onChange }: ListedProps & { readonly id
   return (
     <>
       <div class="field">
-        <label for={`${id}-call`}>Answers the tool call</label>
+        <label for={`${id}-call`}>Tool call ID</label>
         <input
           id={`${id}-call`}
           list={`${id}-calls`}
@@ -283,7 +283,7 @@ function Calls({ message, list, onChange }: ListedProps) {
         />
       ))}
       {hasCallBlocks(message) && (
-        <p class="hint">The content also has blocks with tool calls. Change them there as well.</p>
+        <p class="hint">The content also has blocks with tool calls. Edit the content blocks too.</p>
       )}
       <div>
         <button
@@ -330,8 +330,8 @@ function CallForm({ call, index, onChange, onRemove }: CallProps) {
   return (
     <fieldset class="call" aria-label={`Tool call ${index + 1}`}>
       <div class="bar">
-        {text("name", "Calls the tool")}
-        {text("id", "Id of the call")}
+        {text("name", "Tool name")}
+        {text("id", "ID")}
         <button type="button" class="quiet" aria-label={`Remove tool call ${index + 1}`} onClick={onRemove}>
           ✕
         </button>

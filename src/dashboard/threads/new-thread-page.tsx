@@ -17,7 +17,7 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
   // The metadata that the user has typed; null while the text is not a JSON object.
   const [metadata, setMetadata] = useState<JsonRecord | null>({});
   const checkedMetadata = () => {
-    if (metadata === null) throw new Error("The metadata of the thread must be an object, as JSON.");
+    if (metadata === null) throw new Error("The metadata of the thread must be a JSON object.");
     return metadata;
   };
   const [error, setError] = useState<string | null>(null);
@@ -41,12 +41,12 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
   return (
     <article class="page new">
       <header class="head">
-        <a class="back" href={hrefOf([])} aria-label="To all threads">
+        <a class="back" href={hrefOf([])} aria-label="All threads">
           ←
         </a>
         <div class="which">
           <h2>New thread</h2>
-          <p class="dim">Choose an assistant, give it its input, and follow what it does.</p>
+          <p class="dim">Choose an assistant and enter its input.</p>
         </div>
       </header>
       <div class="pad">
@@ -86,7 +86,7 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
           />
         </details>
         <ActionButton class="quiet link" onAct={empty}>
-          Make an empty thread
+          Create empty thread
         </ActionButton>
       </div>
     </article>

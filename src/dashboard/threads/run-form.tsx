@@ -180,8 +180,8 @@ export function RunForm({
               id={`${id}-text`}
               class="message"
               aria-label="Message"
-              placeholder="Say something… (Enter sends)"
-              title="Shift+Enter begins a new line"
+              placeholder="Type a message (Enter to send)"
+              title="Shift+Enter for a new line"
               rows={Math.min(8, Math.max(1, text.split("\n").length))}
               value={text}
               onInput={({ currentTarget }) => setText(currentTarget.value)}
@@ -200,7 +200,7 @@ export function RunForm({
       <div class="bar foot">
         {isCompact && (
           <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            {isOpen ? "▾" : "▸"} {talk === null ? "Input" : "More"}
+            {isOpen ? "▾" : "▸"} {talk === null ? "Input" : "More input"}
           </button>
         )}
         {thread !== null && assistantChoice}

@@ -55,10 +55,10 @@ interface RunOptionsProps {
 }
 
 const STRATEGIES = [
-  ["enqueue", "wait for the current run"],
-  ["interrupt", "stop the current run, keep its changes"],
-  ["rollback", "stop the current run, undo its changes"],
-  ["reject", "refuse while a run is active"],
+  ["enqueue", "wait", "wait for the current run"],
+  ["interrupt", "interrupt", "stop the current run, keep its changes"],
+  ["rollback", "roll back", "stop the current run, undo its changes"],
+  ["reject", "reject", "reject the new run"],
 ] as const;
 
 /** The options of a run besides its input. */
@@ -72,16 +72,16 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
     <>
       {isBusy && (
         <label class="inline">
-          <span class="dim">While it runs</span>
+          <span class="dim">If a run is active</span>
           <select
             value={settings.strategy}
             onChange={({ currentTarget }) =>
               onChange({ ...settings, strategy: currentTarget.value as RunSettings["strategy"] })
             }
           >
-            {STRATEGIES.map(([name, what]) => (
+            {STRATEGIES.map(([name, label, what]) => (
               <option key={name} value={name} title={what}>
-                {name}
+                {label}
               </option>
             ))}
           </select>
@@ -91,7 +91,7 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
         Options{count > 0 && <span class="count">{count}</span>}
       </button>
       {isOpen && (
-        <Dialog title="Options of the run" onClose={() => setOpen(false)}>
+        <Dialog title="Run options" onClose={() => setOpen(false)}>
           <div class="fields">
             {(["before", "after"] as const).map((when) => (
               <div class="field" key={when}>

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { cancelRun, deleteRun, createRun } from "../api/client.ts";
+import { cancelRun, createRun, deleteRun, findRuns } from "../api/client.ts";
 import { isDone, isJsonRecord, type Run } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { runHref, threadHref } from "../app/page-location.ts";
@@ -9,14 +9,20 @@ import { answerOfRun, extractAnswersById, userOfRun } from "../live/answering.ts
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
 import { findRepeatObstacle } from "../live/repeat-obstacle.ts";
 import { repeatRequestOf } from "../live/run-requests.ts";
+import { queueTimeMs, runDurationMs, type RunTimes } from "../live/run-times.ts";
+import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
+import { useResource } from "../components/use-resource.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { RepeatButton } from "../runs/repeat-button.tsx";
 import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
 import { shortId } from "../components/value-text.ts";
+
+/** The largest number of runs whose times are read. */
+const MAX_TIMES = 100;
 
 /** The tab with the runs of a thread. Queued runs are shown with their position in the queue. */
 export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
@@ -26,11 +32,15 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
   const runs = watch.runs.value;
   const record = watch.record.value;
   const waiting = record === null ? null : pausedRunOf(record, runs);
+  const times = useResource(
+    () => readTimes(watch.id, runs.length),
+    [runs.map(({ run_id, status }) => `${run_id} ${status}`).join()],
+  );
   const queue = watch.queue.map(({ run_id }) => run_id);
   if (runs.length === 0)
     return (
-      <EmptyState title="This thread has no runs yet.">
-        <a href={threadHref(watch.id)}>Start one</a>
+      <EmptyState title="No runs yet">
+        <a href={threadHref(watch.id)}>Start a run</a>
       </EmptyState>
     );
   const act = (work: () => Promise<unknown>, said: string) =>
@@ -48,7 +58,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
         <p class="dim space">
           {runs.length}
           {watch.hasMoreRuns && "+"} {runs.length === 1 ? "run" : "runs"}
-          {watch.queued > 0 && `, ${watch.queued} in the queue`}. Select two to compare them.
+          {watch.queued > 0 && `, ${watch.queued} queued`}.{runs.length > 1 && " Select two to compare them."}
         </p>
         {first !== undefined && second !== undefined && (
           <a class="button primary" href={runHref(watch.id, first, { with: second })}>
@@ -69,7 +79,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
               {waiting?.run === run.run_id ? (
                 <StatusBadge of="interrupted" words={pauseLabel(waiting)} />
               ) : (
-                <StatusBadge of={run.status} />
+                <StatusBadge of={run.status} words={RUN_STATUS_TEXTS[run.status]} />
               )}
               <code>…{shortId(run.run_id)}</code>
               {queue.includes(run.run_id) && (
@@ -79,19 +89,14 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
             </a>
             <span class="dim">
               {userOfRun(run) !== null && `by ${userOfRun(run)} · `}
-              <Age since={run.created_at} isAgo /> ·{" "}
-              {formatDuration(
-                Math.max(
-                  0,
-                  (isDone(run) ? Date.parse(run.updated_at) : now.value) - Date.parse(run.created_at),
-                ),
-              )}
+              <Age since={run.created_at} isAgo />
+              <Duration times={times.value?.get(run.run_id)} />
               <SlowestNodeLink run={run} label=" · slowest node: " />
             </span>
             <span class="actions">
               {waiting?.run === run.run_id && (
                 <a class="button primary" href={threadHref(watch.id)}>
-                  {waiting.questions.length > 0 ? "Answer" : "Go on"}
+                  {waiting.questions.length > 0 ? "Answer" : "Resume"}
                 </a>
               )}
               {isDone(run) ? (
@@ -99,9 +104,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                   <RepeatButton
                     obstacle={record === null ? null : findRepeatObstacle(run, record)}
                     isQuiet
-                    onRepeat={() =>
-                      act(() => createRun(watch.id, repeatRequestOf(run)), "The run is started again.")
-                    }
+                    onRepeat={() => act(() => createRun(watch.id, repeatRequestOf(run)), "New run started.")}
                   />
                   <button type="button" class="quiet" onClick={() => setDeleting(run)}>
                     Delete
@@ -112,7 +115,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                   type="button"
                   class="danger"
                   onClick={() =>
-                    void act(() => cancelRun(watch.id, run.run_id, "interrupt"), "The run is cancelled.")
+                    void act(() => cancelRun(watch.id, run.run_id, "interrupt"), "Run cancelled.")
                   }
                 >
                   Cancel
@@ -125,10 +128,10 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
       {deleting !== null && (
         <Confirm
           title="Delete the run?"
-          text="Its record and its events are gone for good."
-          yes="Delete it"
+          text="This permanently deletes the run, its events and the states that it made."
+          yes="Delete"
           onYes={async () => {
-            const isDeleted = await act(() => deleteRun(watch.id, deleting.run_id), "The run is deleted.");
+            const isDeleted = await act(() => deleteRun(watch.id, deleting.run_id), "Run deleted.");
             // The button that had the focus goes with its row.
             if (isDeleted) list.current?.focus();
           }}
@@ -136,6 +139,25 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
         />
       )}
     </div>
+  );
+}
+
+/** Reads when the newest runs of a thread started and ended, by their ids. */
+async function readTimes(thread: string, most: number): Promise<ReadonlyMap<string, RunTimes>> {
+  if (most === 0) return new Map();
+  const { runs } = await findRuns({ thread_id: thread }, Math.min(most, MAX_TIMES), null);
+  return new Map(runs.map((run) => [run.run_id, run]));
+}
+
+/** How long a run has been executed, with its queue time as the tooltip; nothing if it has not started. */
+function Duration({ times }: { readonly times: RunTimes | undefined }) {
+  const duration = times === undefined ? null : runDurationMs(times, now.value);
+  if (times === undefined || duration === null) return null;
+  return (
+    <span title={`Queue time: ${formatDuration(queueTimeMs(times, now.value))}`}>
+      {" · "}
+      {formatDuration(duration)}
+    </span>
   );
 }
 
@@ -147,7 +169,7 @@ export function inputSummary(run: Run): string {
   const [answer, ...others] = extractAnswersById(isJsonRecord(command) ? command["resume"] : null) ?? [];
   const answered = answer !== undefined && others.length === 0 ? answer : answerOfRun(run);
   const given = answered ?? command ?? input;
-  if (given === null || given === undefined) return "goes on";
-  const text = `${answered === undefined ? "" : "answers "}${JSON.stringify(given)}`;
+  if (given === null || given === undefined) return "no input (continues)";
+  const text = `${answered === undefined ? "" : "answer: "}${JSON.stringify(given)}`;
   return text.length > 120 ? `${text.slice(0, 119)}…` : text;
 }

@@ -20,7 +20,7 @@ export function StartPage() {
   const graphs = useAssistants().filter(({ metadata }) => metadata["created_by"] === "system");
   const isFirstVisit = first?.total === 0 && graphs.length > 0;
   return (
-    <EmptyState title={isFirstVisit ? "Run a graph to see what it does." : "Choose a thread, or start one."}>
+    <EmptyState title={isFirstVisit ? "Run a graph to see what it does." : "Choose a thread or create one."}>
       <p class="dim">A thread is a graph's persisted state; a run is one execution of the graph on it.</p>
       {isFirstVisit && (
         <ul class="bar" aria-label="Graphs">
@@ -34,7 +34,7 @@ export function StartPage() {
         </ul>
       )}
       <a class={isFirstVisit ? "button quiet" : "button primary"} href={hrefOf(["new"])}>
-        {isFirstVisit ? "With other input" : "New thread"}
+        {isFirstVisit ? "Run with your own input" : "New thread"}
       </a>
     </EmptyState>
   );

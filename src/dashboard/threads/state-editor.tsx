@@ -103,9 +103,7 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
     await storeEdit(thread, idOf(edited), change, isLatestRequired);
     const { status } = await getThread(thread);
     showNotice(
-      status === "interrupted"
-        ? "The state is stored. The thread is paused: resume it to go on."
-        : "The state is stored.",
+      status === "interrupted" ? "State saved. The thread is paused: resume it to continue." : "State saved.",
     );
     onStored();
     onClose();
@@ -129,8 +127,8 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
   const { active } = watch;
   return (
     <StateForm
-      title="Edit the state"
-      hint="Messages are stored as they stand here, other lists are appended to, other keys are replaced. A new state is stored after this one, which stays in the history."
+      title="Edit state"
+      hint="Messages replace the stored list. Other lists are appended, other fields replaced. Saving adds a new checkpoint; the old one stays in the history."
       values={edited.values}
       checkpoint={idOf(edited)}
       draft={draft}
@@ -141,7 +139,7 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
       }
       busy={active === undefined ? null : busyText(active)}
       assistant={assistant}
-      submit="Store"
+      submit="Save"
       onSubmit={save}
       onClose={onClose}
     />
@@ -155,12 +153,12 @@ function changeText({ metadata }: ThreadState): string {
     typeof metadata["run_id"] === "string"
       ? `A run${user === null ? "" : ` that ${user} started`}`
       : (user ?? "Somebody else");
-  return `${who} has changed the state meanwhile.`;
+  return `${who} has changed the state while you were editing.`;
 }
 
 function busyText(run: Run): string {
   const user = userOfRun(run);
-  return `A run${user === null ? "" : ` that ${user} started`} is in progress. A state can be stored when it has ended.`;
+  return `A run${user === null ? "" : ` that ${user} started`} is in progress. You can save the state when it has ended.`;
 }
 
 /**
@@ -187,7 +185,7 @@ export async function storeEdit(
     const other = names.find((name) => !isListOf(lists[name] ?? [], valueAt(values, name)));
     if (other !== undefined)
       throw new Error(
-        `The state is stored, but the graph's reducer has made another list of "${other}" than shown here. The history has both states.`,
+        `The saved list "${other}" differs from your edit, because the graph's reducer changed it. The history has both states.`,
       );
   }
   return checkpoint_id;
@@ -235,7 +233,7 @@ export function StateForm(props: ChangeProps) {
       <p class="dim">{hint}</p>
       {isReading ? (
         <p class="dim" aria-busy="true">
-          Reading…
+          Loading…
         </p>
       ) : (
         <ChangeForm
@@ -363,12 +361,12 @@ function ChangeForm({
         )}
       </div>
       <div class="field">
-        <label for="edit-node">As the node (decides what runs next)</label>
+        <label for="edit-node">Save as node (its successors run next)</label>
         <input
           id="edit-node"
           list="edit-nodes"
           value={asNode}
-          placeholder="the one that wrote last"
+          placeholder="last node that wrote"
           aria-invalid={nodeFault !== null}
           aria-describedby="edit-node-fault"
           onInput={({ currentTarget }) => {
@@ -384,7 +382,7 @@ function ChangeForm({
         {nodeFault !== null && (
           <p class="hint bad" role="alert" id="edit-node-fault">
             {asNode === ""
-              ? "Choose a node: the change is stored as if that node had made it, and what follows the node runs next. "
+              ? "Choose a node: the change is saved as if that node had made it, and its successors run next. "
               : ""}
             The server says: {nodeFault}
           </p>
@@ -393,7 +391,7 @@ function ChangeForm({
       <section class="field" aria-label="Changes" aria-busy={compared !== difference}>
         <h4>What changes</h4>
         {Object.keys(rest ?? {}).length > 0 && (
-          <p class="hint">Values given as JSON are shown as they are sent.</p>
+          <p class="hint">For JSON fields, the diff shows the sent value, not the result.</p>
         )}
         {isRestWrong ? (
           <p class="dim">The other changes cannot be read: correct them above.</p>
@@ -403,9 +401,8 @@ function ChangeForm({
       </section>
       {newer !== null && (
         <p class="note" role="alert">
-          {newer.text} Your change is not stored yet: look at it on the newer state, or store it on the old
-          one. Then the thread continues from there, on a branch without the newer changes, which stay in the
-          history.
+          {newer.text} Your change is not saved yet: apply it to the newer state, or save it as a branch. Then
+          the thread continues from the old state, without the newer changes, which stay in the history.
         </p>
       )}
       {(busy ?? conflict) !== null && (
@@ -416,7 +413,7 @@ function ChangeForm({
       {request.error !== null && !isRestWrong && <LoadFailure text={request.error} />}
       <div class="bar end">
         <span class="space dim">
-          {isRestWrong ? "" : changed.length === 0 ? "Nothing changes" : `Changes ${changed.join(", ")}`}
+          {isRestWrong ? "" : changed.length === 0 ? "No changes" : `Changes ${changed.join(", ")}`}
         </span>
         <button type="button" onClick={onClose}>
           Cancel
@@ -432,7 +429,7 @@ function ChangeForm({
               disabled={isWrong || request.isSending}
               onClick={() => use(() => newer.onBranch(change))}
             >
-              Store on the old state
+              Save as a branch
             </button>
             <button
               type="button"
@@ -440,7 +437,7 @@ function ChangeForm({
               disabled={isWrong || request.isSending}
               onClick={() => use(() => newer.onRebase(entered()))}
             >
-              Show my changes on the newer state
+              Apply my changes to the newer state
             </button>
           </>
         )}
@@ -471,7 +468,7 @@ const isFaultOfNode = (cause: unknown): cause is RequestError =>
 
 /** Returns why the values given as JSON cannot be stored; null if they can. */
 function restFault(rest: JsonRecord | null, lists: MessageLists): string | null {
-  if (rest === null) return "must be an object: the keys that change, with their values";
+  if (rest === null) return "must be an object with the fields that change and their values";
   const twice = Object.keys(rest).find((name) => Object.hasOwn(lists, name));
   return twice === undefined ? null : `${twice} is edited in the list above: it cannot be given here as well`;
 }

@@ -35,9 +35,9 @@ export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps
   const isTitleChanged = title !== before.title;
   const isUnchanged = !isTitleChanged && JSON.stringify(given) === JSON.stringify(own);
   const save = async () => {
-    if (!isJsonRecord(given)) throw new Error("The metadata must be an object, as JSON.");
+    if (!isJsonRecord(given)) throw new Error("The metadata must be a JSON object.");
     await updateThread(id, { ...changedMetadata(own, given), ...(isTitleChanged && { title }) });
-    showNotice("The thread is changed.");
+    showNotice("Thread updated.");
     onChanged();
     onClose();
   };
@@ -63,7 +63,7 @@ export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps
             isStrict
             onChange={(value, text) => setGiven(text.trim() === "" ? {} : value)}
           />
-          <p class="hint">Members can be added and replaced, but not deleted.</p>
+          <p class="hint">Fields can be added and replaced, but not deleted.</p>
         </div>
         <FormFooter submit={submit} words="Save" isUnchanged={isUnchanged} onCancel={onClose} />
       </form>

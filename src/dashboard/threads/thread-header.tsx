@@ -3,6 +3,7 @@ import { cancelRun } from "../api/client.ts";
 import type { Thread } from "../api/records.ts";
 import { navigate, hrefOf } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
+import { threadStatusText } from "../live/status-texts.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
@@ -23,7 +24,7 @@ export function ThreadHeader({
   const [isEditing, setEditing] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   const { thread_id: id, status, metadata, created_at } = record;
-  const { graph_id: graph = "no run yet" } = metadata;
+  const { graph_id: graph = "no runs yet" } = metadata;
   const title = threadTitle(record);
   const others = Object.entries(ownMetadata(metadata));
   const { active, queue, queued } = watch;
@@ -36,12 +37,12 @@ export function ThreadHeader({
   const remove = () =>
     runAction(async () => {
       await watch.delete();
-      showNotice("The thread is deleted.");
+      showNotice("Thread deleted.");
       navigate([]);
     });
   return (
     <header class="head">
-      <a class="back" href={hrefOf([])} aria-label="To all threads">
+      <a class="back" href={hrefOf([])} aria-label="All threads">
         ←
       </a>
       <div class="which">
@@ -49,14 +50,14 @@ export function ThreadHeader({
           <span class="title" title={title}>
             {title}
           </span>{" "}
-          <StatusBadge of={status} />
+          <StatusBadge of={status} words={threadStatusText(record)} />
           <Connection watch={watch} />
         </h2>
         <p class="dim">
-          <code>{id}</code> <CopyButton text={id} label="thread id" /> · created{" "}
+          <code>{id}</code> <CopyButton text={id} label="thread ID" /> · created{" "}
           <Age since={created_at} isAgo />
           {title !== graph && ` · ${String(graph)}`}
-          {queued > 0 && ` · ${queued} in the queue`}
+          {queued > 0 && ` · ${queued} queued`}
         </p>
         {others.length > 0 && (
           <p class="dim metadata">
@@ -70,11 +71,11 @@ export function ThreadHeader({
             Cancel run
           </button>
         )}
-        <button type="button" class="quiet" title="Its title and metadata" onClick={() => setEditing(true)}>
+        <button type="button" class="quiet" title="Edit title and metadata" onClick={() => setEditing(true)}>
           Details
         </button>
-        <a class="button quiet" href={`inspector?thread_id=${id}`} title="The statecharts of its actors">
-          Statecharts
+        <a class="button quiet" href={`inspector?thread_id=${id}`} title="Statecharts of the thread's actors">
+          Inspector
         </a>
         <button type="button" class="quiet" onClick={() => setDeleting(true)}>
           Delete
@@ -90,8 +91,8 @@ export function ThreadHeader({
       {isDeleting && (
         <Confirm
           title="Delete the thread?"
-          text="Its state, its runs and its history are gone for good. A run in progress is stopped."
-          yes="Delete it"
+          text="This permanently deletes its state, its runs and its history. A run in progress is stopped."
+          yes="Delete"
           onYes={() => void remove()}
           onClose={() => setDeleting(false)}
         />
@@ -105,7 +106,7 @@ const WORDS = {
   open: "live",
   broken: "connection lost, trying again…",
   ended: "ended",
-  refused: "not live",
+  refused: "live updates refused",
 } as const;
 
 export function Connection({ watch }: { readonly watch: ThreadSubscription }) {

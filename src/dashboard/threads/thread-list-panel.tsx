@@ -9,6 +9,7 @@ import {
 import { navigate, currentLocation, hrefOf, threadHref } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
 import { findThreads, SEARCH_LIMIT_TEXTS } from "../live/find-threads-by-text.ts";
+import { THREAD_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ThreadList } from "../live/thread-list.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -64,7 +65,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
         <div class="bar">
           <h1>Threads {total !== null && <span class="count">{total.toLocaleString("en")}</span>}</h1>
           <a class="button primary" href={hrefOf(["new"])}>
-            New
+            Create
           </a>
         </div>
         <form
@@ -76,8 +77,8 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
         >
           <input
             type="search"
-            aria-label="Search threads: a title, the end of an id, or name=value of their metadata"
-            placeholder="title, end of an id, name=value"
+            aria-label="Search threads: a title, the end of an ID, or name=value of their metadata"
+            placeholder="Title, ID or metadata name=value"
             value={text}
             onInput={({ currentTarget }) => want({ text: currentTarget.value })}
           />
@@ -90,10 +91,10 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
               value={status}
               onChange={({ currentTarget }) => want({ status: currentTarget.value as ApiThreadStatus | "" })}
             >
-              <option value="">any status</option>
+              <option value="">Any status</option>
               {THREAD_STATUSES.map((one) => (
                 <option key={one} value={one}>
-                  {one}
+                  {THREAD_STATUS_TEXTS[one]}
                 </option>
               ))}
             </select>
@@ -102,7 +103,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
               value={graph}
               onChange={({ currentTarget }) => want({ graph: currentTarget.value })}
             >
-              <option value="">any graph</option>
+              <option value="">Any graph</option>
               {graphs.map((one) => (
                 <option key={one} value={one}>
                   {one}
@@ -114,10 +115,10 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
               value={order}
               onChange={({ currentTarget }) => want({ order: currentTarget.value as ThreadListOrder })}
             >
-              <option value="latest">last changed first</option>
-              <option value="unchanged">longest unchanged first</option>
-              <option value="newest">newest first</option>
-              <option value="oldest">oldest first</option>
+              <option value="latest">Last updated</option>
+              <option value="unchanged">Least recently updated</option>
+              <option value="newest">Newest first</option>
+              <option value="oldest">Oldest first</option>
             </select>
           </div>
         </form>
@@ -125,14 +126,12 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
       </div>
       {left !== null && (
         <div class="left" role="status">
-          <p class="dim">
-            Now {left.status}, no longer {status}:
-          </p>
+          <p class="dim">No longer matches the filter (now {THREAD_STATUS_TEXTS[left.status]}):</p>
           <Row thread={left} about={list.aboutOf(left)} isChosen />
         </div>
       )}
       {total === 0 ? (
-        <EmptyState title={isFiltered ? "No thread matches." : "There is no thread yet."}>
+        <EmptyState title={isFiltered ? "No matching threads" : "No threads yet"}>
           {isFiltered ? (
             <button
               type="button"
@@ -143,7 +142,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
               Show all threads
             </button>
           ) : (
-            <a href={hrefOf(["new"])}>Start the first one</a>
+            <a href={hrefOf(["new"])}>Create the first thread</a>
           )}
         </EmptyState>
       ) : (
@@ -199,12 +198,12 @@ interface RowProps {
 function Row({ thread, about, isChosen }: RowProps) {
   const { thread_id: id, status, metadata, updated_at, error } = thread;
   const { graph_id, assistant_id: _, title: _title, name: _name, ...rest } = metadata;
-  const graph = typeof graph_id === "string" ? graph_id : "no run yet";
+  const graph = typeof graph_id === "string" ? graph_id : "no runs yet";
   const name = threadTitle(thread);
   const why = error === undefined ? "" : errorLine(error.error, error.message);
   const others = Object.entries(rest).map(([key, value]) => `${key}=${toLine(value, 24)}`);
   const how = [
-    why === "" ? status : `${status}: ${why}`,
+    why === "" ? THREAD_STATUS_TEXTS[status] : `${THREAD_STATUS_TEXTS[status]}: ${why}`,
     ...(name === graph ? [] : [graph]),
     ...(about === "" ? [] : others),
   ];

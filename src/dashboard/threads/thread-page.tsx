@@ -29,15 +29,15 @@ export function ThreadPage({ id, tab }: ThreadPageProps) {
   const error = watch.error.value;
   if (watch.isMissing.value)
     return (
-      <EmptyState title="There is no such thread.">
+      <EmptyState title="Thread not found">
         <p class="dim">{error}</p>
-        <a href={hrefOf([])}>To the threads</a>
+        <a href={hrefOf([])}>All threads</a>
       </EmptyState>
     );
   if (record === null)
     return error === null ? (
       <p class="dim pad" aria-busy="true">
-        Reading…
+        Loading…
       </p>
     ) : (
       <LoadFailure text={error} onRetry={() => watch.refresh()} />

@@ -1,6 +1,6 @@
 /** The tabs of a thread's page, in their order. */
 export const THREAD_TABS = [
-  { id: "talk", title: "Now" },
+  { id: "talk", title: "Current" },
   { id: "runs", title: "Runs" },
   { id: "history", title: "History" },
   { id: "graph", title: "Graph" },

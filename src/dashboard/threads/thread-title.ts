@@ -6,7 +6,7 @@ import type { JsonRecord } from "../api/records.ts";
 export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): string {
   const { title, name, graph_id } = metadata;
   const isName = (one: unknown) => typeof one === "string" && one.trim() !== "";
-  return ([title, name, graph_id].find(isName) as string | undefined) ?? "no run yet";
+  return ([title, name, graph_id].find(isName) as string | undefined) ?? "Untitled thread";
 }
 
 /** Returns the name of a thread's graph; undefined if the thread has had no run yet. */
