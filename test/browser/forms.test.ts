@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { JsonSchema } from "../../src/dashboard/api/records.ts";
-import { findInexactNumber } from "../../src/dashboard/components/exact-numbers.ts";
+import { findInexactNumber } from "../../src/dashboard/components/number-precision-check.ts";
 import { validateFormValue } from "../../src/dashboard/components/form-schema.ts";
 import { changesOf, fieldsOf } from "../../src/dashboard/threads/editable-fields.ts";
 import { graph, list, value } from "../../src/index.ts";

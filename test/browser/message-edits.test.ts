@@ -13,7 +13,7 @@ import {
   newCall,
   withCalls,
   withRole,
-} from "../../src/dashboard/threads/message-edits.ts";
+} from "../../src/dashboard/threads/message-list-update.ts";
 import { graph, list, messages } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, postJson } from "../e2e/support/wire.ts";

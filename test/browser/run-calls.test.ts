@@ -8,7 +8,7 @@ import {
   totalsOf,
   type Call,
 } from "../../src/dashboard/runs/run-calls.ts";
-import { slowestPath } from "../../src/dashboard/runs/slowest-path.ts";
+import { slowestPath } from "../../src/dashboard/runs/critical-path.ts";
 import { timelineGroups } from "../../src/dashboard/runs/timeline-rows.ts";
 import { traceAsJson } from "../../src/dashboard/runs/trace-json.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { suggestAnswer } from "../../src/dashboard/threads/suggested-answer.ts";
+import { suggestAnswer } from "../../src/dashboard/threads/inferred-answer-input.ts";
 
 const labels = (value: unknown) => suggestAnswer(value).choices?.map(({ label }) => label) ?? null;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ServerHistory, WebhookRow } from "../../src/dashboard/api/records.ts";
-import { findingsOf } from "../../src/dashboard/system/findings.ts";
+import { findingsOf } from "../../src/dashboard/system/health-warnings.ts";
 import { hourSeriesOf } from "../../src/dashboard/system/metric-series.ts";
 import { axisTimesOf } from "../../src/dashboard/system/time-axis.ts";
 

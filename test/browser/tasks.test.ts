@@ -118,7 +118,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await page.getByLabel("amount").fill("5");
     await page.keyboard.press("Escape");
     await page.getByText("Close without saving?").waitFor();
-    await button(page, "Keep").click();
+    await button(page, "Keep editing").click();
     expect(await page.getByLabel("amount").inputValue()).toBe("5");
     await button(page, "Save").click();
     await button(page, "Resume").click();

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { appendChunk, conversationKey, toChatMessage } from "../../src/dashboard/live/chat-messages.ts";
-import {
-  visibleChart,
-  marksOf,
-  subgraphsOf,
-  routesOfTrace,
-} from "../../src/dashboard/graphs/visible-chart.ts";
+import { visibleChart, marksOf, subgraphsOf, nodePathsOf } from "../../src/dashboard/graphs/visible-chart.ts";
 import { buildChart, indexesByPath } from "../../src/dashboard/inspector/chart-model.ts";
 import { markTakenTransitions } from "../../src/dashboard/inspector/taken-transitions.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
@@ -359,7 +354,7 @@ describe("the arrows that a run has taken", () => {
     saved(0, 2, {}, ["inner"], "outer:o");
     saved(1, 3, {}, [], "outer:o");
     saved(4, 4, {}, []);
-    expect(routesOfTrace(trace)).toEqual([
+    expect(nodePathsOf(trace)).toEqual([
       [["b"], ["outer"], ["__end__"]],
       [[], ["outer/inner"], ["outer/__end__"]],
     ]);

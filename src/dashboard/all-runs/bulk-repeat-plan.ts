@@ -1,5 +1,5 @@
 import { getRun, getThread } from "../api/client.ts";
-import { type ApiRunStatus, type FoundRun, isDone } from "../api/records.ts";
+import { type ApiRunStatus, type FoundRun, hasRunEnded } from "../api/records.ts";
 import {
   dependsOnThread,
   findRepeatObstacle,
@@ -16,7 +16,7 @@ export type RepeatPlan = ReadonlyMap<FoundRun, BulkRepeatObstacle | null>;
 /** Reads the selected runs, and the threads of those that can be run again only in some states of their threads. */
 export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan> {
   const find = async (found: FoundRun): Promise<BulkRepeatObstacle | null> => {
-    if (!isDone(found)) return "unfinished";
+    if (!hasRunEnded(found)) return "unfinished";
     const run = await getRun(found.thread_id, found.run_id);
     return dependsOnThread(run) ? findRepeatObstacle(run, await getThread(run.thread_id)) : null;
   };

@@ -6,7 +6,7 @@ import { useResource } from "../components/use-resource.ts";
 import { freeWords } from "../threads/thread-search-filter.ts";
 import { cronOrigin, PERIODS, RUN_LIST_STATUSES, runListStatusText } from "./run-filter.ts";
 import { AllRunsList } from "./run-list.tsx";
-import { TypedFilter } from "./typed-filter.tsx";
+import { TypedFilter } from "./debounced-search-field.tsx";
 
 /** The largest number of crons that are offered as filters. */
 const MAX_CRONS = 100;

@@ -1,7 +1,7 @@
 import { cancelRun, createRun, deleteRun, getRun } from "../api/client.ts";
-import { type FoundRun, isDone, type Run } from "../api/records.ts";
+import { type FoundRun, hasRunEnded, type Run } from "../api/records.ts";
 import { errorMessage } from "../app/notices.ts";
-import { repeatRequestOf, resumeRequestOf } from "../live/run-requests.ts";
+import { repeatRequestOf, resumeRequestOf } from "../live/repeat-and-resume-requests.ts";
 
 export type BulkRunAction = "resume" | "retry" | "cancel" | "delete";
 
@@ -16,8 +16,11 @@ export interface ActionResult {
 /** Carries out an action on one run. `batch`: an id in the metadata of each run that is started. Never rejects. */
 export async function applyToRun(action: BulkRunAction, run: FoundRun, batch: string): Promise<ActionResult> {
   const { thread_id: thread, run_id: id } = run;
-  if (action === "cancel" ? isDone(run) : !isDone(run))
-    return { isOk: false, text: isDone(run) ? "The run has already ended" : "The run has not ended yet" };
+  if (action === "cancel" ? hasRunEnded(run) : !hasRunEnded(run))
+    return {
+      isOk: false,
+      text: hasRunEnded(run) ? "The run has already ended" : "The run has not ended yet",
+    };
   const start = async (requestOf: (run: Run) => object) => {
     const request = requestOf(await getRun(thread, id));
     return createRun(thread, { ...request, metadata: { batch } });

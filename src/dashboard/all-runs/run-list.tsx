@@ -1,7 +1,13 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { findRuns, listThreads } from "../api/client.ts";
-import { type ApiRunStatus, type Assistant, type FoundRun, isDone, type Prices } from "../api/records.ts";
+import {
+  type ApiRunStatus,
+  type Assistant,
+  type FoundRun,
+  hasRunEnded,
+  type Prices,
+} from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { errorMessage, showError } from "../app/notices.ts";
 import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
@@ -9,7 +15,7 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
-import { shortId } from "../components/value-text.ts";
+import { idSuffix } from "../components/one-line-text.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
 import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
@@ -82,7 +88,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     const filter = runFilterOf(query, Date.now());
     const newest = shown[0]?.created_at;
     if (filter.paused === true) rows.value = await withoutResumed(shown);
-    else if (newest !== undefined && shown.some((run) => !isDone(run) || run.paused_at !== null)) {
+    else if (newest !== undefined && shown.some((run) => !hasRunEnded(run) || run.paused_at !== null)) {
       // The status is no filter here, so that a run stays in view when its status changes.
       const { status: _, ...others } = filter;
       const until = new Date(Date.parse(newest) + 1).toISOString();
@@ -369,7 +375,7 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
       </td>
       <td class="which">
         <a href={runHref(thread, id)} title={id}>
-          …{shortId(id)}
+          …{idSuffix(id)}
         </a>{" "}
         <a class="dim" href={threadHref(thread)} title={`Thread ${thread}`}>
           thread

@@ -86,7 +86,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
           title={`Run ${runsToRepeat(repeating).length} runs again?`}
           text={`${repeatSummary(repeating)} The input of each is sent again, to the current state of its thread: all tasks run.`}
           yes="Run again"
-          no="Cancel"
+
           onYes={() => onAction("retry")}
           onClose={() => setRepeating(null)}
         />

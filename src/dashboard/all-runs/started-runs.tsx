@@ -1,5 +1,5 @@
 import { findRuns } from "../api/client.ts";
-import { type ApiRunStatus, isDone, type Run } from "../api/records.ts";
+import { type ApiRunStatus, hasRunEnded, type Run } from "../api/records.ts";
 import { hrefOf } from "../app/page-location.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 
@@ -29,7 +29,7 @@ export async function readStartedRuns(started: StartedRuns, most: number): Promi
 }
 
 export const areAllDone = ({ statuses }: StartedRuns): boolean =>
-  [...statuses.values()].every((status) => isDone({ status }));
+  [...statuses.values()].every((status) => hasRunEnded({ status }));
 
 /** The number of runs that an action has started, in total and by status. Each number links to these runs. */
 export function StartedRunsSummary({ started: { batch, statuses } }: { readonly started: StartedRuns }) {

@@ -95,7 +95,7 @@ export async function listWaitingThreads(
 }
 
 /** Reads some values of each thread. `extract` has the path of each value, by the name under which it is returned. */
-export const extractValues = (
+export const fetchThreadValues = (
   ids: readonly string[],
   extract: { readonly [name: string]: string },
 ): Promise<readonly { readonly thread_id: string; readonly extracted: JsonRecord }[]> =>
@@ -170,7 +170,7 @@ export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promi
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
 
 /** Reads the runs of a thread that have a status, newest first. `total`: the number of all of them. */
-export async function listRunsByStatus(
+export async function listThreadRunsByStatus(
   id: string,
   status: ApiRunStatus,
   { limit, offset }: { readonly limit: number; readonly offset: number },

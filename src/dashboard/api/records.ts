@@ -192,7 +192,7 @@ export interface AssistantSchemas {
   readonly context_schema: JsonSchema | null;
 }
 
-export const isDone = ({ status }: Pick<Run, "status">): boolean =>
+export const hasRunEnded = ({ status }: Pick<Run, "status">): boolean =>
   status !== "pending" && status !== "running";
 
 export const isJsonRecord = (value: unknown): value is JsonRecord =>

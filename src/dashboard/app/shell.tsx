@@ -21,7 +21,7 @@ import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { answerCount, isKeyExpired } from "../requests.ts";
 import { isKeyMissing, currentNotice, dismissError, isUnreachableError } from "./notices.ts";
 import { SignedInUser } from "./signed-in-user.tsx";
-import { KeyHelp } from "./key-help.tsx";
+import { KeyHelp } from "./keyboard-shortcuts.tsx";
 import { SiteHeader } from "./site-header.tsx";
 import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
 

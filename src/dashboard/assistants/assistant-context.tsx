@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { Fields } from "../components/schema-form.tsx";
-import { useFormValidation, useReport } from "../components/use-form-validation.ts";
+import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
 import { useResource } from "../components/use-resource.ts";
 
 interface AssistantContextProps {
@@ -53,7 +53,7 @@ function DescribedContext({
   const isForm = useMemo(() => unknown.length === 0, [schema]);
   const wrong = [...validation.errors.values()].find(({ isMissing }) => !isMissing);
   const fault = wrong === undefined ? null : `${wrong.at} ${wrong.text}`.trim();
-  useReport(() => {
+  useReportBeforeNextEvent(() => {
     onFault(fault);
     return () => onFault(null);
   }, [fault]);

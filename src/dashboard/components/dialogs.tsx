@@ -53,8 +53,9 @@ export function Dialog({ title, onClose, children, wide = false, isEdited = fals
       {isAsking && (
         <Confirm
           title="Close without saving?"
-          text="What you have entered is lost then."
-          yes="Close it"
+          text="Unsaved input will be lost."
+          yes="Discard"
+          no="Keep editing"
           onYes={onClose}
           onClose={() => setAsking(false)}
         />

@@ -1,5 +1,5 @@
 import { useId, useState } from "preact/hooks";
-import { findInexactNumber } from "./exact-numbers.ts";
+import { findInexactNumber } from "./number-precision-check.ts";
 
 interface JsonFieldProps {
   readonly id: string;

@@ -1,7 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import type { FormValidation } from "./use-form-validation.ts";
-import { inexactNumberFault } from "./exact-numbers.ts";
+import { inexactNumberFault } from "./number-precision-check.ts";
 import { JsonField } from "./json-field.tsx";
 import { simplifySchema, propertiesOf, joinFieldPath } from "./form-schema.ts";
 

@@ -60,7 +60,7 @@ export function useFormValidation(schema: JsonSchema | null, value: unknown): Fo
  * Calls `report` after each rendering with changed `inputs`, before the browser handles the next event. An effect after
  * the next frame would be too late: a key press could come first and send the earlier answer.
  */
-export const useReport = (report: () => void, inputs: readonly unknown[]): void =>
+export const useReportBeforeNextEvent = (report: () => void, inputs: readonly unknown[]): void =>
   useLayoutEffect(report, [...inputs]);
 
 /** Returns the names of required values that are missing. */

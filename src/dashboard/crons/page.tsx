@@ -12,10 +12,10 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Age, timeUntil } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
-import { shortId } from "../components/value-text.ts";
+import { idSuffix } from "../components/one-line-text.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
-import { errorLine } from "../components/value-text.ts";
+import { errorLine } from "../components/one-line-text.ts";
 
 const PAGE_SIZE = 20;
 /** The number of runs shown for each cron. */
@@ -158,9 +158,9 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
       <p>
         {assistant !== undefined
           ? assistantLabel(assistant)
-          : (runs[0]?.graph_id ?? `assistant …${shortId(cron.assistant_id)}`)}{" "}
+          : (runs[0]?.graph_id ?? `assistant …${idSuffix(cron.assistant_id)}`)}{" "}
         ·{" "}
-        {thread === null ? "new thread per run" : <a href={threadHref(thread)}>thread …{shortId(thread)}</a>}{" "}
+        {thread === null ? "new thread per run" : <a href={threadHref(thread)}>thread …{idSuffix(thread)}</a>}{" "}
         · {next === null ? enabled ? "finished" : "no next run while paused" : <NextRun at={next} />}
       </p>
       {outcome !== undefined && runs.every(({ run_id }) => run_id !== outcome.run_id) && (
@@ -188,7 +188,7 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
           {runs.map((run) => (
             <li key={run.run_id}>
               <StatusBadge of={run.status} words={RUN_STATUS_TEXTS[run.status]} />{" "}
-              <a href={runHref(run.thread_id, run.run_id)}>…{shortId(run.run_id)}</a>{" "}
+              <a href={runHref(run.thread_id, run.run_id)}>…{idSuffix(run.run_id)}</a>{" "}
               <span class="dim">
                 <Age since={run.created_at} isAgo />
               </span>{" "}

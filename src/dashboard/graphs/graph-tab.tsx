@@ -9,7 +9,7 @@ import type { Task, Trace } from "../live/trace.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { getGraphDefinition, HIDDEN_GRAPH } from "./graph-definition.ts";
-import { pathOf, routesOfTrace } from "./visible-chart.ts";
+import { pathOf, nodePathsOf } from "./visible-chart.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
 /** The graph of a thread with its running nodes, and the statecharts of its actors. */
@@ -87,7 +87,7 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
         value={value}
         tasks={tasks}
         label={`Graph ${name ?? ""}`}
-        ways={traces.flatMap(routesOfTrace)}
+        ways={traces.flatMap(nodePathsOf)}
         onNode={(path) => {
           const task = tasks.findLast((one) => pathOf(one) === path);
           if (task !== undefined) onTask(task);

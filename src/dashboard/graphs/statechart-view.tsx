@@ -6,7 +6,7 @@ import {
   indexesByPath,
   type ActiveStateValue,
 } from "../inspector/chart-model.ts";
-import { ChartRenderer, markArrows } from "../inspector/chart-drawing.ts";
+import { ChartRenderer, highlightTakenArrows } from "../inspector/chart-drawing.ts";
 import { addedArrowsKey, markTakenTransitions, type NodePath } from "../inspector/taken-transitions.ts";
 import { Zoom } from "../inspector/chart-zoom.ts";
 import type { Task } from "../live/trace.ts";
@@ -78,7 +78,7 @@ export function StatechartView({
       group.classList.toggle("lit", mark === "running" || mark === "retrying" || mark === "interrupted");
     }
     svg.current?.setAttribute("aria-label", label);
-    if (svg.current !== null) markArrows(svg.current, gone);
+    if (svg.current !== null) highlightTakenArrows(svg.current, gone);
     zoom.current?.show();
   };
   const lit = useRef(light);

@@ -68,7 +68,7 @@ export function marksOf(
 }
 
 /** Returns the path that a run has taken through its graph and through each subgraph. */
-export function routesOfTrace(trace: Trace): readonly NodePath[] {
+export function nodePathsOf(trace: Trace): readonly NodePath[] {
   const all = new Map<string, Trace["steps"]>();
   for (const step of trace.steps) all.set(step.ns, [...(all.get(step.ns) ?? []), step]);
   return [...all].map(([ns, steps]) => {

@@ -11,7 +11,7 @@ export const PAGE_SIZE = 25;
 const POLL_MS = 2_000;
 
 /** A row of the inbox: a question, or a thread that is paused without one. */
-export interface OpenQuestion {
+export interface InboxRow {
   /** Identifies the row as long as its question waits. */
   readonly key: string;
   readonly thread: WaitingThread;
@@ -21,7 +21,7 @@ export interface OpenQuestion {
 
 /** One live page of the questions that wait for an answer. Only this page is read. */
 export class OpenQuestions {
-  readonly rows = signal<readonly OpenQuestion[] | null>(null);
+  readonly rows = signal<readonly InboxRow[] | null>(null);
   /** The number of threads that wait. */
   readonly total = signal(0);
   readonly error = signal<string | null>(null);
@@ -57,7 +57,7 @@ export class OpenQuestions {
   }
 }
 
-function rowsOf(thread: WaitingThread): readonly OpenQuestion[] {
+function rowsOf(thread: WaitingThread): readonly InboxRow[] {
   // Several tasks of a step may wait at the same interrupt of a subgraph, which gets one row.
   const questions = new Map(
     Object.values(thread.interrupts)

@@ -5,8 +5,8 @@ import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../a
 import { runAction, showNotice } from "../app/notices.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age } from "../components/age.tsx";
-import { shortId } from "../components/value-text.ts";
-import { useKeys } from "../components/use-keys.ts";
+import { idSuffix } from "../components/one-line-text.ts";
+import { useKeys } from "../components/use-key-press.ts";
 import { useResource } from "../components/use-resource.ts";
 import {
   AlreadyAnswered,
@@ -14,11 +14,11 @@ import {
   readQuestions,
   sendAnswers,
   waitForRefusal,
-} from "../live/answering.ts";
+} from "../live/answer-requests.ts";
 import { awaitedEvents, questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { graphOf, threadTitle } from "../threads/thread-title.ts";
-import { type OpenQuestion, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
+import { type InboxRow, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
 
 /** The questions of all threads that wait for an answer, the oldest first. They are answered in place. */
 export function InboxPage() {
@@ -55,7 +55,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   }, []);
   const list = useMemo(() => new OpenQuestions(page), [page]);
   useEffect(() => () => list.close(), [list]);
-  const [chosen, setChosen] = useState<OpenQuestion | null>(null);
+  const [chosen, setChosen] = useState<InboxRow | null>(null);
   /** Whether the chosen row gets the focus into the first field of its answer; if false, into its summary. */
   const takesFocus = useRef(false);
   /** Whether the chosen row was opened by the page itself, and the user has done nothing in the list since. */
@@ -79,7 +79,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   const total = list.total.value;
   const pages = Math.ceil(total / PAGE_SIZE);
   /** Opens a row. `into`: where the focus goes. The fields of the answer are not there yet. */
-  const choose = (row: OpenQuestion | undefined, into: "summary" | "field") => {
+  const choose = (row: InboxRow | undefined, into: "summary" | "field") => {
     takesFocus.current = into === "field";
     isUntouched.current = false;
     setChosen(row ?? null);
@@ -118,7 +118,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   const shown = useRef({ rows, chosen });
   shown.current = { rows, chosen };
   /** Called when an answer was accepted, with its row as it was when the answer was sent. */
-  const done = ({ key, thread }: OpenQuestion) => {
+  const done = ({ key, thread }: InboxRow) => {
     const now = shown.current;
     const from = now.rows.findIndex((row) => row.key === key);
     setAnswered((before) => new Map(before).set(key, thread.updated_at));
@@ -197,7 +197,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
 }
 
 /** Whether a person can answer the row here. A machine may wait for a timer, and a thread at a breakpoint. */
-const canBeAnswered = ({ question }: OpenQuestion): boolean =>
+const canBeAnswered = ({ question }: InboxRow): boolean =>
   question !== null && awaitedEvents(question)?.length !== 0;
 
 const isField = (target: EventTarget | null): boolean =>
@@ -224,7 +224,7 @@ function focusField(row: HTMLElement | null): void {
 }
 
 interface RowProps {
-  readonly row: OpenQuestion;
+  readonly row: InboxRow;
   readonly isOpen: boolean;
   /** Whether the question is no longer listed on this page. */
   readonly isGone: boolean;
@@ -253,7 +253,7 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
         </span>
       </button>
       <p class="from dim">
-        {[...names].join(" · ")} · <a href={threadHref(id)}>thread …{shortId(id)}</a>
+        {[...names].join(" · ")} · <a href={threadHref(id)}>thread …{idSuffix(id)}</a>
       </p>
       {isOpen &&
         (question === null ? (
@@ -275,7 +275,7 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
 }
 
 interface AnswerProps {
-  readonly row: OpenQuestion;
+  readonly row: InboxRow;
   readonly question: ApiInterrupt;
   readonly isGone: boolean;
   /** Called when the form is there. */

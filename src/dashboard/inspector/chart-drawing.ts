@@ -209,7 +209,10 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
 }
 
 /** Marks the arrows that runs have taken, and the untaken arrows of states that a run has left. */
-export function markArrows(svg: SVGElement, { chart, taken, left }: ChartWithTakenTransitions): void {
+export function highlightTakenArrows(
+  svg: SVGElement,
+  { chart, taken, left }: ChartWithTakenTransitions,
+): void {
   for (const part of svg.querySelectorAll<SVGElement>("[data-arrow]")) {
     const index = Number(part.dataset["arrow"]);
     const from = chart.arrows[index]?.from;

@@ -1,5 +1,5 @@
 import { activeStates } from "./chart-model.ts";
-import { ChartRenderer, markArrows } from "./chart-drawing.ts";
+import { ChartRenderer, highlightTakenArrows } from "./chart-drawing.ts";
 import { createElementWithText } from "./text-element.ts";
 import { type Actor, actorLabel, actorState } from "./feed-model.ts";
 import { addedArrowsKey, markTakenTransitions, type NodePath } from "./taken-transitions.ts";
@@ -74,7 +74,7 @@ export class ChartPanel {
     }
     if (figure.svg === null) return;
     highlightStates(figure.svg, actor, `${actorLabel(actor)}: ${says}`);
-    markArrows(figure.svg, gone);
+    highlightTakenArrows(figure.svg, gone);
     figure.zoom.show();
   }
 

@@ -1,4 +1,4 @@
-import { type ApiInterrupt, isDone, type Run, type Thread } from "../api/records.ts";
+import { type ApiInterrupt, hasRunEnded, type Run, type Thread } from "../api/records.ts";
 
 /** A run that has ended at a question or a breakpoint. The API reports it as a success. */
 export interface PausedRun {
@@ -13,7 +13,7 @@ export interface PausedRun {
  */
 export function pausedRunOf({ status, interrupts }: Thread, runs: readonly Run[]): PausedRun | null {
   const [newest] = runs;
-  if (status !== "interrupted" || newest === undefined || !isDone(newest)) return null;
+  if (status !== "interrupted" || newest === undefined || !hasRunEnded(newest)) return null;
   return { run: newest.run_id, questions: Object.values(interrupts).flat() };
 }
 

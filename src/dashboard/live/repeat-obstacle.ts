@@ -1,5 +1,5 @@
 import type { Run, Thread } from "../api/records.ts";
-import { answerOfRun, extractAnswersById } from "./answering.ts";
+import { answerOfRun, extractAnswersById } from "./answer-requests.ts";
 
 /** Why a run cannot be run again: nothing waits for its answer, or its thread has nowhere to go on. */
 export type RepeatObstacle = "answer" | "continuation";

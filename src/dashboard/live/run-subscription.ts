@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { findRuns, getHistory, getRun, getThread, listRuns } from "../api/client.ts";
-import { type FoundRun, isDone, type Run, type ThreadState } from "../api/records.ts";
+import { type FoundRun, hasRunEnded, type Run, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../api-errors.ts";
@@ -92,7 +92,7 @@ export class RunSubscription {
     });
     this.#poll = setInterval(() => {
       const run = this.run.peek();
-      const isReported = run !== null && isDone(run) && (this.feed?.state.peek() ?? "open") === "open";
+      const isReported = run !== null && hasRunEnded(run) && (this.feed?.state.peek() ?? "open") === "open";
       if (!isReported && !this.isMissing.peek()) this.refresh();
     }, POLL_MS);
   }
@@ -123,7 +123,7 @@ export class RunSubscription {
     // the thread need not be read.
     const unset = { waiting: null, isLastFailure: false, followUp: null, repeatObstacle: null };
     if (this.feed === null) return { run, times: null, ...unset };
-    if (!isDone(run)) return { run, times: await this.#readTimes(run), ...unset };
+    if (!hasRunEnded(run)) return { run, times: await this.#readTimes(run), ...unset };
     const [record, runs, times] = await Promise.all([
       getThread(this.thread),
       listRuns(this.thread, 1),
@@ -151,7 +151,7 @@ export class RunSubscription {
   /** Reads when the run started and ended, unless that is known. */
   async #readTimes(run: Run): Promise<RunTimes | null> {
     const known = this.times.peek();
-    if (known?.ended_at != null || (known?.started_at != null && !isDone(run))) return known;
+    if (known?.ended_at != null || (known?.started_at != null && !hasRunEnded(run))) return known;
     // Without the times, the page still shows everything else.
     return (await this.#find(run).catch(() => undefined)) ?? known;
   }
@@ -173,7 +173,7 @@ export class RunSubscription {
     this.waiting.value = waiting;
     this.error.value = null;
     this.isMissing.value = false;
-    if (!isDone(run)) return;
+    if (!hasRunEnded(run)) return;
     // While the stream is open, the trace is not ended here: the events that are still to come end it with more detail.
     const stream = this.stream.state.peek();
     if (stream !== "open") this.trace.end(Date.parse(run.updated_at));

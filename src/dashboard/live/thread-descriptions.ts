@@ -1,7 +1,7 @@
-import { extractValues, getSchemas } from "../api/client.ts";
+import { fetchThreadValues, getSchemas } from "../api/client.ts";
 import type { JsonRecord, JsonSchema, ThreadRow } from "../api/records.ts";
 import { simplifySchema } from "../components/form-schema.ts";
-import { toLine } from "../components/value-text.ts";
+import { toLine } from "../components/one-line-text.ts";
 import { isNotFound, isRefused, isTransient } from "../api-errors.ts";
 import { toChatMessage } from "./chat-messages.ts";
 
@@ -89,7 +89,7 @@ export class ThreadDescriptions {
     const paths = await reading;
     if (Object.keys(paths.extract).length === 0) return new Map();
     const ids = rows.map(({ thread_id }) => thread_id);
-    const found = await extractValues(ids, paths.extract);
+    const found = await fetchThreadValues(ids, paths.extract);
     return new Map(found.map(({ thread_id, extracted }) => [thread_id, descriptionText(paths, extracted)]));
   }
 }

@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import { deleteThread, getState, getStateHead, getThread } from "../api/client.ts";
-import { isDone, isJsonRecord, type Run, type Thread, type ThreadState } from "../api/records.ts";
+import { hasRunEnded, isJsonRecord, type Run, type Thread, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../api-errors.ts";
@@ -8,7 +8,7 @@ import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
-import { NO_RUNS, readThreadRuns, type ThreadRuns } from "./thread-runs.ts";
+import { NO_RUNS, readThreadRuns, type ThreadRuns } from "./read-thread-runs.ts";
 import { SharedMessages } from "./structural-sharing.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
@@ -74,7 +74,7 @@ export class ThreadSubscription {
       take: (found) => this.#show(found),
       onError: (cause) => this.#fail(cause),
     });
-    const isReported = () => this.feed.state.peek() === "open" && this.runs.peek().every(isDone);
+    const isReported = () => this.feed.state.peek() === "open" && this.runs.peek().every(hasRunEnded);
     this.#polls = [
       setInterval(() => !isReported() && this.refresh(), POLL_MS),
       setInterval(() => this.refresh(), QUIET_POLL_MS),
@@ -178,7 +178,7 @@ export class ThreadSubscription {
     this.isMissing.value = false;
     const { runs } = found;
     const latest = runs.find(({ status }) => status !== "pending");
-    for (const run of runs.filter(isDone)) {
+    for (const run of runs.filter(hasRunEnded)) {
       this.traces.get(run.run_id)?.end(Date.parse(run.updated_at));
       if (run !== latest) this.traces.delete(run.run_id);
     }

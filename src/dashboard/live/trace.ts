@@ -1,5 +1,5 @@
 import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
-import { errorLine } from "../components/value-text.ts";
+import { errorLine } from "../components/one-line-text.ts";
 import { appendChunk, type ChatMessage, modelNamesIn, uniqueNames } from "./chat-messages.ts";
 
 /** An event of a run's stream. */
@@ -54,7 +54,7 @@ export interface LogLine {
 }
 
 /** A state of the graph after one of its supersteps. */
-export interface TraceStep {
+export interface TraceCheckpoint {
   readonly ns: string;
   readonly step: number;
   readonly at: number;
@@ -70,7 +70,7 @@ export class Trace {
   readonly run: string;
   attempt = 1;
   readonly tasks = new Map<string, Task>();
-  readonly steps: TraceStep[] = [];
+  readonly steps: TraceCheckpoint[] = [];
   readonly messages = new Map<string, ChatMessage>();
   error: { readonly error: string; readonly message: string } | null = null;
   /** The time when the run ended, in epoch milliseconds; null while the run is active. */
@@ -108,7 +108,7 @@ export class Trace {
   }
 
   /** Returns the steps of the graph with this namespace (empty: the root graph), oldest first. */
-  stepsOf(ns: string): readonly TraceStep[] {
+  stepsOf(ns: string): readonly TraceCheckpoint[] {
     return this.steps.filter((step) => step.ns === ns);
   }
 
@@ -217,7 +217,7 @@ export class Trace {
     const position = payload["checkpoint"] as { readonly checkpoint_id: string } | null;
     const parent = payload["parent_checkpoint"] as { readonly checkpoint_id: string } | null;
     const values = (payload["values"] ?? {}) as JsonRecord;
-    const saved: TraceStep = {
+    const saved: TraceCheckpoint = {
       ns,
       step: number,
       at,

@@ -1,10 +1,10 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { cancelRun, createRun } from "../api/client.ts";
-import { isDone, type JsonRecord, type Run } from "../api/records.ts";
+import { hasRunEnded, type JsonRecord, type Run } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { answerOfRun, userOfRun } from "../live/answering.ts";
+import { answerOfRun, userOfRun } from "../live/answer-requests.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { type PausedRun, pauseLabel } from "../live/paused-run.ts";
 import { queueTimeMs, runDurationMs } from "../live/run-times.ts";
@@ -16,11 +16,11 @@ import { JsonTree } from "../components/json-tree.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
-import { shortId } from "../components/value-text.ts";
+import { idSuffix } from "../components/one-line-text.ts";
 import { Tabs } from "../components/tabs.tsx";
 import { ActorsGraph } from "../graphs/graph-tab.tsx";
 import { questionLine } from "../threads/event-answer.tsx";
-import { repeatRequestOf, resumeRequestOf } from "../live/run-requests.ts";
+import { repeatRequestOf, resumeRequestOf } from "../live/repeat-and-resume-requests.ts";
 import { RunComparison } from "./run-comparison.tsx";
 import { EventsTab } from "./events-tab.tsx";
 import { RepeatButton } from "./repeat-button.tsx";
@@ -179,7 +179,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
           {origin !== null && (
             <>
               {" · replay of "}
-              <a href={runHref(thread, origin.run)}>…{shortId(origin.run)}</a> from superstep {origin.step}
+              <a href={runHref(thread, origin.run)}>…{idSuffix(origin.run)}</a> from superstep {origin.step}
             </>
           )}
           {answerOfRun(run) !== undefined && " · answers a question"}
@@ -189,13 +189,13 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
           {followUp !== null && followUp.resumedBy !== null && (
             <>
               {" · resumed by "}
-              <a href={runHref(thread, followUp.resumedBy)}>…{shortId(followUp.resumedBy)}</a>
+              <a href={runHref(thread, followUp.resumedBy)}>…{idSuffix(followUp.resumedBy)}</a>
             </>
           )}
         </p>
       </div>
       <div class="actions">
-        {isDone(run) ? (
+        {hasRunEnded(run) ? (
           <>
             {isResumable && (
               <ActionButton

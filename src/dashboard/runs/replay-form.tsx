@@ -4,14 +4,14 @@ import type { Run } from "../api/records.ts";
 import { navigate } from "../app/page-location.ts";
 import { showNotice } from "../app/notices.ts";
 import { useOneAtATime } from "../components/use-one-at-a-time.ts";
-import type { TraceStep } from "../live/trace.ts";
+import type { TraceCheckpoint } from "../live/trace.ts";
 import { type EditedState, StateForm, storeEdit } from "../threads/state-editor.tsx";
 import type { ReplayOrigin } from "./timeline-rows.ts";
 
 interface ReplayProps {
   readonly run: Run;
   /** The state before the superstep. */
-  readonly from: TraceStep;
+  readonly from: TraceCheckpoint;
   /** The displayed number of the superstep. */
   readonly number: number;
 }

@@ -7,7 +7,7 @@ import { Diff } from "../components/diff.tsx";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
-import { shortId } from "../components/value-text.ts";
+import { idSuffix } from "../components/one-line-text.ts";
 
 /** Compares two runs of a thread side by side: their inputs, tasks and last states. */
 export function RunComparison({ watch, other }: { readonly watch: RunSubscription; readonly other: string }) {
@@ -26,7 +26,7 @@ export function RunComparison({ watch, other }: { readonly watch: RunSubscriptio
             <th>Task</th>
             {[a, b].map((run) => (
               <th key={run.run_id}>
-                <a href={runHref(watch.thread, run.run_id)}>…{shortId(run.run_id)}</a>{" "}
+                <a href={runHref(watch.thread, run.run_id)}>…{idSuffix(run.run_id)}</a>{" "}
                 <StatusBadge of={run.status} words={RUN_STATUS_TEXTS[run.status]} small />
               </th>
             ))}

@@ -8,7 +8,7 @@ import { StatusBadge } from "../components/status-badge.tsx";
 import type { Run } from "../api/records.ts";
 import { ReplayForm } from "./replay-form.tsx";
 import { LogLines } from "./log-lines.tsx";
-import { retriesText } from "./run-sums.tsx";
+import { retriesText } from "./run-totals.tsx";
 
 interface DetailProps {
   readonly trace: Trace;

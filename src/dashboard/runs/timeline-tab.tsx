@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import { getDashboardSettings } from "../api/client.ts";
-import { isDone, type Run } from "../api/records.ts";
+import { hasRunEnded, type Run } from "../api/records.ts";
 import { useNow } from "../app/clock.ts";
 import { replaceQuery, currentLocation } from "../app/page-location.ts";
 import type { RunSubscription } from "../live/run-subscription.ts";
@@ -9,9 +9,9 @@ import type { Task } from "../live/trace.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
-import { useKeys } from "../components/use-keys.ts";
+import { useKeys } from "../components/use-key-press.ts";
 import { useResource } from "../components/use-resource.ts";
-import { toLine } from "../components/value-text.ts";
+import { toLine } from "../components/one-line-text.ts";
 import { TaskDetail } from "./task-detail.tsx";
 import {
   type Call,
@@ -23,9 +23,9 @@ import {
   totalsOf,
   UNNAMED_MODEL,
 } from "./run-calls.ts";
-import { RunSummary } from "./run-findings.tsx";
-import { retriesText, RunSums } from "./run-sums.tsx";
-import { slowestPath } from "./slowest-path.ts";
+import { RunSummary } from "./run-summary.tsx";
+import { retriesText, RunSums } from "./run-totals.tsx";
+import { slowestPath } from "./critical-path.ts";
 import { traceAsJson } from "./trace-json.ts";
 import {
   firstRows,
@@ -50,7 +50,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const [text, setText] = useState("");
   const [most, setMost] = useState(MAX_TASKS);
   const search = useRef<HTMLInputElement>(null);
-  const clock = useNow(!isDone(run));
+  const clock = useNow(!hasRunEnded(run));
   // Reads the counter to subscribe to the events. The events of an ended run arrive after its record, which no longer
   // changes.
   void watch.changes.count;
@@ -74,7 +74,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const hidden = all.length - shown.reduce((sum, { lines }) => sum + lines.length, 0);
   const dimmed = new Set(text === "" ? [] : all);
   for (const task of found) dimmed.delete(task);
-  const range = timeRangeOf(run, trace, isDone(run) ? null : clock);
+  const range = timeRangeOf(run, trace, hasRunEnded(run) ? null : clock);
   const wait = questionWaitMs(run, trace);
   const json = () =>
     JSON.stringify(
@@ -149,7 +149,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
             title={
               run.status === "pending"
                 ? "The run is queued."
-                : isDone(run)
+                : hasRunEnded(run)
                   ? "No superstep was run."
                   : "Starting…"
             }

@@ -5,7 +5,7 @@ import { hrefOf, navigate } from "../app/page-location.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age, timeUntil } from "../components/age.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { toLine } from "../components/value-text.ts";
+import { toLine } from "../components/one-line-text.ts";
 import { StoreItemDialog } from "./store-item-dialog.tsx";
 import { searchStore } from "./item-search.ts";
 import { NamespaceTree } from "./namespace-tree.tsx";

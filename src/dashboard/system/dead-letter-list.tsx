@@ -7,7 +7,7 @@ import { Confirm } from "../components/dialogs.tsx";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { Age } from "../components/age.tsx";
-import { shortId } from "../components/value-text.ts";
+import { idSuffix } from "../components/one-line-text.ts";
 
 /** The undelivered webhooks (dead letters), with buttons to retry or delete them. They are loaded anew when their number, `count`, changes. */
 export function DeadLetterList({ count }: { readonly count: number }) {
@@ -31,7 +31,7 @@ export function DeadLetterList({ count }: { readonly count: number }) {
               <code>{delivery.url}</code>
               <p class="dim">
                 <a href={hrefOf(["threads", delivery.thread_id, "runs", delivery.run_id])}>
-                  run {shortId(delivery.run_id)}
+                  run {idSuffix(delivery.run_id)}
                 </a>
                 , ended <Age since={delivery.created_at} isAgo />;{" "}
                 {delivery.attempts === 1 ? "1 attempt" : `${delivery.attempts} attempts`}

@@ -9,7 +9,7 @@ import { Tabs } from "../components/tabs.tsx";
 import type { TimeSpan } from "./time-axis.ts";
 import { TimeSeriesChart } from "./time-series-chart.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
-import { findingsOf } from "./findings.ts";
+import { findingsOf } from "./health-warnings.ts";
 import { HISTORY_INTERVAL_MS, lastHour, readLastHour } from "./last-hour-metrics.ts";
 import {
   areMetricsAllowed,

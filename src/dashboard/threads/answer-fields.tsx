@@ -1,11 +1,15 @@
 import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonSchema } from "../api/records.ts";
-import { missingValues, useFormValidation, useReport } from "../components/use-form-validation.ts";
+import {
+  missingValues,
+  useFormValidation,
+  useReportBeforeNextEvent,
+} from "../components/use-form-validation.ts";
 import { simplifySchema } from "../components/form-schema.ts";
 import { Field, Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { KeyValueFields } from "./key-value-fields.tsx";
-import type { AnswerChoice } from "./suggested-answer.ts";
+import type { AnswerChoice } from "./inferred-answer-input.ts";
 
 /** The input methods for an answer. */
 export const ANSWER_METHODS = {
@@ -141,7 +145,7 @@ export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps
   const validation = useFormValidation(schema, value);
   const isWhole = value !== undefined || schema.properties !== undefined;
   const { size } = validation.errors;
-  useReport(() => {
+  useReportBeforeNextEvent(() => {
     onChange(size === 0 && isWhole ? (value ?? {}) : undefined);
   }, [value, size, isWhole]);
   if (schema.properties === undefined)

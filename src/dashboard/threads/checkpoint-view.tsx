@@ -3,13 +3,13 @@ import { createRun } from "../api/client.ts";
 import type { ThreadState } from "../api/records.ts";
 import { replaceQuery, runHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { userNamedIn } from "../live/answering.ts";
+import { userNamedIn } from "../live/answer-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Diff } from "../components/diff.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
-import { shortId } from "../components/value-text.ts";
+import { idSuffix } from "../components/one-line-text.ts";
 
 interface CheckpointViewProps {
   readonly watch: ThreadSubscription;
@@ -73,7 +73,7 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
         {typeof run === "string" ? (
           <>
             {" "}
-            · <a href={runHref(watch.id, run, { step: String(metadata["step"]) })}>run …{shortId(run)}</a>
+            · <a href={runHref(watch.id, run, { step: String(metadata["step"]) })}>run …{idSuffix(run)}</a>
             {user !== null && `, started by ${user}`}
           </>
         ) : (

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
-import { findQuestionTextKey, toLine } from "../components/value-text.ts";
+import { findQuestionTextKey, toLine } from "../components/one-line-text.ts";
 import { KeyValueFields } from "./key-value-fields.tsx";
 
 /** Returns the events that a machine waits for, such as `APPROVE` and `order.*`; null if the question is not a machine's. */
@@ -55,7 +55,7 @@ export function stateText(state: unknown): string {
 }
 
 /** Shows the questions of a machine and, below them, the state in which it waits. */
-export function AwaitingState({ value }: { readonly value: unknown }) {
+export function MachineWaitView({ value }: { readonly value: unknown }) {
   const { events: _, ...state } = value as JsonRecord;
   return (
     <>

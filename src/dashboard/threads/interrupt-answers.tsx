@@ -4,12 +4,12 @@ import { validateFormValue } from "../components/form-schema.ts";
 import { useUnloadWarning } from "../components/use-unload-warning.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
-import { findQuestionTextKey } from "../components/value-text.ts";
+import { findQuestionTextKey } from "../components/one-line-text.ts";
 import { awaitedEvents } from "./event-answer.tsx";
 import { MachineQuestion } from "./machine-question.tsx";
 import { proposalOf } from "./proposed-actions.ts";
 import { ProposalForm } from "./proposal-form.tsx";
-import { suggestAnswer } from "./suggested-answer.ts";
+import { suggestAnswer } from "./inferred-answer-input.ts";
 import {
   ChoiceButtons,
   choicesOf,

@@ -1,10 +1,10 @@
 import { useId, useMemo, useState } from "preact/hooks";
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
-import { useFormValidation, useReport } from "../components/use-form-validation.ts";
+import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
 import { schemaOfValues } from "../components/form-schema.ts";
 import { JsonField } from "../components/json-field.tsx";
 import { Fields } from "../components/schema-form.tsx";
-import { toLine } from "../components/value-text.ts";
+import { toLine } from "../components/one-line-text.ts";
 import { messageTypeOf, toChatMessage } from "../live/chat-messages.ts";
 import {
   callsOf,
@@ -15,7 +15,7 @@ import {
   ROLES,
   withCalls,
   withRole,
-} from "./message-edits.ts";
+} from "./message-list-update.ts";
 
 interface Row {
   readonly key: number;
@@ -314,7 +314,7 @@ function CallForm({ call, index, onChange, onRemove }: CallProps) {
   const schema = useMemo(() => schemaOfValues(isJsonRecord(args) ? args : {}), [isJson]);
   const validation = useFormValidation(isJson ? null : schema, args);
   const read = validation.errors.size > 0 ? undefined : args;
-  useReport(() => {
+  useReportBeforeNextEvent(() => {
     if (read !== call["args"]) onChange({ ...call, args: read });
   }, [read]);
   const text = (name: "name" | "id", label: string) => (

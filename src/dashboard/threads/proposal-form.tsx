@@ -1,5 +1,5 @@
 import { useId, useMemo, useState } from "preact/hooks";
-import { useFormValidation, useReport } from "../components/use-form-validation.ts";
+import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
 import { schemaOfValues } from "../components/form-schema.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -46,7 +46,7 @@ function ActionForm({
   const schema = useMemo(() => schemaOfValues(action.args), [action.args]);
   const validation = useFormValidation(schema, args);
   const isWrong = validation.errors.size > 0;
-  useReport(() => {
+  useReportBeforeNextEvent(() => {
     if (way === "edit") onChange(isWrong ? undefined : { way, args });
   }, [way, args, isWrong]);
   const choose = (next: DecisionKind) => {

@@ -1,14 +1,14 @@
 import { useRef, useState } from "preact/hooks";
 import { cancelRun, createRun, deleteRun, findRuns } from "../api/client.ts";
-import { isDone, isJsonRecord, type Run } from "../api/records.ts";
+import { hasRunEnded, isJsonRecord, type Run } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import { answerOfRun, extractAnswersById, userOfRun } from "../live/answering.ts";
+import { answerOfRun, extractAnswersById, userOfRun } from "../live/answer-requests.ts";
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
 import { findRepeatObstacle } from "../live/repeat-obstacle.ts";
-import { repeatRequestOf } from "../live/run-requests.ts";
+import { repeatRequestOf } from "../live/repeat-and-resume-requests.ts";
 import { queueTimeMs, runDurationMs, type RunTimes } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { Confirm } from "../components/dialogs.tsx";
@@ -19,7 +19,7 @@ import { useResource } from "../components/use-resource.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { RepeatButton } from "../runs/repeat-button.tsx";
 import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
-import { shortId } from "../components/value-text.ts";
+import { idSuffix } from "../components/one-line-text.ts";
 
 /** The largest number of runs whose times are read. */
 const MAX_TIMES = 100;
@@ -81,7 +81,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
               ) : (
                 <StatusBadge of={run.status} words={RUN_STATUS_TEXTS[run.status]} />
               )}
-              <code>…{shortId(run.run_id)}</code>
+              <code>…{idSuffix(run.run_id)}</code>
               {queue.includes(run.run_id) && (
                 <span class="place">{placeOf(queue.indexOf(run.run_id))} in the queue</span>
               )}
@@ -99,7 +99,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                   {waiting.questions.length > 0 ? "Answer" : "Resume"}
                 </a>
               )}
-              {isDone(run) ? (
+              {hasRunEnded(run) ? (
                 <>
                   <RepeatButton
                     obstacle={record === null ? null : findRepeatObstacle(run, record)}

@@ -9,7 +9,7 @@ import {
 } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
 import { RequestError } from "../api-errors.ts";
-import { userNamedIn, userOfRun } from "../live/answering.ts";
+import { userNamedIn, userOfRun } from "../live/answer-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
@@ -20,7 +20,7 @@ import { JsonField } from "../components/json-field.tsx";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { useSettled } from "../components/use-settled.ts";
+import { useDebouncedValue } from "../components/use-debounced-value.ts";
 import { useSubmit } from "../components/use-submit.ts";
 import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
 import {
@@ -30,7 +30,7 @@ import {
   type MessageList,
   type MessageLists,
   messageListsOf,
-} from "./message-edits.ts";
+} from "./message-list-update.ts";
 import { MessageListForm } from "./message-list-form.tsx";
 
 /**
@@ -291,7 +291,7 @@ function ChangeForm({
       after: { ...changes, ...rest, ...messages.after },
     };
   }, [values, changes, rest, messages]);
-  const compared = useSettled(difference, COMPARE_AFTER_MS);
+  const compared = useDebouncedValue(difference, COMPARE_AFTER_MS);
   /** Does something with the change, if it is valid. */
   const use = (work: () => Promise<void>): void => {
     if (!validation.validate() || wrong !== null || messages.isInvalid) return;

@@ -9,7 +9,7 @@ import { Confirm } from "../components/dialogs.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
-import { toLine } from "../components/value-text.ts";
+import { toLine } from "../components/one-line-text.ts";
 import { ownMetadata, ThreadDetailsDialog } from "./thread-details.tsx";
 import { threadTitle } from "./thread-title.ts";
 

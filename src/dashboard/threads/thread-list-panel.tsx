@@ -14,8 +14,8 @@ import { ThreadList } from "../live/thread-list.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { Age } from "../components/age.tsx";
-import { shortId } from "../components/value-text.ts";
-import { errorLine, toLine } from "../components/value-text.ts";
+import { idSuffix } from "../components/one-line-text.ts";
+import { errorLine, toLine } from "../components/one-line-text.ts";
 import { isThreadTab } from "./thread-tabs.ts";
 import { threadTitle } from "./thread-title.ts";
 import { saveSearch, loadSearch, type ThreadListSearch } from "./thread-search-storage.ts";
@@ -221,7 +221,7 @@ function Row({ thread, about, isChosen }: RowProps) {
       <span class="name">{name}</span>
       <span class="about">{about === "" ? others.join(" ") : about}</span>
       <span class="what">{how.join(" · ")}</span>
-      <code class="id">…{shortId(id)}</code>
+      <code class="id">…{idSuffix(id)}</code>
       <Age since={updated_at} />
     </a>
   );

@@ -9,7 +9,7 @@ import { GraphTab } from "../graphs/graph-tab.tsx";
 import { ThreadHeader } from "./thread-header.tsx";
 import { HistoryTab } from "./history-tab.tsx";
 import { RunsTab } from "./runs-tab.tsx";
-import { ChatTab } from "./chat-tab.tsx";
+import { CurrentTab } from "./current-tab.tsx";
 import { type ThreadTab, THREAD_TABS } from "./thread-tabs.ts";
 
 interface ThreadPageProps {
@@ -84,6 +84,6 @@ function Side({ tab, watch }: { readonly tab: ThreadTab; readonly watch: ThreadS
       );
     }
     case "talk":
-      return <ChatTab watch={watch} />;
+      return <CurrentTab watch={watch} />;
   }
 }

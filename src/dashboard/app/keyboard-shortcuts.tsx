@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialogs.tsx";
-import { useKeys } from "../components/use-keys.ts";
+import { useKeys } from "../components/use-key-press.ts";
 import { navigate } from "./page-location.ts";
 import { DASHBOARD_PAGES } from "./dashboard-pages.ts";
 

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { getPossibleEvents, postMachineEvent } from "../api/client.ts";
-import { isDone, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
+import { hasRunEnded, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
 import { useResource } from "../components/use-resource.ts";
 import { useSubmit } from "../components/use-submit.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
@@ -30,7 +30,7 @@ interface EventsAtWorkProps {
  */
 export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   const isMachine = isJsonRecord(values["__snapshot__"]);
-  const isAtWork = isMachine && run !== undefined && !isDone(run);
+  const isAtWork = isMachine && run !== undefined && !hasRunEnded(run);
   const [sent, setSent] = useState<readonly { readonly type: string; readonly run: string }[]>([]);
   const submit = useSubmit();
   const possible = useResource(

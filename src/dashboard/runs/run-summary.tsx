@@ -1,6 +1,6 @@
 import type { Task } from "../live/trace.ts";
 import { formatDuration } from "../components/duration.ts";
-import { errorLine } from "../components/value-text.ts";
+import { errorLine } from "../components/one-line-text.ts";
 import { taskDurationMs } from "./timeline-rows.ts";
 
 interface FindingsProps {

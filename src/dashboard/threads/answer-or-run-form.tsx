@@ -3,7 +3,7 @@ import { createRun } from "../api/client.ts";
 import {
   type ApiInterrupt,
   type InterruptQuestion,
-  isDone,
+  hasRunEnded,
   type JsonRecord,
   type ThreadState,
 } from "../api/records.ts";
@@ -16,8 +16,8 @@ import {
   readQuestions,
   sendAnswers,
   waitForRefusal,
-} from "../live/answering.ts";
-import { resumeRequestOf } from "../live/run-requests.ts";
+} from "../live/answer-requests.ts";
+import { resumeRequestOf } from "../live/repeat-and-resume-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { useAssistantList } from "../components/use-assistants.ts";
@@ -63,7 +63,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
    * created; false: there is none.
    */
   const [answering, setAnswering] = useState<string | boolean>(false);
-  const unfinished = watch.runs.value.filter((run) => !isDone(run));
+  const unfinished = watch.runs.value.filter((run) => !hasRunEnded(run));
   const isBusy = unfinished.length > 0;
   // A question and the user's input stay visible until the answer is accepted, because the user may have to correct it.
   const isWaiting = answering === true || unfinished.every(({ run_id }) => run_id === answering);

@@ -1,7 +1,13 @@
 import { createRun, findRuns, getQuestions, getRun, listRuns } from "../api/client.ts";
-import { type InterruptQuestion, isDone, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
+import {
+  type InterruptQuestion,
+  hasRunEnded,
+  isJsonRecord,
+  type JsonRecord,
+  type Run,
+} from "../api/records.ts";
 import { RequestError } from "../api-errors.ts";
-import { resumeRequestOf } from "./run-requests.ts";
+import { resumeRequestOf } from "./repeat-and-resume-requests.ts";
 
 /** The number of latest runs that are searched for the one that gives an answer. */
 const MAX_RUNS = 20;
@@ -79,7 +85,7 @@ export async function waitForRefusal(
     // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
     await new Promise((resolve) => setTimeout(resolve, ms));
     // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
-    if (isDone(await getRun(run.thread_id, run.run_id))) return findRefusal(run.thread_id, ids);
+    if (hasRunEnded(await getRun(run.thread_id, run.run_id))) return findRefusal(run.thread_id, ids);
   }
   return null;
 }

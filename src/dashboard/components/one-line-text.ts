@@ -22,4 +22,4 @@ export const errorLine = (name: string, message: string): string =>
   name === "Error" || name === "" ? message : `${name}: ${message}`;
 
 /** Shortens an id to its last characters. The first characters are the time, which many ids share. */
-export const shortId = (id: string): string => id.slice(-8);
+export const idSuffix = (id: string): string => id.slice(-8);

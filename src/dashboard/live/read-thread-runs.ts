@@ -1,4 +1,4 @@
-import { listRuns, listRunsByStatus } from "../api/client.ts";
+import { listRuns, listThreadRunsByStatus } from "../api/client.ts";
 import type { Run } from "../api/records.ts";
 
 /** The number of newest runs that are read. Of the queued runs, as many of the oldest are read. */
@@ -28,12 +28,14 @@ export async function readThreadRuns(id: string, signal?: AbortSignal): Promise<
     return { runs: newest, queue, queued: queue.length, hasMore: false };
   }
   const [running, pending] = await Promise.all([
-    listRunsByStatus(id, "running", { limit: RUNS, offset: 0 }, signal),
-    listRunsByStatus(id, "pending", { limit: RUNS, offset: 0 }, signal),
+    listThreadRunsByStatus(id, "running", { limit: RUNS, offset: 0 }, signal),
+    listThreadRunsByStatus(id, "pending", { limit: RUNS, offset: 0 }, signal),
   ]);
   const offset = Math.max(0, pending.total - RUNS);
   const oldest =
-    offset === 0 ? pending : await listRunsByStatus(id, "pending", { limit: QUEUE_PAGE, offset }, signal);
+    offset === 0
+      ? pending
+      : await listThreadRunsByStatus(id, "pending", { limit: QUEUE_PAGE, offset }, signal);
   const open = [...oldest.runs, ...running.runs];
   // What the later reads found replaces what the first one did.
   const byId = new Map([...newest, ...open].map((run) => [run.run_id, run]));

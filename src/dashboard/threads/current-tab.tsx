@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { findRuns } from "../api/client.ts";
-import { isDone, type JsonRecord } from "../api/records.ts";
+import { hasRunEnded, type JsonRecord } from "../api/records.ts";
 import { conversationKey, toChatMessage, type ChatMessage } from "../live/chat-messages.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { Trace } from "../live/trace.ts";
@@ -8,23 +8,27 @@ import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { errorLine } from "../components/value-text.ts";
+import { errorLine } from "../components/one-line-text.ts";
 import { currentLocation, runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 import { ConversationView } from "./conversation-view.tsx";
-import { EventsAtWork } from "./machine-event-form.tsx";
+import { EventsAtWork } from "./running-machine-events.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
-import { Composer } from "./composer.tsx";
+import { Composer } from "./answer-or-run-form.tsx";
 
 /** The chat: the current conversation and state, the messages being streamed, and the input area. */
-export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
+export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   void watch.changes.count;
   const state = watch.state.value;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
   const values = watch.state.value?.values ?? NOTHING;
   const { key, conversation, ids, calls } = useMemo(() => readConversation(values), [values]);
-  const streamed = streamedMessages(trace, ids, key !== null && (latest === undefined || isDone(latest)));
+  const streamed = streamedMessages(
+    trace,
+    ids,
+    key !== null && (latest === undefined || hasRunEnded(latest)),
+  );
   const { [key ?? ""]: _, ...rest } = values;
   const wanted = currentLocation.value.query.get("message");
   const { box, follow, isFollowing } = useFollow(
@@ -70,13 +74,17 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
           />
         )}
         {streamed.length > 0 && (
-          <ol class="messages coming" aria-live="polite" aria-busy={latest !== undefined && !isDone(latest)}>
+          <ol
+            class="messages coming"
+            aria-live="polite"
+            aria-busy={latest !== undefined && !hasRunEnded(latest)}
+          >
             {streamed.map((message) => (
               <MessageBubble
                 key={message.id}
                 message={message}
                 calls={calls}
-                isComing={latest !== undefined && !isDone(latest)}
+                isComing={latest !== undefined && !hasRunEnded(latest)}
                 node={nodeOf(trace, message)}
               />
             ))}
@@ -85,7 +93,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
         <MachineTimers values={values} />
         <EventsAtWork watch={watch} values={values} run={watch.active} />
         <StateValues values={rest} />
-        {latest?.slowest_node !== undefined && isDone(latest) && (
+        {latest?.slowest_node !== undefined && hasRunEnded(latest) && (
           <p class="dim">
             <SlowestNodeLink run={latest} label="Slowest node of the last run: " />
           </p>
@@ -106,7 +114,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
             </span>
           </div>
         )}
-        {latest !== undefined && !isDone(latest) && (
+        {latest !== undefined && !hasRunEnded(latest) && (
           <p class="working">
             <span class="dot busy" aria-hidden="true" /> {workOf(trace)}{" "}
             <a href={runHref(watch.id, latest.run_id)}>Open run</a>

@@ -1,5 +1,5 @@
 import { isJsonRecord } from "../api/records.ts";
-import { findQuestionTextKey } from "../components/value-text.ts";
+import { findQuestionTextKey } from "../components/one-line-text.ts";
 
 /** An answer that can be chosen. */
 export interface AnswerChoice {
