@@ -88,16 +88,6 @@ class OpenRules extends Map<string, ChannelRule> {
 
 const CONTEXT_RULE = value();
 
-/** Machines that {@link transitionStep} has made, and that can be stored as they are. */
-const storableMachines = new WeakSet<StoredMachine>();
-
-/** The rule of {@link SNAPSHOT_KEY}. Unlike other rules, it does not copy what is storable already. */
-const SNAPSHOT_CHANNEL = {
-  ...value<StoredMachine>(),
-  read: (write: unknown, at: string) =>
-    storableMachines.has(write as StoredMachine) ? write : toStorable(write, at),
-};
-
 /** The description of a child machine, without its `machine` part: the state and output schemas have these keys besides the keys of its context. */
 const CHILD: DescribedGraph = Object.freeze({
   name: null,
@@ -120,6 +110,13 @@ export function machineGraph(
   views: Pick<MachineParts, "chart" | "drawing">,
 ): GraphDefinition {
   const live = new PromiseActors();
+  // Machines that `transitionStep` has made, and that can be stored as they are. The channel need not copy them.
+  const storable = new WeakSet<StoredMachine>();
+  const snapshotChannel = {
+    ...value<StoredMachine>(),
+    read: (write: unknown, at: string) =>
+      storable.has(write as StoredMachine) ? write : toStorable(write, at),
+  };
   const runActor = async (input: unknown, ctx: Ctx) => {
     // An input of an unknown form comes from a task that an earlier version of Heddle has planned. The task ends without a result. The node
     // TRANSITION_NODE then fails, and its error says why the state cannot be used.
@@ -151,7 +148,7 @@ export function machineGraph(
     state: {
       [STATE_KEY]: value(),
       [OUTPUT_KEY]: value(),
-      [SNAPSHOT_KEY]: SNAPSHOT_CHANNEL,
+      [SNAPSHOT_KEY]: snapshotChannel,
       // Collects the results of all actors that end in one superstep. An empty list clears it.
       [EVENTS_KEY]: reduce<readonly Pending[]>([], (all, more) =>
         more.length === 0 ? [] : [...all, ...more],
@@ -161,7 +158,9 @@ export function machineGraph(
     },
     nodes: {
       [TRANSITION_NODE]: (state: JsonObject, ctx: Ctx) => {
-        const { update, work } = transitionStep(versions, state, ctx);
+        const { update, work, machine } = transitionStep(versions, state, ctx);
+        // Timers and steps contain values that the machine's code has made. Everything else is storable by now.
+        if (machine.timers.length === 0 && machine.actions.length === 0) storable.add(machine);
         live.retain(ctx.runId, new Set(work.map(keyOf)));
         return update;
       },
@@ -391,8 +390,6 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   if (taken !== undefined) kept.taken = taken;
   if (children.size > 0) kept.children = [...children.values()];
   if (changed.size > 0) kept.changed = [...changed.values()].map((one) => storedChange(one, children));
-  // Timers and steps contain values that the machine's code has made. Everything else is storable by now.
-  if (timers.length === 0 && actions.length === 0) storableMachines.add(kept);
   const update: Record<string, unknown> = {};
   for (const key of unset) update[key] = null;
   Object.assign(update, context);
@@ -403,7 +400,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   update[OUTPUT_KEY] = output;
   update[SNAPSHOT_KEY] = kept;
   if (pendingEvents.length > 0) update[EVENTS_KEY] = [];
-  return { update, work };
+  return { update, work, machine: kept };
 }
 
 const textOf = (label: string | undefined, logged: unknown) =>
