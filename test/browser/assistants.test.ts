@@ -84,7 +84,7 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     const { page, wrong } = await opened(await browser(), `${url}/#/assistants/${id}`);
     const currency = page.getByLabel("currency", { exact: true });
     await expect.poll(() => currency.inputValue()).toBe("EUR");
-    const save = page.getByRole("button", { name: "Save as a new version" });
+    const save = page.getByRole("button", { name: "Save as new version" });
     await page.getByLabel("limit", { exact: true }).fill("11");
     await save.click();
     await expect.poll(() => page.locator(".failure").innerText()).toContain("Context: limit must be <= 10.");

@@ -61,7 +61,7 @@ describe("the growth of a counter of several processes", () => {
     const charts = chartSeriesOf([both, one, again], undefined);
     expect(charts.find(({ title }) => title === "Runs ended")).toMatchObject({
       values: [null, 5, 10],
-      note: "5,132 since the start",
+      note: "5,132 since server start",
     });
   });
 
