@@ -222,11 +222,12 @@ describe.each(lines)("runs over %s", (_, connect) => {
     open("a");
     const values = { name: "a", log: ["a began", "a ended"] };
     expect(await client.runs.join(thread_id, run.run_id)).toEqual(values);
-    expect(await client.runs.get(thread_id, run.run_id)).toEqual({
-      ...run,
-      status: "success",
-      updated_at: aTime,
-    });
+    // The slowest node is known if a task has taken a millisecond or more.
+    const { slowest_node: _, ...ended } = {
+      slowest_node: null,
+      ...(await client.runs.get(thread_id, run.run_id)),
+    };
+    expect(ended).toEqual({ ...run, status: "success", updated_at: aTime });
     // A second join returns the same result at once.
     expect(await client.runs.join(thread_id, run.run_id)).toEqual(values);
   });

@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { AssistantFields } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord } from "../api/records.ts";
+import { useReportBeforeNextEvent } from "../components/use-form-validation.ts";
 import { changedMetadata } from "../components/changed-metadata.ts";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
@@ -44,7 +45,7 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
   const change = (changed: JsonRecord) => setFields((last) => ({ ...last, ...changed }));
   const changed = differingMembers(before, fields);
   const isEdited = changed.length > 0;
-  useEffect(() => onEdit?.(isEdited), [isEdited]);
+  useReportBeforeNextEvent(() => onEdit?.(isEdited), [isEdited]);
   const contextFault = useRef<string | null>(null);
   const unread = unreadMembersOf((fields as JsonRecord)["config"]);
   const save = async () => {

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { getSchemas, getState, getStateAt, getThread, listNodes, updateState } from "../api/client.ts";
 import {
   isJsonRecord,
@@ -13,7 +13,7 @@ import { userNamedIn, userOfRun } from "../live/answer-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
-import { useFormValidation } from "../components/use-form-validation.ts";
+import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
@@ -317,7 +317,7 @@ function ChangeForm({
   });
   const hasFault = [...validation.errors.values()].some(({ isMissing }) => !isMissing);
   const isEdited = changed.length > 0 || restText.trim() !== "" || hasFault;
-  useEffect(() => onEdit(isEdited), [isEdited]);
+  useReportBeforeNextEvent(() => onEdit(isEdited), [isEdited]);
   const isRestWrong = wrong !== null || validation.errors.has("");
   const isWrong = wrong !== null || messages.isInvalid || validation.errors.has("");
   return (
