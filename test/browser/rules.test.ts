@@ -170,7 +170,7 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
       keys: ["one:another-key-of-one", "two:key-of-two"],
       port: Number(new URL(first.url).port),
     });
-    await page.getByRole("dialog", { name: "Key or token required" }).waitFor();
+    await page.getByRole("dialog", { name: "API key or user token required" }).waitFor();
     await page.fill("#secret", "key-of-two");
     await page.keyboard.press("Enter");
     await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
