@@ -23,13 +23,14 @@ export const isKeyExpired = signal(false);
 
 /** Whether the server has accepted the stored key since the page was loaded. */
 let isAccepted = false;
-let isHolding = false;
-/** The functions that let the waiting requests go on. */
-const held = new Set<() => void>();
+/** Whether a request with an expired key waits for another key; otherwise it fails. */
+let waitsForNewKey = false;
+/** For each request that waits for another key, the function that sends it. */
+const waitingRequests = new Set<() => void>();
 
 /** Makes requests wait while {@link isKeyExpired}. Called by pages that then ask for another key. */
 export function holdRequestsOfExpiredKey(): void {
-  isHolding = true;
+  waitsForNewKey = true;
 }
 
 /** Resolves when the user has entered another key. Rejects with the reason of the signal if it is aborted before. */
@@ -37,7 +38,7 @@ function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const stop = () => {
-      held.delete(go);
+      waitingRequests.delete(go);
       signal?.removeEventListener("abort", fail);
     };
     const go = () => {
@@ -48,7 +49,7 @@ function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
       stop();
       reject(signal?.reason);
     };
-    held.add(go);
+    waitingRequests.add(go);
     signal?.addEventListener("abort", fail);
   });
 }
@@ -60,7 +61,7 @@ export const storedApiKey = (): string | null => sessionStorage.getItem(KEY);
 export function storeApiKey(key: string): void {
   sessionStorage.setItem(KEY, key);
   isKeyExpired.value = false;
-  for (const go of held) go();
+  for (const resume of waitingRequests) resume();
 }
 
 /** Loads the page anew with the key of another user. Nothing of the user before is sent or shown with it. */
@@ -107,7 +108,7 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     // If the user has entered another key in the meantime, the request is repeated with that key.
     if (storedApiKey() !== key && storedApiKey() !== null) return sendRequest(path, input);
     forgetApiKey();
-    if (!isHolding || !isAccepted) throw new ApiKeyRequired("An API key or user token is required.");
+    if (!waitsForNewKey || !isAccepted) throw new ApiKeyRequired("An API key or user token is required.");
     isKeyExpired.value = true;
     return sendRequest(path, input);
   }

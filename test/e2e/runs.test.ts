@@ -223,11 +223,13 @@ describe.each(lines)("runs over %s", (_, connect) => {
     const values = { name: "a", log: ["a began", "a ended"] };
     expect(await client.runs.join(thread_id, run.run_id)).toEqual(values);
     // The slowest node is known if a task has taken a millisecond or more.
-    const { slowest_node: _, ...ended } = {
+    const { slowest_node: slowest, ...ended } = {
       slowest_node: null,
       ...(await client.runs.get(thread_id, run.run_id)),
     };
     expect(ended).toEqual({ ...run, status: "success", updated_at: aTime });
+    if (slowest !== null)
+      expect(slowest).toEqual({ name: "hold", task_id: expect.any(String), duration_ms: expect.any(Number) });
     // A second join returns the same result at once.
     expect(await client.runs.join(thread_id, run.run_id)).toEqual(values);
   });

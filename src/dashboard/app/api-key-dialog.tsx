@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiKeyRequired, RequestError } from "../api-errors.ts";
+import { useModal } from "../components/dialogs.tsx";
 import { fetchJson, startOverWithKey, storeApiKey } from "../requests.ts";
 import { forgetRunDrafts } from "../threads/run-drafts.ts";
 import { errorMessage } from "./notices.ts";
@@ -67,7 +68,7 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
       <button class="primary">Sign in</button>
     </form>
   );
-  if (isExpired) return <LastingDialog>{form}</LastingDialog>;
+  if (isExpired) return <BlockingDialog>{form}</BlockingDialog>;
   return (
     <main class="lock" id="main">
       {form}
@@ -76,18 +77,8 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
 }
 
 /** A modal dialog that the user cannot close. */
-function LastingDialog({ children }: { readonly children: ComponentChildren }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const isRemoved = useRef(false);
-  useLayoutEffect(() => {
-    const { current } = dialog;
-    current?.showModal();
-    return () => {
-      isRemoved.current = true;
-      // Gives the focus back to the element that had it.
-      current?.close();
-    };
-  }, []);
+function BlockingDialog({ children }: { readonly children: ComponentChildren }) {
+  const { dialog, isRemoved } = useModal();
   return (
     <dialog
       ref={dialog}

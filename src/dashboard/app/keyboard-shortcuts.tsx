@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialogs.tsx";
-import { useKeys } from "../components/use-key-press.ts";
+import { useKeyPress } from "../components/use-key-press.ts";
 import { navigate } from "./page-location.ts";
 import { DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
@@ -54,7 +54,7 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
 export function KeyHelp() {
   const [isOpen, setOpen] = useState(false);
   const [isGoing, setGoing] = useState(false);
-  useKeys((key) => {
+  useKeyPress((key) => {
     const page = isGoing ? PAGES_BY_KEY.get(key) : undefined;
     setGoing(key === "g" && !isGoing);
     if (key === "?") setOpen(true);

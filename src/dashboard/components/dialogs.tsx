@@ -10,10 +10,8 @@ interface DialogProps {
   readonly isEdited?: boolean;
 }
 
-/** A modal dialog. */
-export function Dialog({ title, onClose, children, wide = false, isEdited = false }: DialogProps) {
-  const id = useId();
-  const [isAsking, setAsking] = useState(false);
+/** Shows a dialog as a modal one while it is in the page. `isRemoved`: whether it was closed because it left the page. */
+export function useModal() {
   const dialog = useRef<HTMLDialogElement>(null);
   const isRemoved = useRef(false);
   // A layout effect, because the cleanup of others runs when the dialog is no longer in the page.
@@ -26,6 +24,14 @@ export function Dialog({ title, onClose, children, wide = false, isEdited = fals
       current?.close();
     };
   }, []);
+  return { dialog, isRemoved };
+}
+
+/** A modal dialog. */
+export function Dialog({ title, onClose, children, wide = false, isEdited = false }: DialogProps) {
+  const id = useId();
+  const [isAsking, setAsking] = useState(false);
+  const { dialog, isRemoved } = useModal();
   return (
     <dialog
       ref={dialog}

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
  * Handles key presses on the page, except in fields and with Ctrl, Meta or Alt. `pressed` returns true if it
  * handled the key.
  */
-export function useKeys(pressed: (key: string) => boolean): void {
+export function useKeyPress(pressed: (key: string) => boolean): void {
   const latest = useRef(pressed);
   latest.current = pressed;
   useEffect(() => {

@@ -6,7 +6,7 @@ import { runAction, showNotice } from "../app/notices.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
-import { useKeys } from "../components/use-key-press.ts";
+import { useKeyPress } from "../components/use-key-press.ts";
 import { useResource } from "../components/use-resource.ts";
 import {
   AlreadyAnswered,
@@ -107,7 +107,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   useEffect(() => {
     if (isLeft) setChosen(null);
   }, [isLeft]);
-  useKeys((key) => {
+  useKeyPress((key) => {
     if (key === "j" || key === "ArrowDown") move(1);
     else if (key === "k" || key === "ArrowUp") move(-1);
     else if (key === "Escape") choose(undefined, "summary");

@@ -9,7 +9,7 @@ import type { Task } from "../live/trace.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
-import { useKeys } from "../components/use-key-press.ts";
+import { useKeyPress } from "../components/use-key-press.ts";
 import { useResource } from "../components/use-resource.ts";
 import { toLine } from "../components/one-line-text.ts";
 import { TaskDetail } from "./task-detail.tsx";
@@ -83,7 +83,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
       2,
     );
   const choose = (task: Task | null) => replaceQuery({ task: task?.id ?? null, step: task?.step ?? null });
-  useKeys((key) => {
+  useKeyPress((key) => {
     const list = found.length > 0 ? found : all;
     const at = chosen === null ? -1 : list.indexOf(chosen);
     if (key === "ArrowDown" || key === "j") choose(list[Math.min(list.length - 1, at + 1)] ?? null);
