@@ -4,7 +4,7 @@ import type { PendingWrite } from "./committer.ts";
 export interface LargeWriteLimits {
   /** A write of this many bytes or more counts as large. */
   readonly large: number;
-  /** While this many bytes of large writes or more are queued or in flight, no further one is encoded. A single write may have more bytes. */
+  /** Bytes. The next large write is encoded only while the queued and the unfinished large writes take less than this. A single write may have more. */
   readonly most: number;
 }
 
@@ -163,8 +163,8 @@ export class LargeWriteQueue {
 
   /**
    * Admits one caller in each turn of the event loop, so that other work can be done in between, and so that the bytes
-   * of its write are counted before the next caller is admitted. If encoding a write has to wait for reads of the
-   * storage, the next caller may be admitted earlier; then several writes are encoded at once.
+   * of its write are counted before the next caller is admitted. If encoding waits for a read of the storage,
+   * the next caller may be admitted before that encoding has finished, so several writes may be encoded at once.
    */
   #scheduleAdmission(): void {
     if (this.#isAdmitting || this.#waiting.size === 0) return;

@@ -21,7 +21,7 @@ interface SelectionBarProps {
   readonly onClear: () => void;
 }
 
-/** What can be done with the selected runs. */
+/** A bar with the actions for the selected runs: resume, run again, cancel, delete. */
 export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionBarProps) {
   const [isDeleting, setDeleting] = useState(false);
   const [repeating, setRepeating] = useState<RepeatPlan | null>(null);

@@ -18,7 +18,7 @@ export function showNotice(text: string): void {
   currentNotice.value = { text, bad: false };
 }
 
-/** Removes the notice if it shows an error that is over. */
+/** Removes the current notice if it shows an error that no longer applies, as `isOver` decides. */
 export function dismissError(isOver: (cause: unknown) => boolean): void {
   const shown = currentNotice.peek();
   if (shown !== null && shown.bad && isOver(shown.cause)) currentNotice.value = null;

@@ -78,7 +78,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   const rows = isGone ? waiting.toSpliced(place.current, 0, chosen) : waiting;
   const total = list.total.value;
   const pages = Math.ceil(total / PAGE_SIZE);
-  /** Opens a row. `into`: where the focus goes. The fields of the answer are not there yet. */
+  /** Opens a row. `into`: where the focus goes. The fields of the answer appear only after the question has been read, and then take the focus. */
   const choose = (row: InboxRow | undefined, into: "summary" | "field") => {
     takesFocus.current = into === "field";
     isUntouched.current = false;

@@ -1,7 +1,7 @@
 import type { Run, Thread } from "../api/records.ts";
 import { answerOfRun, extractAnswersById } from "./answer-requests.ts";
 
-/** Why a run cannot be run again: nothing waits for its answer, or its thread has nowhere to go on. */
+/** Why a run cannot be run again. `answer`: it answered a question that is no longer pending. `continuation`: it continued its thread, which has no next node now. */
 export type RepeatObstacle = "answer" | "continuation";
 
 /** Whether the run was given neither an input nor a command: it continued its thread. */

@@ -29,7 +29,7 @@ function readDrafts(): readonly (readonly [thread: string, draft: RunInputDraft]
   }
 }
 
-/** Returns what this browser tab had in the form of a new run on a thread before the user left it. */
+/** Returns the unsent input of the form for a new run on a thread, which this browser tab has stored; an empty draft if there is none. */
 export function loadRunDraft(thread: string): RunInputDraft {
   const draft = readDrafts().find(([id]) => id === thread)?.[1];
   return draft !== undefined && isJsonRecord(draft.input) ? draft : EMPTY_RUN_DRAFT;
