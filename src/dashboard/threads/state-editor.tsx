@@ -450,7 +450,7 @@ function ChangeForm({
   );
 }
 
-/** The edited lists of messages of a draft, with what others have changed in them. */
+/** Merges the message lists of a draft with the changes that others have stored since. */
 function mergedLists(stored: MessageLists, draft: StateDraft | undefined): MessageLists {
   const lists = (draft?.lists ?? []).flatMap(([name, before, after]) => {
     const newer = stored[name];
