@@ -228,8 +228,13 @@ describe.each(lines)("runs over %s", (_, connect) => {
       ...(await client.runs.get(thread_id, run.run_id)),
     };
     expect(ended).toEqual({ ...run, status: "success", updated_at: aTime });
+    // Which of the two nodes it is depends on how long the client takes to open the second one.
     if (slowest !== null)
-      expect(slowest).toEqual({ name: "hold", task_id: expect.any(String), duration_ms: expect.any(Number) });
+      expect(slowest).toEqual({
+        name: expect.stringMatching(/^(begin|hold)$/),
+        task_id: expect.any(String),
+        duration_ms: expect.any(Number),
+      });
     // A second join returns the same result at once.
     expect(await client.runs.join(thread_id, run.run_id)).toEqual(values);
   });
