@@ -87,7 +87,9 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     const save = page.getByRole("button", { name: "Save as new version" });
     await page.getByLabel("limit", { exact: true }).fill("11");
     await save.click();
-    await expect.poll(() => page.locator(".failure").innerText()).toContain("Context: limit must be <= 10.");
+    await expect
+      .poll(() => page.locator(".failure").innerText())
+      .toContain("Context: limit must be at most 10.");
     expect(await stored()).toMatchObject({ version: 1 });
     // What the schema requires, the assistant's runs may give.
     await page.getByLabel("limit", { exact: true }).fill("");
@@ -104,7 +106,7 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     await save.click();
     await expect
       .poll(() => page.locator(".failure").innerText())
-      .toContain("Context: currency must be string.");
+      .toContain("Context: currency must be a string.");
     expect(wrong).toEqual([]);
   });
 

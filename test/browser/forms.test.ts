@@ -6,7 +6,7 @@ import { validateFormValue } from "../../src/dashboard/components/form-schema.ts
 import { changesOf, fieldsOf } from "../../src/dashboard/threads/editable-fields.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
-import { get, newThread, post } from "../e2e/support/wire.ts";
+import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
@@ -74,16 +74,16 @@ describe("what is entered into a form", () => {
   test.each([
     [{}, ["amount is required"]],
     [{ amount: 1.5, limit: null, kind: "parcel", count: 2, either: "x", sizes: [1] }, []],
-    [{ amount: "3" }, ["amount must be number"]],
+    [{ amount: "3" }, ["amount must be a number"]],
     [{ amount: 1, limit: "none" }, ["limit must be either number or null"]],
     [{ amount: 1, kind: "bag" }, ["kind must be one of letter, parcel"]],
     // Its schema has only a default, which is a number.
-    [{ amount: 1, count: "many" }, ["count must be number"]],
-    [{ amount: 1, either: true }, ["either must be string"]],
-    [{ amount: 1, sizes: "abc" }, ["sizes must be array"]],
-    [{ amount: 1, sizes: [1, "x"] }, ["sizes must be integer"]],
+    [{ amount: 1, count: "many" }, ["count must be a number"]],
+    [{ amount: 1, either: true }, ["either must be a string"]],
+    [{ amount: 1, sizes: "abc" }, ["sizes must be an array"]],
+    [{ amount: 1, sizes: [1, "x"] }, ["sizes must be an integer"]],
     [{ amount: 1, place: null }, []],
-    [{ amount: 1, place: { street: "Elm", number: 0.5 } }, ["place.number must be integer"]],
+    [{ amount: 1, place: { street: "Elm", number: 0.5 } }, ["place.number must be an integer"]],
     [{ amount: 1, place: { street: "Elm" } }, ["place.number is required"]],
     [JSON.parse('{"amount": 1, "__proto__": {"amount": "x"}}'), []],
   ] as const)("%j: %j", (entered, faults) => {
@@ -129,7 +129,7 @@ describe("a state that is edited", () => {
   });
 
   test("cannot be given nothing for a number", () => {
-    expect(validateFormValue(shown, { amount: null }).map(({ text }) => text)).toEqual(["must be number"]);
+    expect(validateFormValue(shown, { amount: null }).map(({ text }) => text)).toEqual(["must be a number"]);
     expect(validateFormValue(shown, { limit: null })).toEqual([]);
   });
 });
@@ -163,7 +163,7 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await page.getByLabel("pieces").fill("1.5");
     await page.getByLabel("weight").fill("10");
     await page.getByLabel("number").fill("7");
-    await expect.poll(() => page.locator(".field > .bad").allInnerTexts()).toEqual(["must be integer"]);
+    await expect.poll(() => page.locator(".field > .bad").allInnerTexts()).toEqual(["must be an integer"]);
     await page.getByLabel("pieces").fill("2");
     await page.getByText("Metadata of the thread").click();
     await page.getByLabel("Metadata, as JSON").fill('{"title": ');
@@ -199,7 +199,7 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("pieces").fill("");
     await dialog.getByRole("button", { name: "Save" }).click();
-    await expect.poll(() => dialog.locator(".bad").allInnerTexts()).toEqual(["must be integer"]);
+    await expect.poll(() => dialog.locator(".bad").allInnerTexts()).toEqual(["must be an integer"]);
     await dialog.getByLabel("pieces").fill("5");
     await dialog.getByLabel("number").fill("8");
     await dialog.getByLabel("street").fill("Ash");
@@ -389,6 +389,34 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     const id = page.url().split("/").at(-1);
     const [run] = (await (await get(`${url}/threads/${id}/runs`)).json()) as { kwargs: unknown }[];
     expect(run?.kwargs).toMatchObject({ config: { tags: ["a"] } });
+    expect(wrong).toEqual([]);
+  });
+
+  test("of a run's options show what the assistant supplies for the context, and need not repeat it", async () => {
+    const remind = graph({
+      state: { said: value("") },
+      context: z.object({ tone: z.string(), limit: z.number().max(5).default(1) }),
+      nodes: { say: async (_, { context }) => ({ said: `${context.tone} ${context.limit}` }) },
+      edges: { start: "say" },
+    });
+    const { url } = await serve({ graphs: { remind } });
+    const { assistant_id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, {
+      graph_id: "remind",
+      name: "warm one",
+      context: { tone: "warm", limit: 3 },
+    });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=${assistant_id}`);
+    const start = page.getByRole("button", { name: "Start", exact: true });
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "Options" }).click();
+    expect(await dialog.getByLabel("tone").getAttribute("placeholder")).toBe("warm");
+    expect(await dialog.getByLabel("limit").getAttribute("placeholder")).toBe("3");
+    await dialog.getByLabel("limit").fill("9");
+    await dialog.getByText("must be at most 5").waitFor();
+    await dialog.getByLabel("limit").fill("4");
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await start.click();
+    await page.waitForSelector('.state:has-text("warm 4")');
     expect(wrong).toEqual([]);
   });
 

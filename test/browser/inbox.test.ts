@@ -232,6 +232,47 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(wrong).toEqual([]);
   });
 
+  test("an answer that is not sent stays while another question is open; a link to another page asks first", async () => {
+    const { url, ask } = await started();
+    await ask("hosted", "a flight");
+    await ask("hosted", "a room");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByRole("button", { name: "Text" }).click();
+    const answer = page.getByLabel("Answer", { exact: true });
+    await answer.fill("half an ans");
+    await page.getByRole("button", { name: "Book a room?" }).click();
+    await page.getByText("Unsent answer").waitFor();
+    await page.getByRole("button", { name: "Book a flight?" }).click();
+    await expect.poll(() => answer.and(page.locator(":visible")).inputValue()).toBe("half an ans");
+    await page.getByRole("link", { name: "System" }).click();
+    const question = page.getByRole("dialog", { name: "Leave without sending?" });
+    await question.getByRole("button", { name: "Cancel" }).click();
+    expect(await answer.and(page.locator(":visible")).inputValue()).toBe("half an ans");
+    await page.getByRole("link", { name: "System" }).click();
+    await question.getByRole("button", { name: "Leave" }).click();
+    await page.getByRole("heading", { name: "System" }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("who is told that somebody else has answered goes on to the next question by a button", async () => {
+    const { url, ask } = await started();
+    const thread = await ask("hosted", "a flight");
+    await ask("hosted", "a room");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByRole("button", { name: "Text" }).click();
+    await page.getByLabel("Answer", { exact: true }).fill("half an ans");
+    await postJson(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "hosted",
+      command: { resume: "no" },
+    });
+    await page.getByRole("button", { name: "Next question" }).click();
+    await expect.poll(() => questions(page)).toEqual(["Book a room?"]);
+    expect(await page.getByRole("button", { name: "Book a room?" }).getAttribute("aria-expanded")).toBe(
+      "true",
+    );
+    expect(wrong).toEqual([]);
+  });
+
   test("does not name the user of an earlier answer where nobody has answered", async () => {
     const { url, ask } = await started();
     const thread = await ask("native", "tea");

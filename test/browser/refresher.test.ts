@@ -125,6 +125,31 @@ describe("what a page shows", () => {
     expect(reads.length).toBe(2);
   });
 
+  test("of a server that is down is read at the next attempt, not at each poll; a reported change is read at once", async () => {
+    const { refresher, reads, answer, fail } = refreshed();
+    await answer("a");
+    refresher.poll();
+    await vi.advanceTimersByTimeAsync(120);
+    expect(reads.length).toBe(2);
+    // The attempts follow after 300, 600, 1,200 and 2,400 ms.
+    const polling = setInterval(() => refresher.poll(), 50);
+    for (let failures = 1; failures <= 4; failures++) {
+      await fail(unreachable);
+      await vi.advanceTimersByTimeAsync(300 * 2 ** (failures - 1) - 10);
+      expect(reads.length).toBe(1 + failures);
+      await vi.advanceTimersByTimeAsync(10);
+      expect(reads.length).toBe(2 + failures);
+    }
+    await fail(unreachable);
+    refresher.request();
+    await vi.advanceTimersByTimeAsync(120);
+    expect(reads.length).toBe(7);
+    await answer("b");
+    await vi.advanceTimersByTimeAsync(200);
+    expect(reads.length).toBe(8);
+    clearInterval(polling);
+  });
+
   test.each(["answer", "fail"] as const)(
     "is not read while that is suspended, nor changed by the %s of a read from before",
     async (end) => {

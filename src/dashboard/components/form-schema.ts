@@ -1,3 +1,4 @@
+import type { TLocalizedValidationError } from "typebox/error";
 import { Errors } from "typebox/schema";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 
@@ -94,6 +95,28 @@ export function validateFormValue(
   });
 }
 
+/** Says an error for people who do not read schemas. */
+function inWords(error: TLocalizedValidationError): string {
+  switch (error.keyword) {
+    case "minimum":
+      return `must be at least ${error.params.limit}`;
+    case "maximum":
+      return `must be at most ${error.params.limit}`;
+    case "exclusiveMinimum":
+      return `must be more than ${error.params.limit}`;
+    case "exclusiveMaximum":
+      return `must be less than ${error.params.limit}`;
+    case "const":
+      return `must be ${JSON.stringify(error.params.allowedValue)}`;
+    case "type": {
+      const { type } = error.params;
+      return typeof type === "string" ? `must be ${/^[aio]/.test(type) ? "an" : "a"} ${type}` : error.message;
+    }
+    default:
+      return error.message;
+  }
+}
+
 function settingsFault(
   value: unknown,
   schema: JsonSchema,
@@ -108,7 +131,7 @@ function settingsFault(
   try {
     const [, [first]] = Errors(whole, value);
     if (first === undefined) return null;
-    return first.keyword === "enum" ? `must be one of ${plain.enum?.join(", ")}` : first.message;
+    return first.keyword === "enum" ? `must be one of ${plain.enum?.join(", ")}` : inWords(first);
   } catch {
     // The schema is invalid: the server will report it.
     return null;

@@ -2,14 +2,27 @@ import { useEffect, useState } from "preact/hooks";
 import { Confirm } from "./dialogs.tsx";
 import { useUnloadWarning } from "./use-unload-warning.ts";
 
-/** Returns the path in an address of this page, without its query. */
-const pathOf = (hash: string): string | undefined => hash.split("?", 1)[0];
+/** Returns the part of an address that decides which forms are shown: the path, and the tab of a thread's page. */
+function placeOf(hash: string): string {
+  const [path = "", query] = hash.split("?", 2);
+  return `${path}?${new URLSearchParams(query).get("tab") ?? ""}`;
+}
+
+interface LeaveConfirmationProps {
+  readonly isEdited: boolean;
+  readonly title?: string;
+  readonly text?: string;
+}
 
 /**
- * Asks before the user follows a link to another page, or closes the tab, while a form has changes that are not saved. The browser's own buttons
- * within the page, such as *Back*, are followed without a question.
+ * Asks before the user follows a link to another page, or closes the browser's tab, while a form has changes that are not saved. The browser's
+ * own buttons, such as *Back*, are followed without a question.
  */
-export function LeaveConfirmation({ isEdited }: { readonly isEdited: boolean }) {
+export function LeaveConfirmation({
+  isEdited,
+  title = "Leave without saving?",
+  text = "Unsaved changes will be lost.",
+}: LeaveConfirmationProps) {
   const [target, setTarget] = useState<string | null>(null);
   useUnloadWarning(isEdited);
   useEffect(() => {
@@ -20,7 +33,7 @@ export function LeaveConfirmation({ isEdited }: { readonly isEdited: boolean }) 
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       const { hash, pathname, origin } = new URL(link.href);
       const isWithin = origin === location.origin && pathname === location.pathname;
-      if (!isWithin || pathOf(hash) === pathOf(location.hash)) return;
+      if (!isWithin || placeOf(hash) === placeOf(location.hash)) return;
       event.preventDefault();
       setTarget(hash);
     };
@@ -30,8 +43,8 @@ export function LeaveConfirmation({ isEdited }: { readonly isEdited: boolean }) 
   if (target === null) return null;
   return (
     <Confirm
-      title="Leave without saving?"
-      text="Unsaved changes will be lost."
+      title={title}
+      text={text}
       yes="Leave"
       onYes={() => (location.hash = target)}
       onClose={() => setTarget(null)}

@@ -9,6 +9,8 @@ export interface Resource<T> {
   readonly isReading: boolean;
   /** Reads the data again. A read in progress is not aborted: on a slow connection, repeated calls would never let one end. */
   reload(): void;
+  /** Reads the data again, unless the last read failed with an error that may be temporary: it is then repeated anyway. */
+  poll(): void;
 }
 
 /**
@@ -44,5 +46,6 @@ export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[])
     setReading(true);
     current.current?.request();
   };
-  return { value, error, isReading, reload };
+  const poll = () => current.current?.poll();
+  return { value, error, isReading, reload, poll };
 }

@@ -45,7 +45,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
   const crons = useResource(() => readCrons(page), [page]);
   useEffect(() => {
     const poll = setInterval(() => {
-      if (!document.hidden) crons.reload();
+      if (!document.hidden) crons.poll();
     }, POLL_MS);
     return () => clearInterval(poll);
   }, []);

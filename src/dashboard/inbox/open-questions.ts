@@ -43,7 +43,7 @@ export class OpenQuestions {
       },
     });
     this.#poll = setInterval(() => {
-      if (!document.hidden) this.refresh();
+      if (!document.hidden) this.#refresher.poll();
     }, POLL_MS);
   }
 

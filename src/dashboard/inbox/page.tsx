@@ -236,6 +236,8 @@ interface RowProps {
 
 function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps) {
   const item = useRef<HTMLLIElement>(null);
+  /** Whether the user has entered something: the form then keeps it while another row is open. */
+  const [isEntered, setEntered] = useState(false);
   const { thread, question } = row;
   const { thread_id: id, state_updated_at } = thread;
   const text =
@@ -255,21 +257,25 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
       <p class="from dim">
         {[...names].join(" · ")} · <a href={threadHref(id)}>thread …{idSuffix(id)}</a>
       </p>
-      {isOpen &&
-        (question === null ? (
-          <p>
-            The thread is paused at a breakpoint, or its state was edited.{" "}
-            <a href={threadHref(id)}>Open thread to resume</a>
-          </p>
-        ) : (
+      {isOpen && question === null && (
+        <p>
+          The thread is paused at a breakpoint, or its state was edited.{" "}
+          <a href={threadHref(id)}>Open thread to resume</a>
+        </p>
+      )}
+      {(isOpen || isEntered) && question !== null && (
+        <div hidden={!isOpen} onInput={() => setEntered(true)}>
           <Answer
             row={row}
             question={question}
+            isOpen={isOpen}
             isGone={isGone}
             onReady={() => takesFocus() && focusField(item.current)}
             onAnswered={onAnswered}
           />
-        ))}
+        </div>
+      )}
+      {isEntered && !isOpen && <p class="dim">Unsent answer</p>}
     </li>
   );
 }
@@ -277,14 +283,15 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
 interface AnswerProps {
   readonly row: InboxRow;
   readonly question: ApiInterrupt;
+  readonly isOpen: boolean;
   readonly isGone: boolean;
-  /** Called when the form is there. */
+  /** Called when the form is shown. */
   readonly onReady: () => void;
   readonly onAnswered: () => void;
 }
 
 /** The form for the answer. If somebody else answers first, the form stays with what the user has entered. */
-function Answer({ row, question, isGone, onReady, onAnswered }: AnswerProps) {
+function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerProps) {
   const { thread_id: id, metadata, state_updated_at: since } = row.thread;
   const [refused, setRefused] = useState<AlreadyAnswered | null>(null);
   const [isSending, setSending] = useState(false);
@@ -302,8 +309,8 @@ function Answer({ row, question, isGone, onReady, onAnswered }: AnswerProps) {
   const { response_schema = null } = questions.value?.list.find((one) => one.id === question.id) ?? {};
   const isRead = questions.value !== undefined || questions.error !== null;
   useEffect(() => {
-    if (isRead) onReady();
-  }, [isRead]);
+    if (isRead && isOpen) onReady();
+  }, [isRead, isOpen]);
   const assistant = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string");
   const send = async (answers: Readonly<Record<string, unknown>>): Promise<string | null> => {
     let refusal: string | null = null;
@@ -344,6 +351,9 @@ function Answer({ row, question, isGone, onReady, onAnswered }: AnswerProps) {
             .
           </span>
           {refused.run !== undefined && <a href={runHref(id, refused.run.run_id)}>Open run</a>}
+          <button type="button" onClick={onAnswered}>
+            Next question
+          </button>
         </div>
       )}
       <InterruptAnswers

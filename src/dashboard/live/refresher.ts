@@ -71,6 +71,14 @@ export class Refresher<T> {
     else this.#schedule(Math.max(GATHER_MS, this.#pauseUntil - performance.now()));
   }
 
+  /**
+   * Reads the data although no change was reported. After a temporary error it does nothing: a server that is down gets no
+   * requests besides the attempts, which become rarer.
+   */
+  poll(): void {
+    if (this.#failures === 0) this.request();
+  }
+
   #schedule(wait: number): void {
     const at = performance.now() + wait;
     if (this.#timer !== undefined && this.#at <= at) return;

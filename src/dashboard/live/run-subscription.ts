@@ -93,7 +93,7 @@ export class RunSubscription {
     this.#poll = setInterval(() => {
       const run = this.run.peek();
       const isReported = run !== null && hasRunEnded(run) && (this.feed?.state.peek() ?? "open") === "open";
-      if (!isReported && !this.isMissing.peek()) this.refresh();
+      if (!isReported && !this.isMissing.peek()) this.#records.poll();
     }, POLL_MS);
   }
 

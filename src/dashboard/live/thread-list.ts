@@ -3,6 +3,7 @@ import { getThreadCount, listThreads } from "../api/client.ts";
 import type { ThreadListOrder, ThreadListFilter, ThreadRow } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
+import { retryDelay } from "./retry-delay.ts";
 import { ThreadDescriptions } from "./thread-descriptions.ts";
 
 /** The number of threads read by one request. */
@@ -36,6 +37,8 @@ export class ThreadList {
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
+  /** The number of reads that have failed since the last one that did not. */
+  #failures = 0;
   /** The time of the next count, as `performance.now()` gives it. */
   #countAt = 0;
   /** The result of the last count of all matches; 0 before the first. */
@@ -127,6 +130,7 @@ export class ThreadList {
       }
       this.#tellAbouts();
       this.error.value = null;
+      this.#failures = 0;
     } catch (cause) {
       if (signal.aborted) return;
       if (cause instanceof ApiKeyRequired) {
@@ -134,11 +138,16 @@ export class ThreadList {
         return;
       }
       this.error.value = errorMessage(cause);
+      this.#failures++;
     }
     if (signal.aborted || document.hidden) return;
     const wait = Math.min(
       MAX_POLL_INTERVAL_MS,
-      Math.max(POLL_INTERVAL_MS, (performance.now() - began) * SHARE),
+      Math.max(
+        POLL_INTERVAL_MS,
+        (performance.now() - began) * SHARE,
+        this.#failures > 0 ? retryDelay(this.#failures) : 0,
+      ),
     );
     this.#timer = setTimeout(() => this.#look(), wait);
   }

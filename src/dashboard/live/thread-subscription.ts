@@ -76,8 +76,8 @@ export class ThreadSubscription {
     });
     const isReported = () => this.feed.state.peek() === "open" && this.runs.peek().every(hasRunEnded);
     this.#polls = [
-      setInterval(() => !isReported() && this.refresh(), POLL_MS),
-      setInterval(() => this.refresh(), QUIET_POLL_MS),
+      setInterval(() => !isReported() && this.#records.poll(), POLL_MS),
+      setInterval(() => this.#records.poll(), QUIET_POLL_MS),
     ];
   }
 

@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { validateFormValue } from "../components/form-schema.ts";
-import { useUnloadWarning } from "../components/use-unload-warning.ts";
+import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey } from "../components/one-line-text.ts";
@@ -47,7 +47,6 @@ export function InterruptAnswers({
   const [isSending, setSending] = useState(false);
   /** Whether the user has entered something since the last answer was sent. */
   const [isEdited, setEdited] = useState(false);
-  useUnloadWarning(isEdited && !isClosed);
   const isMany = questions.length > 1;
   const isReady = !isClosed && questions.every(({ id }) => answers.get(id) !== undefined);
   const send = async (given: JsonRecord) => {
@@ -63,12 +62,19 @@ export function InterruptAnswers({
       {refusal}
     </p>
   );
+  const leaving = (
+    <LeaveConfirmation
+      isEdited={isEdited && !isClosed}
+      title="Leave without sending?"
+      text="Your answer has not been sent and will be lost."
+    />
+  );
   // A state machine asks one question at a time, so several questions do not come from one.
   const [first] = questions;
   const events = first === undefined || isMany ? null : awaitedEvents(first);
   if (first !== undefined && events !== null)
     return (
-      <div aria-busy={isSending}>
+      <div aria-busy={isSending} onInput={() => setEdited(true)}>
         <MachineQuestion
           question={first}
           events={events}
@@ -77,6 +83,7 @@ export function InterruptAnswers({
           onSend={(answer) => void send({ [first.id]: answer })}
         />
         {failure}
+        {leaving}
       </div>
     );
   return (
@@ -108,6 +115,7 @@ export function InterruptAnswers({
           {isMany ? `Send ${questions.length} answers` : "Send answer"}
         </button>
       </div>
+      {leaving}
     </form>
   );
 }

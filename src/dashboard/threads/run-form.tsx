@@ -12,7 +12,13 @@ import { validateFormValue } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
 import { EMPTY_RUN_DRAFT, loadRunDraft, saveRunDraft } from "./run-drafts.ts";
 import { messagesProperty, withMessage } from "./run-input.ts";
-import { runFieldsOf, RunOptions, type RunSettings, settingsErrorOf } from "./run-options.tsx";
+import {
+  contextSchemaOf,
+  runFieldsOf,
+  RunOptions,
+  type RunSettings,
+  settingsErrorOf,
+} from "./run-options.tsx";
 
 interface RunFormProps {
   readonly assistants: readonly Assistant[];
@@ -80,6 +86,11 @@ export function RunForm({
     [assistant],
   );
   const schema = schemas.value?.input_schema ?? null;
+  const supplied = assistants.find(({ assistant_id }) => assistant_id === assistant)?.context;
+  const contextSchema = useMemo(
+    () => contextSchemaOf(schemas.value?.context_schema, supplied),
+    [schemas.value, supplied],
+  );
   const talk = messagesProperty(schema);
   const rest = useMemo(
     () => (schema === null || talk === null ? schema : without(schema, talk)),
@@ -104,11 +115,13 @@ export function RunForm({
     }
     const unread = settingsErrorOf(settings);
     if (unread !== undefined) return setFault(`In the options, ${unread}.`);
-    const [wrong] = validateFormValue(schemas.value?.context_schema ?? {}, settings.context);
+    const [wrong] = validateFormValue(contextSchema ?? {}, settings.context);
     if (wrong !== undefined) return setFault(`In the options, ${wrong.at} ${wrong.text}.`);
     setFault(null);
     setSending(true);
-    if (await onRun(request)) {
+    // The page may not know yet that a run is active, such as the one of the message before this.
+    const queued = thread !== null && !isBusy ? { ...request, multitask_strategy: "enqueue" } : request;
+    if (await onRun(queued)) {
       // What the user has typed meanwhile stays.
       setText((now) => (now === text ? "" : now));
       if (latestInput.current === input) {
@@ -222,7 +235,7 @@ export function RunForm({
           <RunOptions
             settings={settings}
             isBusy={isBusy}
-            context={schemas.value?.context_schema ?? null}
+            context={contextSchema}
             onChange={(changed) => {
               setFault(null);
               setSettings(changed);

@@ -21,6 +21,23 @@ export interface RunSettings {
 
 type Name = "config" | "context";
 
+/**
+ * Returns the schema of a run's context, with what the assistant supplies as the default values: a run need not give them, and the form shows
+ * them.
+ */
+export function contextSchemaOf(
+  schema: JsonSchema | null | undefined,
+  supplied: JsonRecord = {},
+): JsonSchema | null {
+  const { properties } = schema ?? {};
+  if (schema === null || schema === undefined || properties === undefined) return schema ?? null;
+  const withDefaults = Object.entries(properties).map(
+    ([name, one]) =>
+      [name, Object.hasOwn(supplied, name) ? { ...one, default: supplied[name] } : one] as const,
+  );
+  return { ...schema, properties: Object.fromEntries(withDefaults) };
+}
+
 /** Returns why these settings cannot be sent; undefined if they can. */
 export function settingsErrorOf({ unread = {} }: RunSettings): string | undefined {
   const [name] = Object.keys(unread);
@@ -50,6 +67,7 @@ export function runFieldsOf(
 interface RunOptionsProps {
   readonly settings: RunSettings;
   readonly isBusy: boolean;
+  /** The schema of the context, as {@link contextSchemaOf} gives it. */
   readonly context: JsonSchema | null;
   readonly onChange: (settings: RunSettings) => void;
 }
