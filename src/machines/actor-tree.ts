@@ -59,6 +59,20 @@ export class RootActorFactory {
   }
 }
 
+/** An actor during one step. */
+interface ActorStep {
+  /** The actions that the actor has asked for and that are not carried out yet. */
+  readonly actions: Action[];
+  /** The tasks that the actor runs once it has started, or after its current event. Undefined: the actor is idle. */
+  queue: (() => void)[] | undefined;
+  isStarted: boolean;
+  isStopped: boolean;
+  /** Whether an earlier step has started the actor. */
+  isRestored: boolean;
+  /** Whether it is a child machine that has begun, taken an event, or been stopped in this step. */
+  isChanged: boolean;
+}
+
 /**
  * A machine and its child actors during one step. They are XState's own actor objects, but none of them is started with
  * `start()`. Instead, this class passes events to the pure transition functions of their logic and carries out the
@@ -68,16 +82,8 @@ export class RootActorFactory {
 export class ActorTree {
   readonly root: XStateActor;
   readonly effects: Effect[] = [];
-  /** Actions that are not carried out yet, by the actor that asked for them. */
-  readonly #actions = new Map<XStateActor, Action[]>();
-  /** The tasks that an actor runs once it has started, or after its current event. Idle actors have no entry. */
-  readonly #queues = new Map<XStateActor, (() => void)[]>();
-  readonly #started = new Set<XStateActor>();
-  readonly #stopped = new Set<XStateActor>();
-  /** Actors that an earlier step has started. */
-  readonly #restored = new Set<XStateActor>();
-  /** Child machines that have begun, taken an event, or been stopped in this step. */
-  readonly #changed = new Set<XStateActor>();
+  /** All actors of the tree. One record for each takes less memory than a map or a set for each member. */
+  readonly #steps = new Map<XStateActor, ActorStep>();
   #events = 0;
   #microsteps = 0;
 
@@ -121,8 +127,14 @@ export class ActorTree {
 
   #observe(actor: XStateActor): void {
     const actions: Action[] = [];
-    this.#actions.set(actor, actions);
-    this.#queues.set(actor, []);
+    this.#steps.set(actor, {
+      actions,
+      queue: [],
+      isStarted: false,
+      isStopped: false,
+      isRestored: false,
+      isChanged: false,
+    });
     const nothing = () => undefined;
     Object.assign(actor._actorScope, {
       actionExecutor: (action: Action) => {
@@ -130,7 +142,8 @@ export class ActorTree {
         if (type === "xstate.stopChild" && isActor(params)) {
           // Frees the actor's system id at once: an actor that is spawned later in this step may use the same id.
           exec?.(info, params);
-          if (!this.#started.has(params)) this.#stopped.add(params);
+          const step = this.#steps.get(params);
+          if (step?.isStarted === false) step.isStopped = true;
         }
         actions.push(action);
       },
@@ -142,9 +155,10 @@ export class ActorTree {
 
   /** Registers a restored actor and its children as started, so that they are not started again: an earlier step has started them. */
   #adopt(actor: XStateActor, stored: JsonObject): void {
-    this.#started.add(actor);
-    this.#restored.add(actor);
-    this.#queues.delete(actor);
+    const step = this.#stepOf(actor);
+    step.isStarted = true;
+    step.isRestored = true;
+    step.queue = undefined;
     const { children } = stored;
     for (const [id, child] of Object.entries(isObject(children) ? children : {})) {
       const { snapshot, src } = child as { readonly snapshot: JsonObject; readonly src: string };
@@ -160,8 +174,9 @@ export class ActorTree {
   }
 
   #start(actor: XStateActor): void {
-    if (this.#started.has(actor) || this.#stopped.has(actor)) return;
-    this.#started.add(actor);
+    const step = this.#stepOf(actor);
+    if (step.isStarted || step.isStopped) return;
+    step.isStarted = true;
     const { src } = actor;
     const kind = kindOfActor(actor.logic);
     if (kind === "callback or observable" || (actor !== this.root && typeof src !== "string")) {
@@ -170,7 +185,7 @@ export class ActorTree {
         `The actor "${actor.id}" is spawned of ${what} logic: only promises, machines and transition functions with a name are supported`,
       );
     }
-    const tasks = this.#queues.get(actor) ?? [];
+    const tasks = step.queue ?? [];
     tasks.unshift(() => {
       if (kind === "promise") {
         const owner = ancestorsOf(actor).map((one) => String(one.src));
@@ -185,13 +200,13 @@ export class ActorTree {
       }
       this.#settle(actor);
     });
-    this.#run(actor, tasks);
+    this.#run(step, tasks);
   }
 
   #send(actor: XStateActor, event: MachineEvent): void {
     this.#inTurn(actor, () => {
       const { logic, _snapshot: before, _actorScope: scope } = actor;
-      const isActive = before.status === "active" && !this.#stopped.has(actor);
+      const isActive = before.status === "active" && !this.#stepOf(actor).isStopped;
       if (!isActive || kindOfActor(logic) === "promise") return;
       if (++this.#events > MAX_EVENTS)
         throw new RangeError(`The machine does not come to rest: it took ${MAX_EVENTS} events`);
@@ -199,7 +214,7 @@ export class ActorTree {
         actor._snapshot = logic.transition(before, event, scope);
       } catch (error) {
         if (actor === this.root) throw error;
-        this.#actions.get(actor)?.splice(0);
+        this.#stepOf(actor).actions.length = 0;
         actor._snapshot = { ...before, status: "error", error };
       }
       this.#settle(actor);
@@ -208,15 +223,21 @@ export class ActorTree {
 
   /** Runs a task of an actor, or queues it while the actor is busy: an actor handles one event at a time. */
   #inTurn(actor: XStateActor, task: () => void): void {
-    const queue = this.#queues.get(actor);
-    if (queue === undefined) this.#run(actor, [task]);
-    else queue.push(task);
+    const step = this.#stepOf(actor);
+    if (step.queue === undefined) this.#run(step, [task]);
+    else step.queue.push(task);
   }
 
-  #run(actor: XStateActor, tasks: (() => void)[]): void {
-    this.#queues.set(actor, tasks);
+  #run(step: ActorStep, tasks: (() => void)[]): void {
+    step.queue = tasks;
     for (let next = tasks.shift(); next !== undefined; next = tasks.shift()) next();
-    this.#queues.delete(actor);
+    step.queue = undefined;
+  }
+
+  #stepOf(actor: XStateActor): ActorStep {
+    const step = this.#steps.get(actor);
+    if (step === undefined) throw new Error(`The actor "${actor.id}" does not belong to this machine`);
+    return step;
   }
 
   /**
@@ -225,22 +246,28 @@ export class ActorTree {
    */
   #settle(actor: XStateActor): void {
     this.#noteChild(actor);
-    const actions = this.#actions.get(actor)?.splice(0) ?? [];
-    const spawned = new Set(actions.map(({ params }) => (params as ActionParams | undefined)?.actorRef));
+    const step = this.#stepOf(actor);
+    const actions = step.actions.splice(0);
+    let spawned: Set<XStateActor | undefined> | undefined;
     // Starts the children that `assign` has spawned: XState returns no action for these.
-    for (const child of Object.values(actor._snapshot.children ?? {}))
-      if (child !== undefined && !spawned.has(child)) this.#start(child);
+    for (const child of Object.values(actor._snapshot.children ?? {})) {
+      if (child === undefined || this.#stepOf(child).isStarted) continue;
+      spawned ??= new Set(actions.map(({ params }) => (params as ActionParams | undefined)?.actorRef));
+      if (!spawned.has(child)) this.#start(child);
+    }
     for (const action of actions) this.#perform(actor, action);
     const { _snapshot: snapshot, _parent: parent, id } = actor;
-    if (parent === undefined || this.#stopped.has(actor)) return;
+    if (parent === undefined || step.isStopped) return;
     if (snapshot.status !== "active") this.#end(actor);
     else if (actor._syncSnapshot === true) this.#send(parent, { type: `xstate.snapshot.${id}`, snapshot });
   }
 
   #noteChild(actor: XStateActor): void {
     const { logic, src } = actor;
-    if (actor === this.root || !isMachine(logic) || this.#changed.has(actor)) return;
-    this.#changed.add(actor);
+    if (actor === this.root || !isMachine(logic)) return;
+    const step = this.#stepOf(actor);
+    if (step.isChanged) return;
+    step.isChanged = true;
     const read = (): ChildState => {
       const { value, context, output } = logic.getPersistedSnapshot(actor._snapshot) as Pick<
         ChildState,
@@ -249,7 +276,7 @@ export class ActorTree {
       const state = { value, context, output: output ?? null, status: this.#statusOf(actor) };
       return toStorable(state, "snapshot") as unknown as ChildState;
     };
-    const begins = !this.#restored.has(actor);
+    const begins = !step.isRestored;
     this.effects.push({ kind: "child", at: addressOf(actor), src: String(src), begins, read });
   }
 
@@ -257,7 +284,7 @@ export class ActorTree {
     const { status, error } = actor._snapshot;
     if (status === "error") return { status, error: toPlainError(error) };
     if (status === "done") return { status };
-    return { status: this.#stopped.has(actor) ? "stopped" : "active" };
+    return { status: this.#stepOf(actor).isStopped ? "stopped" : "active" };
   }
 
   #end(actor: XStateActor): void {
@@ -273,11 +300,13 @@ export class ActorTree {
   }
 
   #stop(actor: XStateActor): void {
-    if (!this.#started.has(actor) || this.#stopped.has(actor)) return;
+    const { isStarted = false, isStopped = false } = this.#steps.get(actor) ?? {};
+    if (!isStarted || isStopped) return;
     const stop = (one: XStateActor) => {
+      const step = this.#stepOf(one);
       // A child that has ended before has its last checkpoint already.
-      if (this.#started.has(one) && one._snapshot.status === "active") this.#noteChild(one);
-      this.#stopped.add(one);
+      if (step.isStarted && one._snapshot.status === "active") this.#noteChild(one);
+      step.isStopped = true;
       for (const child of Object.values(one._snapshot.children ?? {})) if (child !== undefined) stop(child);
     };
     stop(actor);
@@ -290,7 +319,7 @@ export class ActorTree {
     switch (type) {
       case "xstate.spawnChild":
         if (params.actorRef === undefined) throw new TypeError(`There is no actor "${String(params.src)}"`);
-        if (!this.#stopped.has(actor)) this.#start(params.actorRef);
+        if (!this.#stepOf(actor).isStopped) this.#start(params.actorRef);
         break;
       case "xstate.stopChild":
         if (isActor(given)) this.#stop(given);
@@ -299,9 +328,9 @@ export class ActorTree {
       case "xstate.sendTo": {
         const target = type === "xstate.raise" ? actor : params.to;
         // The target may be an actor outside of this tree, which cannot be reached.
-        if (event === undefined || target === undefined || !this.#actions.has(target)) break;
+        if (event === undefined || target === undefined || !this.#steps.has(target)) break;
         if (typeof delay === "number") {
-          if (this.#stopped.has(actor)) break;
+          if (this.#stepOf(actor).isStopped) break;
           const [from, to] = [addressOf(actor), addressOf(target)];
           const stored = toStorable(event, "event") as MachineEvent;
           this.effects.push({ kind: "timer", from, to, id: params.id, delay, event: stored });
@@ -310,7 +339,7 @@ export class ActorTree {
         break;
       }
       case "xstate.cancel":
-        if (params.sendId !== undefined && !this.#stopped.has(actor))
+        if (params.sendId !== undefined && !this.#stepOf(actor).isStopped)
           this.effects.push({ kind: "cancel", from: addressOf(actor), id: params.sendId });
         break;
       case "xstate.emit":
