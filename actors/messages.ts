@@ -66,12 +66,13 @@ export type TaskEvent =
   /** The task's node is a subgraph. The subgraph's actor starts as a child of this actor. */
   | { readonly type: "ENTER" };
 
-export type TaskKind = "done" | "interrupted" | "failed" | "cancelled";
+/** How a task's actor has ended. */
+export type TaskEnd = "done" | "interrupted" | "failed" | "cancelled";
 
 /** The output of a task's actor. */
 export interface TaskOutput {
   readonly task: string;
-  readonly kind: TaskKind;
+  readonly end: TaskEnd;
 }
 
 /** The output of a run's actor. */

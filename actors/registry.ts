@@ -22,7 +22,7 @@ import { inputBytes } from "./thread/run-start.ts";
 import { threadActor } from "./thread/create-thread-actor.ts";
 import { updateThreadState } from "./thread/state-update.ts";
 import { createStatecharts, type Statecharts } from "./create-statecharts.ts";
-import { createThreadRecord } from "./thread-creation.ts";
+import { createThreadRecord } from "./create-thread-record.ts";
 import { DueQueue } from "./due-queue.ts";
 import { registryMetrics } from "./registry-metrics.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";

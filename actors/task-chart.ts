@@ -4,7 +4,7 @@ import type {
   RunActorOutput,
   TaskEvent,
   TaskInput,
-  TaskKind,
+  TaskEnd,
   TaskName,
   TaskOutput,
 } from "./messages.ts";
@@ -24,10 +24,10 @@ export interface TaskEffects {
   execute(task: TaskInput, self: AnyActorRef): void;
 }
 
-const ended = (kind: TaskKind) =>
+const ended = (end: TaskEnd) =>
   ({
     type: "final",
-    output: ({ context }: { readonly context: TaskInput }): TaskOutput => ({ task: context.task, kind }),
+    output: ({ context }: { readonly context: TaskInput }): TaskOutput => ({ task: context.task, end }),
   }) as const;
 
 /**

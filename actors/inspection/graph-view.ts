@@ -10,7 +10,7 @@ import type {
   InspectedState,
   InspectedStateValue,
 } from "../../src/ports/inspector.ts";
-import type { RunActorOutput, TaskKind } from "../messages.ts";
+import type { RunActorOutput, TaskEnd } from "../messages.ts";
 
 /** The path of a node: the names of the subgraph nodes that lead to the node, and the node's own name. */
 type Way = readonly string[];
@@ -30,7 +30,7 @@ export class ShownGraph {
   /** Paths of running nodes, by task id. */
   readonly #running = new Map<string, Way>();
   /** The failed and paused tasks of the last step, by task id. */
-  readonly #stuck = new Map<string, { readonly way: Way; readonly kind: TaskKind }>();
+  readonly #stuck = new Map<string, { readonly way: Way; readonly end: TaskEnd }>();
   #shown: string | null = null;
   #value: InspectedStateValue = START;
 
@@ -62,12 +62,12 @@ export class ShownGraph {
     this.#show(event);
   }
 
-  ended(task: string, kind: TaskKind): void {
+  ended(task: string, end: TaskEnd): void {
     const way = this.#running.get(task);
     if (way === undefined) return;
     this.#running.delete(task);
-    if (kind !== "done") this.#stuck.set(task, { way, kind });
-    const event = { type: `${way.join("/")}.${kind}`, task };
+    if (end !== "done") this.#stuck.set(task, { way, end });
+    const event = { type: `${way.join("/")}.${end}`, task };
     this.#inspector.event(this.actor, event, task);
     // If no node runs, the step is over. The state is then shown when the nodes of the next step start.
     if (this.#running.size > 0) this.#show(event);
@@ -78,7 +78,7 @@ export class ShownGraph {
     const event = { type: `run.${output?.status ?? "stopped"}` };
     this.#inspector.event(this.actor, event, this.actor.parent);
     this.#running.clear();
-    const kinds = [...new Set([...this.#stuck.values()].map(({ kind }) => kind))];
+    const ends = [...new Set([...this.#stuck.values()].map(({ end }) => end))];
     const done = output?.status === "success" && output.rest === "success";
     if (done) this.#value = END;
     else if (this.#stuck.size > 0)
@@ -88,7 +88,7 @@ export class ShownGraph {
       );
     const paused = output?.status === "success" && !done;
     const status = output === undefined || paused ? "stopped" : left[output.status];
-    const tags = done ? [] : paused ? ["interrupted"] : kinds;
+    const tags = done ? [] : paused ? ["interrupted"] : ends;
     this.#inspector.snapshot(this.actor, this.#state(status, tags), event);
   }
 

@@ -188,8 +188,7 @@ export class InspectionHook {
     const { status, output } = actor.getSnapshot() as { readonly status: string; readonly output?: unknown };
     if (status === "active") return;
     const graph = this.#graphs.get(shown.run ?? "");
-    if (shown.kind === "task")
-      graph?.ended(shown.id, (output as TaskOutput | undefined)?.kind ?? "cancelled");
+    if (shown.kind === "task") graph?.ended(shown.id, (output as TaskOutput | undefined)?.end ?? "cancelled");
     if (shown.id !== shown.run) return;
     graph?.close(output as RunActorOutput | undefined);
     this.#graphs.delete(shown.id);

@@ -202,9 +202,9 @@ export function runChart(
       mustHold: ({ event }) => event.type === "PLANNED" && event.hold,
       isLast: ({ context, event }) => othersThan(event, context.waiting) === 0,
       isLastAndWell: ({ context, event }) =>
-        othersThan(event, context.waiting) === 0 && taskOutput(event)?.kind !== "failed",
+        othersThan(event, context.waiting) === 0 && taskOutput(event)?.end !== "failed",
       failsOthers: ({ context, event }) =>
-        othersThan(event, context.waiting) > 0 && taskOutput(event)?.kind === "failed",
+        othersThan(event, context.waiting) > 0 && taskOutput(event)?.end === "failed",
       hasStatus: ({ event }, { status }: { readonly status: TerminalStatus }) =>
         event.type === "ENDED" && event.status === status,
     },

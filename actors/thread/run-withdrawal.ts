@@ -13,7 +13,7 @@ export interface WithdrawnRuns {
   readonly outbox?: readonly OutboxItem[];
 }
 
-/** Ends runs that have not started. `reason`: stored as their `cancel_reason`. */
+/** Returns the part of an append that ends runs which have not started. `reason`: stored as their `cancel_reason`. */
 export function withdrawRuns(
   runs: readonly RunRecord[],
   action: CancelAction,
@@ -28,7 +28,10 @@ export function withdrawRuns(
 /** The `cancel_reason` of the runs that a new run supersedes. */
 export const supersededBy = ({ run_id }: RunRecord): string => `superseded by run ${run_id}`;
 
-/** Ends the waiting runs that a new run supersedes by its strategy; null: there are none. */
+/**
+ * Returns the part of an append that ends the waiting runs which a new run supersedes by its multitask strategy. Null if it supersedes
+ * none.
+ */
 export function withdrawSuperseded(
   liveThread: LiveThread,
   run: RunRecord,

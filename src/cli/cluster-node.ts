@@ -228,7 +228,8 @@ export class ClusterNodeProcesses {
     if (child === undefined) return;
     this.#logger.info("a shard is handed over", { shard });
     if (this.#children.size === 1 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
-    // The forwarding process must have started before the last process of a shard stops, so that the port always accepts connections.
+    // If this is the node's last shard process, the forwarding process has to accept connections before it stops. If forwarding cannot
+    // start, the shard is handed over all the same.
     await this.#forwarding?.started.catch(() => undefined);
     child.isReleased = true;
     await stopShardProcess(child.process, "hand over");

@@ -1,7 +1,7 @@
 import { shardOf } from "../model/shard-of.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
-/** The names of the functions whose first parameter is the key of a thread. */
+/** The names of the functions that can be called with a thread's key as their first argument. A function without parameters matches too. */
 type ByThread<Part> = {
   [Name in keyof Part]: Part[Name] extends (key: ThreadKey, ...rest: never[]) => unknown ? Name : never;
 }[keyof Part];

@@ -193,7 +193,7 @@ export class SchemaWriter {
     return this.#checker.getTypeArguments(type).slice(0, type.target.typeParameters?.length ?? 0);
   }
 
-  /** A name for `definitions` that needs no escapes in a reference. */
+  /** Reserves and returns an unused name for `definitions` that needs no escapes in a `$ref`. */
   #freeName(wanted: string): string {
     const letters = wanted.replace(/[^\w.-]+/g, "_").replace(/^_+|_+$/g, "");
     const plain = letters.slice(0, 80) || "Type";

@@ -93,7 +93,7 @@ export class RouteCall {
     return this.#budget.share(this.budgetOwner);
   }
 
-  /** The n-th parameter of the path. */
+  /** The path parameter at index `n`, counted from 0; empty if there is none. */
   param(n: number): string {
     return this.#params[n] ?? "";
   }

@@ -24,7 +24,10 @@ export interface Library {
   readonly makeRunnable: MakeRunnable;
 }
 
-/** A module format. A package has its modules in both; which one a graph uses depends on how its file was loaded. */
+/**
+ * A module format: ES modules (`import`) or CommonJS (`require`). LangGraph.js is published in both. Which one a graph uses depends on how the
+ * graph's file was loaded.
+ */
 type Form = "import" | "require";
 
 const NAME = "@langchain/langgraph";

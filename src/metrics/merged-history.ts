@@ -7,9 +7,9 @@ import {
 } from "./metrics-history.ts";
 
 /**
- * Figures whose highest value among the shards stands for the server; all others are added up. The waits have no exact value for the
- * server, because a history does not keep single waits. The highest is right as a bound: if half of the runs of each shard have waited
- * no longer, then so have half of all runs.
+ * For these figures, the server's value is the highest value among the shards; all other figures are added up. The exact percentiles of the waits
+ * cannot be computed, because a history does not keep single waits, but the highest is an upper bound: if half of each shard's runs
+ * waited at most a time t, then half of all runs did. Maxima and ratios of event loops cannot be added up.
  */
 const HIGHEST: ReadonlySet<HistoryFigure> = new Set([
   "run_wait_p50_seconds",

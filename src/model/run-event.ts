@@ -164,7 +164,10 @@ export function eventCountOf(fact: Fact): number {
   return eventModes[fact.t].length;
 }
 
-/** Facts of one run that are stored together; the first event of the first fact has id `first`. */
+/**
+ * A group of a run's facts (see {@link Fact}) that is stored as one record. Each fact is shown as one or more events; `first` is the id of
+ * the first event of the first fact.
+ */
 export interface EventChunk {
   readonly run_id: string;
   readonly first: number;

@@ -142,8 +142,8 @@ export interface ThreadCreation {
 }
 
 /**
- * How a run without a thread depends on its client. `background`: it has no connected client. `bound`: it ends when its client
- * disconnects. `free`: its client may disconnect and reconnect.
+ * How a stateless run (a run on a temporary thread) depends on its client. `background`: no client is connected. `bound`: it ends when its
+ * client disconnects. `free`: its client may disconnect and reconnect.
  */
 export type TemporaryKind = "background" | "bound" | "free";
 

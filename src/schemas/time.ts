@@ -2,7 +2,7 @@ import { invalidField } from "../model/errors.ts";
 
 const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i;
 
-/** Parses a time. A time without an offset is in UTC. `at`: the name of the field in errors. @throws ServiceError `validation.failed` */
+/** Parses a time in ISO 8601, and returns it in epoch milliseconds. A time without an offset is in UTC. `at`: the name of the field in errors. @throws ServiceError `validation.failed` */
 export function parseTime(at: string, text: string): number {
   const parts = TIME.exec(text);
   const hasClock = text.length > 10;

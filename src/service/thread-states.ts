@@ -154,8 +154,9 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   /**
-   * Yields the same checkpoints as {@link checkpoints}, but the thread's current checkpoint first. It is not always the newest: after a
-   * rollback, for example, the thread has returned to an earlier checkpoint.
+   * Yields the checkpoints of {@link checkpoints}. On the first page of the root graph's history, the thread's current checkpoint comes first,
+   * if it matches. It is not always the newest: after a rollback, for example, the thread has returned to an earlier checkpoint. A later page
+   * then has it again, at its own place.
    */
   async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, request: HistoryRequest) {
     const { metadata } = request;

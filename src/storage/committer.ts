@@ -11,7 +11,7 @@ import { reopen } from "./reopen.ts";
 import { WriteOutage } from "./write-outage.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { AdmissionControl } from "./admission-control.ts";
-import { AcknowledgementPacer } from "./acknowledgement-pacer.ts";
+import { AcknowledgementBatcher } from "./acknowledgement-batcher.ts";
 
 /**
  * The most operations in a batch: about those of fifty runs. Each batch has a fixed cost, so large batches are cheaper.
@@ -89,7 +89,7 @@ export class Committer {
   readonly #deps: CommitterDeps;
   readonly #listener: CommitterListener;
   readonly #admission: AdmissionControl;
-  readonly #acknowledgements: AcknowledgementPacer;
+  readonly #acknowledgements: AcknowledgementBatcher;
   readonly #large: LargeWriteQueue;
   #queue: PendingWrite[] = [];
   /** The bytes of each write in the queue. */
@@ -129,7 +129,7 @@ export class Committer {
     this.#chain = chain;
     this.#deps = deps;
     this.#listener = watch;
-    this.#acknowledgements = new AcknowledgementPacer(deps.clock, deps.scheduler);
+    this.#acknowledgements = new AcknowledgementBatcher(deps.clock, deps.scheduler);
     this.#large = new LargeWriteQueue(deps.scheduler, deps.largeWrites);
     this.#admission = new AdmissionControl(deps.scheduler, () => this.#queue.length + this.#flying);
   }

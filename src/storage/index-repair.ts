@@ -23,7 +23,7 @@ import type { OnProgress } from "../ports/work-progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK, PRESENT_MARK, threadRowCodec } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
-import { runIndexOps } from "./run-index-repair.ts";
+import { runIndexOps } from "./complete-run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
 /** How many changes are written at a time. */

@@ -55,15 +55,18 @@ const AHEAD = 25;
  * keys may share a block with a value of 14 MB. With 120 searches at once, these blocks took 1.6 GB, and reading them
  * again and again kept Node's four pool threads busy for seconds.
  */
-const SEARCHES = 2;
+const MAX_SEARCHES_PER_TENANT = 2;
 
-/** The catalog over a key-value store. The catalog's index of threads is written by the appends of the journal. */
+/**
+ * A {@link Catalog} (assistants, store items, and searches for threads and runs) in a key-value store. It only reads the index of threads:
+ * each write to a thread updates that index.
+ */
 export class KeyValueCatalog implements Catalog {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
-  readonly #searches = new TenantSlots(SEARCHES);
+  readonly #searches = new TenantSlots(MAX_SEARCHES_PER_TENANT);
   readonly items: StoreItems;
 
   constructor(

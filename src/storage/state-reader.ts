@@ -12,8 +12,8 @@ import {
 } from "./channel-values.ts";
 import type { DecodedValues } from "./decoded-values-cache.ts";
 
-/** The maximum number of segments of stored lists that are read in one turn of the event loop. Reading that many takes some milliseconds. */
-const SEGMENTS = 256;
+/** The maximum number of list segments and whole values that are read in one turn of the event loop. Reading that many takes some milliseconds. */
+const MAX_READS_PER_TURN = 256;
 
 /**
  * Reads the state at a checkpoint. A small state is read in one turn of the event loop, a large one in pieces that yield to other work.
@@ -73,14 +73,14 @@ class Reading {
   }
 
   /**
-   * Reads until {@link SEGMENTS} segments or values, or more than {@link LARGE_VALUE_BYTES} bytes, were read in this turn of the event loop, or
+   * Reads until {@link MAX_READS_PER_TURN} segments or values, or more than {@link LARGE_VALUE_BYTES} bytes, were read in this turn of the event loop, or
    * until the read has to wait for a promise. `value`: the result of the promise for which the read waited last.
    */
   advance(value?: unknown): PauseReason | "end" {
     this.#bytes = 0;
     let step = this.#segments.next(value);
     for (let i = 1; step.done !== true && step.value === undefined; i++) {
-      if (i >= SEGMENTS || this.#bytes > LARGE_VALUE_BYTES) return undefined;
+      if (i >= MAX_READS_PER_TURN || this.#bytes > LARGE_VALUE_BYTES) return undefined;
       step = this.#segments.next();
     }
     return step.done === true ? "end" : step.value;

@@ -236,10 +236,10 @@ test.each(interpreters)(
 
 describe.each(interpreters)("the run's chart, walked through with %s", (_, interpret) => {
   const run = runLogic(interpret);
-  const done = (task: string, kind: string) => ({
+  const done = (task: string, end: string) => ({
     type: `xstate.done.actor.task:${task}`,
     actorId: `task:${task}`,
-    output: { task, kind },
+    output: { task, end },
   });
   const events = [
     { type: "BEGIN" },
@@ -357,7 +357,7 @@ describe.each(interpreters)("the task's chart with %s", (_, interpret) => {
     [["RETRY", "TRY", "DONE"], "done"],
     [["RETRY", "DONE", "TRY", "FAILED"], "failed"],
   ];
-  test.each(rows)("%j ends it %s", (types, kind) => {
+  test.each(rows)("%j ends it %s", (types, end) => {
     let executed = 0;
     const actor = createActor(
       taskLogic(interpret, () => executed++),
@@ -365,7 +365,7 @@ describe.each(interpreters)("the task's chart with %s", (_, interpret) => {
     );
     actor.start();
     for (const type of types) actor.send({ type } as TaskEvent);
-    expect(actor.getSnapshot().output).toEqual({ task: "1", kind });
+    expect(actor.getSnapshot().output).toEqual({ task: "1", end });
     expect(actor.getSnapshot().status).toBe("done");
     expect(executed).toBe(types.includes("TRY") ? 2 : 1);
   });
@@ -376,7 +376,7 @@ describe.each(interpreters)("the task's chart with %s", (_, interpret) => {
     const events = [
       ...types.map((type) => ({ type })),
       { type: "JOINED", tasks: [{ id: "2", name: "b" }] },
-      { type: "xstate.done.actor.task:2", actorId: "task:2", output: { task: "2", kind: "done" } },
+      { type: "xstate.done.actor.task:2", actorId: "task:2", output: { task: "2", end: "done" } },
       {
         type: "xstate.done.actor.subgraph",
         actorId: "subgraph",
@@ -417,7 +417,7 @@ describe.each(interpreters)("the task's chart with %s", (_, interpret) => {
     expect(heard).toEqual(["+1", "BEGIN", "interrupt"]);
     actor.send({ type: "FAILED" });
     expect(heard).toEqual(["+1", "BEGIN", "interrupt", "-"]);
-    expect(actor.getSnapshot().output).toEqual({ task: "1", kind: "cancelled" });
+    expect(actor.getSnapshot().output).toEqual({ task: "1", end: "cancelled" });
   });
 });
 

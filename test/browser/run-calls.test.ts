@@ -8,7 +8,7 @@ import {
   totalsOf,
   type Call,
 } from "../../src/dashboard/runs/run-calls.ts";
-import { slowestPath } from "../../src/dashboard/runs/critical-path.ts";
+import { criticalPath } from "../../src/dashboard/runs/critical-path.ts";
 import { timelineGroups } from "../../src/dashboard/runs/timeline-rows.ts";
 import { traceAsJson } from "../../src/dashboard/runs/trace-json.ts";
 
@@ -164,7 +164,7 @@ describe("the tries of a task", () => {
 });
 
 describe("the slowest path", () => {
-  const names = (trace: Trace) => [...slowestPath(timelineGroups(trace))].map(({ name }) => name);
+  const names = (trace: Trace) => [...criticalPath(timelineGroups(trace))].map(({ name }) => name);
 
   test("leads through the last task of each superstep, and of each superstep within its subgraph", () => {
     const { trace, begin, end } = traced();
@@ -212,7 +212,7 @@ test("as JSON a run is nested: supersteps, tasks, the tasks of their subgraphs, 
     groups,
     calls: calls(),
     totals: sums(),
-    path: slowestPath(groups),
+    path: criticalPath(groups),
     questionWaitMs: null,
     numberOf: (step) => step - 3,
   });

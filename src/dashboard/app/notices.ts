@@ -19,7 +19,7 @@ export function showNotice(text: string): void {
 }
 
 /** Removes the current notice if it shows an error that no longer applies, as `isOver` decides. */
-export function dismissError(isOver: (cause: unknown) => boolean): void {
+export function dismissErrorIf(isOver: (cause: unknown) => boolean): void {
   const shown = currentNotice.peek();
   if (shown !== null && shown.bad && isOver(shown.cause)) currentNotice.value = null;
 }

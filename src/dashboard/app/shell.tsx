@@ -19,7 +19,7 @@ import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { answerCount, isKeyExpired } from "../requests.ts";
-import { isKeyMissing, currentNotice, dismissError, isUnreachableError } from "./notices.ts";
+import { isKeyMissing, currentNotice, dismissErrorIf, isUnreachableError } from "./notices.ts";
 import { SignedInUser } from "./signed-in-user.tsx";
 import { KeyHelp } from "./keyboard-shortcuts.tsx";
 import { SiteHeader } from "./site-header.tsx";
@@ -41,7 +41,7 @@ export function Shell() {
   }, [place, id]);
   // An error belongs to the page on which it happened.
   const page = path.join("/");
-  useEffect(() => () => dismissError(() => true), [page]);
+  useEffect(() => () => dismissErrorIf(() => true), [page]);
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
@@ -163,7 +163,7 @@ function Notice() {
     const before = answerCount.peek();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const stop = answerCount.subscribe((count) => {
-      if (count > before) timer ??= setTimeout(() => dismissError(isUnreachableError), 3_000);
+      if (count > before) timer ??= setTimeout(() => dismissErrorIf(isUnreachableError), 3_000);
     });
     return () => {
       stop();

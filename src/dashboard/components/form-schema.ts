@@ -1,4 +1,3 @@
-import type { TLocalizedValidationError } from "typebox/error";
 import { Errors } from "typebox/schema";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 
@@ -69,7 +68,7 @@ function typeOf({ anyOf, oneOf, enum: choices, default: initial }: JsonSchema): 
   return isOpen && ["number", "boolean", "string"].includes(typeof initial) ? typeof initial : undefined;
 }
 
-/** Returns all validation errors of a value, field by field. */
+/** Returns the validation errors of a value: the first error of each field. */
 export function validateFormValue(
   schema: JsonSchema,
   value: unknown,
@@ -96,7 +95,7 @@ export function validateFormValue(
 }
 
 /** Says an error for people who do not read schemas. */
-function inWords(error: TLocalizedValidationError): string {
+function inWords(error: ReturnType<typeof Errors>[1][number]): string {
   switch (error.keyword) {
     case "minimum":
       return `must be at least ${error.params.limit}`;

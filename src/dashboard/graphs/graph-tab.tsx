@@ -8,7 +8,7 @@ import { TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { getGraphDefinition, HIDDEN_GRAPH } from "./graph-definition.ts";
+import { getGraphDefinition, HIDDEN_GRAPH } from "./read-graph-definition.ts";
 import { pathOf, nodePathsOf } from "./visible-chart.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 

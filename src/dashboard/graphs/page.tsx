@@ -6,7 +6,7 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { NoAssistants } from "../components/no-assistants.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { getGraphDefinition, HIDDEN_GRAPH } from "./graph-definition.ts";
+import { getGraphDefinition, HIDDEN_GRAPH } from "./read-graph-definition.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
 interface GraphsPageProps {

@@ -6,7 +6,7 @@ import type { TimelineGroup, TimelineRow } from "./timeline-rows.ts";
  * Only a faster task on this path makes the run faster. Empty if no tasks ran in parallel, because the path would then
  * contain all tasks.
  */
-export function slowestPath(groups: readonly TimelineGroup[]): ReadonlySet<Task> {
+export function criticalPath(groups: readonly TimelineGroup[]): ReadonlySet<Task> {
   const path = new Set(groups.flatMap(({ lines }) => pathThrough(lines, 0)));
   const begun = groups.flatMap(({ lines }) => lines).filter(({ task }) => task.begunAt !== null);
   return path.size === begun.length ? new Set() : path;

@@ -5,7 +5,7 @@ import { navigate } from "../app/page-location.ts";
 import { showNotice } from "../app/notices.ts";
 import { useOneAtATime } from "../components/use-one-at-a-time.ts";
 import type { TraceCheckpoint } from "../live/trace.ts";
-import { type EditedState, StateForm, storeEdit } from "../threads/state-editor.tsx";
+import { type StateFormChange, StateForm, storeEdit } from "../threads/state-editor.tsx";
 import type { ReplayOrigin } from "./timeline-rows.ts";
 
 interface ReplayProps {
@@ -20,7 +20,7 @@ interface ReplayProps {
 export function ReplayForm({ run, from, number }: ReplayProps) {
   const [isOpen, setOpen] = useState(false);
   const { thread_id: thread, assistant_id } = run;
-  const replay = useOneAtATime(async (change: EditedState): Promise<void> => {
+  const replay = useOneAtATime(async (change: StateFormChange): Promise<void> => {
     const isSame = Object.keys(change.update).length === 0 && change.asNode === "";
     const checkpoint_id = isSame ? from.checkpoint : await storeEdit(thread, from.checkpoint, change);
     const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };

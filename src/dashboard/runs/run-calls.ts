@@ -27,14 +27,14 @@ interface ToolCall {
 }
 
 export type Call = ModelCall | ToolCall;
-export type TaskCalls = ReadonlyMap<string, readonly Call[]>;
+export type CallsPerTask = ReadonlyMap<string, readonly Call[]>;
 
 /** Finds the calls of models and tools in the messages that each task streamed or returned. */
 export function callsByTask(
   { messages: streamed }: Trace,
   groups: readonly TimelineGroup[],
   prices: Prices,
-): TaskCalls {
+): CallsPerTask {
   // The tasks of subgraphs come first, so that messages belong to them: a task with a subgraph returns the same messages again.
   const lines = groups.flatMap((group) => group.lines).toSorted((a, b) => b.depth - a.depth);
   const owned = new Map<string, ChatMessage[]>();
@@ -148,7 +148,7 @@ export interface CallTotals extends Omit<ModelTotals, "model"> {
 
 export const UNNAMED_MODEL = "model";
 
-export function totalsOf(calls: TaskCalls, tasks: Iterable<Task>): CallTotals {
+export function totalsOf(calls: CallsPerTask, tasks: Iterable<Task>): CallTotals {
   const all = [...calls.values()].flat();
   const models = new Map<string, ModelCall[]>();
   for (const call of all) {

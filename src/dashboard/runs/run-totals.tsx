@@ -4,7 +4,7 @@ import type { Task } from "../live/trace.ts";
 import { formatDuration } from "../components/duration.ts";
 import { formatCost, formatCount, type ModelTotals, type CallTotals } from "./run-calls.ts";
 
-interface SumsProps {
+interface RunTotalsProps {
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
   /** The question or breakpoint at which the thread waits because of the run; null: it does not. */
@@ -14,7 +14,7 @@ interface SumsProps {
 }
 
 /** The totals of a run in one line, and those of each model if there are several. */
-export function RunSums({ totals, path, waiting, since }: SumsProps) {
+export function RunTotalsView({ totals, path, waiting, since }: RunTotalsProps) {
   const { calls, toolCalls, models, retries } = totals;
   const parts = [
     ...(calls > 0 ? [counted(calls, "model call"), ...usageOf(totals)] : []),

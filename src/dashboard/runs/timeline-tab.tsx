@@ -15,7 +15,7 @@ import { toLine } from "../components/one-line-text.ts";
 import { TaskDetail } from "./task-detail.tsx";
 import {
   type Call,
-  type TaskCalls,
+  type CallsPerTask,
   callContains,
   callsByTask,
   formatCost,
@@ -24,8 +24,8 @@ import {
   UNNAMED_MODEL,
 } from "./run-calls.ts";
 import { RunSummary } from "./run-summary.tsx";
-import { retriesText, RunSums } from "./run-totals.tsx";
-import { slowestPath } from "./critical-path.ts";
+import { retriesText, RunTotalsView } from "./run-totals.tsx";
+import { criticalPath } from "./critical-path.ts";
 import { traceAsJson } from "./trace-json.ts";
 import {
   firstRows,
@@ -60,7 +60,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const numberOf = stepNumbering(run, groups);
   const all = groups.flatMap(({ lines }) => lines.map(({ task }) => task));
   const slowest = slowestTaskOf(groups);
-  const path = slowestPath(groups);
+  const path = criticalPath(groups);
   const { value: settings } = useResource(getDashboardSettings, []);
   const calls = callsByTask(trace, groups, settings?.prices ?? {});
   const totals = totalsOf(calls, all);
@@ -143,7 +143,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
           slowest={slowest}
           onChoose={choose}
         />
-        <RunSums totals={totals} path={path} waiting={watch.waiting.value} since={trace.endedAt} />
+        <RunTotalsView totals={totals} path={path} waiting={watch.waiting.value} since={trace.endedAt} />
         {groups.length === 0 ? (
           <EmptyState
             title={
@@ -232,7 +232,7 @@ interface SuperstepProps {
   readonly isChosen: boolean;
   readonly slowest: Task | null;
   readonly path: ReadonlySet<Task>;
-  readonly calls: TaskCalls;
+  readonly calls: CallsPerTask;
   readonly isDim: (task: Task) => boolean;
   readonly isCallDim: (call: Call) => boolean;
   readonly onChoose: (task: Task) => void;

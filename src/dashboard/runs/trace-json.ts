@@ -1,13 +1,13 @@
 import type { JsonRecord, Run } from "../api/records.ts";
 import type { Task, Trace } from "../live/trace.ts";
-import type { Call, TaskCalls, CallTotals } from "./run-calls.ts";
+import type { Call, CallsPerTask, CallTotals } from "./run-calls.ts";
 import { taskDurationMs, type TimelineGroup, type TimelineRow } from "./timeline-rows.ts";
 
 export interface TraceParts {
   readonly run: Run;
   readonly trace: Trace;
   readonly groups: readonly TimelineGroup[];
-  readonly calls: TaskCalls;
+  readonly calls: CallsPerTask;
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
   /** Milliseconds that a question waited for the answer that this run gives; null if the run gives none. */

@@ -55,7 +55,7 @@ export function stateText(state: unknown): string {
 }
 
 /** Shows the questions of a machine and, below them, the state in which it waits. */
-export function MachineWaitView({ value }: { readonly value: unknown }) {
+export function MachineWaitState({ value }: { readonly value: unknown }) {
   const { events: _, ...state } = value as JsonRecord;
   return (
     <>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord } from "../api/records.ts";
 import { ANSWER_METHODS, JsonAnswer } from "./answer-fields.tsx";
-import { MachineWaitView, EventAnswer, stateText } from "./event-answer.tsx";
+import { MachineWaitState, EventAnswer, stateText } from "./event-answer.tsx";
 
 interface MachineQuestionProps {
   readonly question: InterruptQuestion;
@@ -29,7 +29,7 @@ export function MachineQuestion({ question, events, graph, isDisabled, onSend }:
         <span class="dot interrupted" aria-hidden="true" /> {graph ?? "The machine"} waits for {awaited} in{" "}
         {stateText(state)}
       </legend>
-      <MachineWaitView value={question.value} />
+      <MachineWaitState value={question.value} />
       <div class="ways" role="group" aria-label="How to answer">
         {(["event", "json"] as const).map((name) => (
           <button

@@ -1,7 +1,7 @@
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
-import { dismissError } from "../app/notices.ts";
+import { dismissErrorIf } from "../app/notices.ts";
 import { assistantLabel } from "../components/use-assistants.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
@@ -140,7 +140,7 @@ export function RunForm({
         onChange={({ currentTarget }) => {
           setChosen(currentTarget.value);
           // An error of the last attempt was about the other assistant.
-          dismissError(() => true);
+          dismissErrorIf(() => true);
           onChoose?.();
           begin();
         }}

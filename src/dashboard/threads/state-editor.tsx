@@ -40,7 +40,7 @@ import { MessageListForm } from "./message-list-form.tsx";
 const COMPARE_AFTER_MS = 250;
 
 /** A change of a thread's state that the user has made in a form. */
-export interface EditedState {
+export interface StateFormChange {
   /** The changed values, in the form in which a node would return them. */
   readonly update: JsonRecord;
   /** The content that each edited list of messages should have after the update, by state key. It is compared with the stored list. */
@@ -68,7 +68,7 @@ interface NewerState {
   /** Shows the newer state in the form, with the user's changes on it. */
   readonly onRebase: (draft: StateDraft) => Promise<void>;
   /** Stores the change after the state in the form all the same. */
-  readonly onBranch: (change: EditedState) => Promise<void>;
+  readonly onBranch: (change: StateFormChange) => Promise<void>;
 }
 
 interface EditProps {
@@ -99,7 +99,7 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
   const [refusing, setRefusing] = useState<ThreadState | null>(null);
   const shown = watch.state.value;
   const newer = refusing ?? (isOfLatest && shown !== null && !known.includes(idOf(shown)) ? shown : null);
-  const store = async (change: EditedState, isLatestRequired: boolean): Promise<void> => {
+  const store = async (change: StateFormChange, isLatestRequired: boolean): Promise<void> => {
     await storeEdit(thread, idOf(edited), change, isLatestRequired);
     const { status } = await getThread(thread);
     showNotice(
@@ -108,7 +108,7 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
     onStored();
     onClose();
   };
-  const save = async (change: EditedState): Promise<void> => {
+  const save = async (change: StateFormChange): Promise<void> => {
     try {
       await store(change, isOfLatest);
     } catch (cause) {
@@ -170,7 +170,7 @@ function busyText(run: Run): string {
 export async function storeEdit(
   thread: string,
   checkpoint: string,
-  { update, lists, asNode }: EditedState,
+  { update, lists, asNode }: StateFormChange,
   isLatestRequired = false,
 ): Promise<string> {
   const { checkpoint_id } = await updateState(thread, {
@@ -206,7 +206,7 @@ interface ChangeProps {
   readonly assistant: string | undefined;
   readonly submit: string;
   /** Stores the change. The form shows the error if it fails. */
-  readonly onSubmit: (change: EditedState) => Promise<void>;
+  readonly onSubmit: (change: StateFormChange) => Promise<void>;
   readonly onClose: () => void;
 }
 
@@ -307,7 +307,7 @@ function ChangeForm({
       }
     });
   };
-  const change: EditedState = { update, lists: messages.lists, asNode };
+  const change: StateFormChange = { update, lists: messages.lists, asNode };
   const entered = (): StateDraft => ({
     changes,
     rest: rest ?? {},

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { dismissError, isConflict } from "../app/notices.ts";
+import { dismissErrorIf, isConflict } from "../app/notices.ts";
 import { hrefOf, threadHref } from "../app/page-location.ts";
 import { EventsTab } from "../runs/events-tab.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
@@ -24,7 +24,7 @@ export function ThreadPage({ id, tab }: ThreadPageProps) {
   const record = watch.record.value;
   const isFree = record?.status !== "busy";
   useEffect(() => {
-    if (isFree) dismissError(isConflict);
+    if (isFree) dismissErrorIf(isConflict);
   }, [isFree]);
   const error = watch.error.value;
   if (watch.isMissing.value)

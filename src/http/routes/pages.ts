@@ -55,7 +55,7 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
   ];
 }
 
-/** The parts of a user that the page shows. All others are the project's own, and may be secret. */
+/** The fields of a user that are sent to the dashboard. All other fields come from the project's own authentication code, and may be secret. */
 const namesOf = ({ identity, display_name }: AuthUser) => ({ identity, display_name });
 
 const wantsPage = (accept = ""): boolean => accept.toLowerCase().includes("text/html");

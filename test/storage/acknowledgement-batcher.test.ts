@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { AcknowledgementPacer } from "../../src/storage/acknowledgement-pacer.ts";
+import { AcknowledgementBatcher } from "../../src/storage/acknowledgement-batcher.ts";
 
 /** An event loop with distinguishable turns, whose time advances only through work. */
 function aLoop() {
   let now = 0;
   const turns: number[][] = [];
   const tasks: (() => void)[] = [];
-  const telling = new AcknowledgementPacer(
+  const telling = new AcknowledgementBatcher(
     { now: () => now, mono: () => now },
     { soon: (task) => void tasks.push(task), after: () => () => undefined },
   );

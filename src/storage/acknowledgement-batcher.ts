@@ -12,7 +12,7 @@ const MIN_BATCH = 8;
  * streaming runs were acknowledged at once, the event loop was blocked for 80 ms. The size of a batch is computed from the
  * durations of earlier batches, so that it takes about {@link BUDGET_MS}.
  */
-export class AcknowledgementPacer {
+export class AcknowledgementBatcher {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   /** Milliseconds that one acknowledgement is expected to take; 0: not yet known. */
