@@ -15,14 +15,15 @@ const MEASURED = [
 const BROWSER = "test/browser/*.test.ts";
 
 /**
- * Tests that start the command line, several servers or a TypeScript compiler as processes of their own: 40 % of the CPU
+ * Tests that start the command line, several servers, PostgreSQL or a TypeScript compiler as processes of their own: almost half of the CPU
  * time of all tests but the browser's.
  */
 const PROCESSES = [
   "test/config/{care,cli,dev,load-errors,loading,node-version,project-modules,sdk-logger,stacks,terminal,workers}.test.ts",
-  "test/e2e/{cluster-nodes,shard-processes}.test.ts",
+  "test/e2e/{cluster-nodes,cluster-snapshots,shard-processes}.test.ts",
   "test/graph-types/*.test.ts",
   "test/langgraph/{kill,starter}.test.ts",
+  "test/postgres/*.test.ts",
 ];
 
 /**
