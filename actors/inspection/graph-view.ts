@@ -19,14 +19,16 @@ type Way = readonly string[];
 const left = { success: "done", interrupted: "stopped", error: "error", timeout: "error" } as const;
 
 /**
- * Shows the graph of one run to the inspector as a separate actor. The state of this actor is the set of
- * running nodes.
+ * Shows the graph of one run to the inspector as a separate actor. The state of this actor is the set of running nodes; for a graph
+ * made from an XState machine, it is the machine's own state.
  */
 export class ShownGraph {
   readonly actor: InspectedActor;
   readonly #chart: StatechartDefinition;
   readonly #inspector: Inspector;
   readonly #values: () => JsonObject | undefined;
+  /** Returns the state of the machine that the graph is made from; undefined: it is not made from one, or has no state yet. */
+  readonly #machineState: () => InspectedStateValue | undefined;
   /** Paths of running nodes, by task id. */
   readonly #running = new Map<string, Way>();
   /** The failed and paused tasks of the last step, by task id. */
@@ -39,11 +41,13 @@ export class ShownGraph {
     chart: StatechartDefinition,
     inspector: Inspector,
     values: () => JsonObject | undefined,
+    machineState: () => InspectedStateValue | undefined,
   ) {
     this.actor = actor;
     this.#chart = chart;
     this.#inspector = inspector;
     this.#values = values;
+    this.#machineState = machineState;
   }
 
   /** Announces the graph to the inspector. Call `began` first for each task that runs already. */
@@ -104,7 +108,7 @@ export class ShownGraph {
     if (this.#running.size === 0) return false;
     const ways = new Map<string, Way>();
     for (const way of this.#running.values()) ways.set(way.join("|"), way);
-    const shown = [...ways.keys()].sort().join(" ");
+    const shown = [...ways.keys()].sort().join(" ") + JSON.stringify(this.#machineState() ?? "");
     if (shown === this.#shown) return false;
     this.#shown = shown;
     this.#value = chartValueOf(this.#chart, ways.values());
@@ -116,7 +120,7 @@ export class ShownGraph {
     const values = this.#values();
     return {
       status,
-      value: this.#value,
+      value: this.#machineState() ?? this.#value,
       context: { thread, run },
       children: [],
       tags,

@@ -1,6 +1,7 @@
 import { actorChildren } from "../statechart-interpreter.ts";
 import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/definition-checks.ts";
+import { asStateValue } from "../../src/graph/active-chart-states.ts";
 import type { Inspector, InspectScope, InspectedActor, InspectedEvent } from "../../src/ports/inspector.ts";
 import type { RunActorOutput, TaskInput, TaskOutput } from "../messages.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
@@ -160,7 +161,10 @@ export class InspectionHook {
       machine: `graph:${graph}`,
     };
     const values = () => (this.#scope.values ? (this.#liveThread.values ?? {}) : undefined);
-    const view = new ShownGraph(shown, chart, this.#inspector, values);
+    const { valueKey } = chart;
+    const machineState = () =>
+      valueKey === undefined ? undefined : asStateValue(this.#liveThread.values?.[valueKey]);
+    const view = new ShownGraph(shown, chart, this.#inspector, values, machineState);
     for (const [task, way] of this.#runningBelow(actor)) view.began(task, way);
     view.announce();
     this.#graphs.set(run, view);

@@ -1,7 +1,12 @@
+import { isObject } from "../model/json.ts";
 import type { ChartState } from "../model/statechart.ts";
 
 /** A state value in XState's form: the name of a state, or an object whose members are regions or parent states. */
 export type ChartValue = string | { readonly [state: string]: ChartValue };
+
+/** Returns a value from a graph's state as a state value; undefined if it is none. */
+export const asStateValue = (value: unknown): ChartValue | undefined =>
+  typeof value === "string" || isObject(value) ? (value as ChartValue) : undefined;
 
 interface Tree extends Map<string, Tree> {}
 

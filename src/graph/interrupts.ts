@@ -86,7 +86,7 @@ export function resumeRefusal(
     return {
       code: "resume.invalid",
       message:
-        "Nothing waits for an answer; go on from a breakpoint or an error with input null and no resume",
+        "Nothing waits for an answer or an event; go on from a breakpoint or an error with input null and no resume",
     };
   }
   const byId = answersById(resume);

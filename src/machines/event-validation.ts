@@ -1,6 +1,6 @@
 import type { MachineParts } from "../graph/definition.ts";
 import type { Schema } from "../graph/standard-schema.ts";
-import { isObject, type JsonObject } from "../model/json.ts";
+import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
 import { isHandled, type MachineEvent, type Waiting } from "./machine-driver.ts";
 import { STATE_KEY } from "./machine-state.ts";
 
@@ -9,6 +9,14 @@ import { STATE_KEY } from "./machine-state.ts";
  * any type, and XState keeps each type that a machine was ever sent, in memory, until the process ends.
  */
 const LONGEST_TYPE = 256;
+
+/** The most nesting levels of an event. It is stored some levels deep, and a stored value may have {@link MAX_DEPTH} levels. */
+const MAX_EVENT_DEPTH = MAX_DEPTH - 16;
+/**
+ * The most values of an event, at all levels together. Each macrostep copies the machine's whole state several times: with 99,000 more
+ * members in it, that took 3 s.
+ */
+const MAX_EVENT_VALUES = 10_000;
 
 export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }: Waiting) => ({
   state: state[STATE_KEY],
@@ -56,7 +64,27 @@ export function whyNotEvent(
     return `has ${type.length} characters, more than ${LONGEST_TYPE}; ${possible}`;
   if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
   if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
-  return isHandled(type, events) ? undefined : `${refused}; ${possible}`;
+  if (!isHandled(type, events)) return `${refused}; ${possible}`;
+  const excess = excessOf(event);
+  return excess === undefined ? undefined : `${refused}, with data that ${excess}`;
+}
+
+/** What an event has too much of; undefined if it is within its limits. */
+function excessOf(event: object): string | undefined {
+  let count = 0;
+  let level: readonly object[] = [event];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > MAX_EVENT_DEPTH) return `are nested deeper than ${MAX_EVENT_DEPTH} levels`;
+    const next: object[] = [];
+    for (const one of level) {
+      for (const value of Object.values(one) as unknown[]) {
+        if (++count > MAX_EVENT_VALUES) return `have more than ${MAX_EVENT_VALUES} values`;
+        if (typeof value === "object" && value !== null) next.push(value);
+      }
+    }
+    level = next;
+  }
+  return undefined;
 }
 
 /**

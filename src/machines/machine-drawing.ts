@@ -1,5 +1,6 @@
 import type { DrawnEdge, DrawnNode, GraphDrawing } from "../model/graph-drawing.ts";
 import type { ChartState, ChartTransition, StatechartDefinition } from "../model/statechart.ts";
+import { STATE_KEY } from "./machine-state.ts";
 import { allStates, type Machine, type StateNode, type Transition } from "./xstate-types.ts";
 
 /** All transitions of a state, by event; those without an event are under `always`. */
@@ -55,7 +56,7 @@ const edge = (source: string, target: string, conditional: boolean, data?: strin
 
 /** The chart of the machine's own states, with `name` as its id. */
 export function chartOfMachine({ root }: Machine, name: string): StatechartDefinition {
-  return { ...chartState(root), id: name };
+  return { ...chartState(root), id: name, valueKey: STATE_KEY };
 }
 
 function chartState(node: StateNode): ChartState & { readonly id: string } {

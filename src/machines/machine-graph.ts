@@ -142,7 +142,9 @@ export function machineGraph(
       signal: ctx.signal,
       interruptions,
     });
-    // The actor was aborted, another actor has ended first, or the machine can take an event.
+    // The run was stopped. A task that has not ended is planned again when the thread goes on.
+    if (result === undefined) ctx.signal.throwIfAborted();
+    // Another actor has ended first, or the machine can take an event.
     if (result === undefined) return undefined;
     const stored: ActorResult =
       "error" in result

@@ -1,6 +1,10 @@
 /** A statechart as data, in the form of XState's machine definitions. Drawings are made from it. */
 export interface StatechartDefinition extends ChartState {
   readonly id: string;
+  /**
+   * The key of the graph's state that holds the active states, in XState's form. Absent: the active states are the nodes that run.
+   */
+  readonly valueKey?: string;
 }
 
 export interface ChartState {

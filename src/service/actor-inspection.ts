@@ -113,7 +113,10 @@ export function createActorInspection({ system, journal, engine }: Deps): Server
       if (found === undefined) return shown;
       const head =
         record.checkpoint === null ? undefined : await journal.checkpoint(key, "", record.checkpoint);
-      return [...shown, ...storedRunActors(found, head, engine.chart?.(found.graph_id))];
+      const chart = engine.chart?.(found.graph_id);
+      const values =
+        chart?.valueKey === undefined || head?.run_id !== found.run_id ? {} : await journal.values(key, head);
+      return [...shown, ...storedRunActors(found, head, chart, values)];
     },
 
     async actors(key, run) {

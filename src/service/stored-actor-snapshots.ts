@@ -1,6 +1,7 @@
-import { chartValueOf } from "../graph/active-chart-states.ts";
+import { asStateValue, chartValueOf } from "../graph/active-chart-states.ts";
 import { START } from "../graph/definition-checks.ts";
 import { END } from "../graph/commands.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
@@ -32,11 +33,15 @@ export function storedThreadActor(record: ThreadRecord): ActorSnapshot {
   };
 }
 
-/** The stored state of a run and of its graph, in the form of snapshots of their actors. `head`: the thread's latest checkpoint. */
+/**
+ * The stored state of a run and of its graph, in the form of snapshots of their actors. `head`: the thread's latest checkpoint.
+ * `values`: the state at this checkpoint; empty if the chart has no `valueKey`, or the checkpoint belongs to another run.
+ */
 export function storedRunActors(
   run: RunRecord,
   head: CheckpointHead | undefined,
   chart: StatechartDefinition | undefined,
+  values: JsonObject,
 ): readonly ActorSnapshot[] {
   const { run_id: id, thread_id: thread, graph_id: graph } = run;
   const base = { thread, run: id } as const;
@@ -54,11 +59,11 @@ export function storedRunActors(
     parent: id,
     machine: `graph:${graph}`,
   };
-  return [shown, { actor, state: { ...ACTIVE, context: base, ...graphStateAt(run, head, chart) } }];
+  return [shown, { actor, state: { ...ACTIVE, context: base, ...graphStateAt(run, head, chart, values) } }];
 }
 
 /**
- * The state of a graph in its statechart: at the nodes that run next, if the latest checkpoint belongs to
+ * The state of a graph in its statechart. For a graph made from an XState machine, it is the machine's own state. For others: at the nodes that run next, if the latest checkpoint belongs to
  * this run and has such nodes. Otherwise at the end if the run has succeeded, else at the start. The graph of
  * a pending run is always at the start.
  */
@@ -66,9 +71,11 @@ function graphStateAt(
   run: RunRecord,
   head: CheckpointHead | undefined,
   chart: StatechartDefinition,
+  values: JsonObject,
 ): Pick<InspectedState, "status" | "value" | "tags"> {
   const next = head?.run_id === run.run_id ? head.next.map(({ name }) => [name]) : [];
-  const value = next.length > 0 ? chartValueOf(chart, next) : run.status === "success" ? END : START;
+  const own = chart.valueKey === undefined ? undefined : asStateValue(values[chart.valueKey]);
+  const value = own ?? (next.length > 0 ? chartValueOf(chart, next) : run.status === "success" ? END : START);
   switch (run.status) {
     case "success":
       return next.length > 0

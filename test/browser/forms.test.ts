@@ -420,6 +420,24 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     expect(wrong).toEqual([]);
   });
 
+  test("send no JSON input that is no object, and say so", async () => {
+    const { url } = await serve();
+    const { page, wrong } = await opened(await browser(), `${url}/#/new`);
+    await page.getByRole("button", { name: "JSON" }).click();
+    const input = page.getByLabel("Input, as JSON");
+    const start = page.getByRole("button", { name: "Start", exact: true });
+    for (const bad of ["[1]", '"hello"', "5"]) {
+      await input.fill(bad);
+      await page.getByText("The input must be a JSON object.").waitFor();
+      await start.click();
+      expect(new URL(page.url()).hash).toBe("#/new");
+    }
+    await input.fill("{}");
+    await start.click();
+    await page.waitForURL(/#\/threads\//);
+    expect(wrong).toEqual([]);
+  });
+
   test("have a field for a key that every object inherits, with the value that is there", async () => {
     const inherited = graph({
       state: { constructor: z.unknown().optional(), toString: value("") },

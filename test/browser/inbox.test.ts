@@ -273,6 +273,19 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(wrong).toEqual([]);
   });
 
+  test("says that the thread was deleted while its question was open", async () => {
+    const { url, ask } = await started();
+    const thread = await ask("hosted", "a flight");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByRole("button", { name: "Text" }).click();
+    await page.getByLabel("Answer", { exact: true }).fill("half an ans");
+    await fetch(`${url}/threads/${thread}`, { method: "DELETE" });
+    await page.getByText("The thread was deleted.").waitFor();
+    await page.getByRole("button", { name: "Next question" }).click();
+    await page.getByText("No questions waiting").waitFor();
+    expect(wrong.filter((line) => !line.includes("404"))).toEqual([]);
+  });
+
   test("does not name the user of an earlier answer where nobody has answered", async () => {
     const { url, ask } = await started();
     const thread = await ask("native", "tea");

@@ -75,6 +75,24 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     expect(wrong).toEqual([]);
   });
 
+  test("is drawn with all its states, and those that are active are marked: while it waits, and at its end", async () => {
+    const { page, wrong, values, buttons } = await waiting();
+    const marked = () =>
+      page
+        .locator("figure[class], figure")
+        .first()
+        .locator("svg [data-state].lit, svg [data-state].done")
+        .evaluateAll((groups) => groups.map((group) => [group.dataset["node"], group.getAttribute("class")]));
+    await page.click('.tabs a:has-text("Graph")');
+    await expect.poll(marked).toEqual([["reviewing", expect.stringContaining("interrupted")]]);
+    await page.click('.tabs a:has-text("Current")');
+    await buttons.getByText("REJECT").click();
+    await expect.poll(values).toMatchObject({ __state__: "rejected" });
+    await page.click('.tabs a:has-text("Graph")');
+    await expect.poll(marked).toEqual([["rejected", expect.stringContaining("done")]]);
+    expect(wrong).toEqual([]);
+  });
+
   test("sends an event with the data that were entered for it", async () => {
     const { page, wrong, values, buttons } = await waiting();
     await page.getByText("Event data").click();
@@ -95,6 +113,8 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     await page.getByLabel("Value of field 1").fill('"9007199254740993"');
     await expect.poll(() => buttons.getByText("APPROVE").isDisabled()).toBe(false);
     await page.click('.tabs a:has-text("History")');
+    // What was entered for the event is lost.
+    await page.getByRole("button", { name: "Leave", exact: true }).click();
     const drawn = page.waitForResponse("**/graph");
     await page.getByRole("button", { name: "Edit state" }).click();
     await drawn;

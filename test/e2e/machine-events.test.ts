@@ -167,6 +167,23 @@ describe("an event", () => {
     expect([await record(), await runs()]).toEqual(before);
   });
 
+  test.each([
+    ["at 240 levels", 238, 0, 202],
+    ["deeper", 239, 0, 'type is "APPROVE", with data that are nested deeper than 240 levels'],
+    ["with 10,000 values", 0, 9_998, 202],
+    ["with more", 0, 9_999, 'type is "APPROVE", with data that have more than 10000 values'],
+  ])("%s is taken, or refused before it is acknowledged", async (_, levels, values, expected) => {
+    const { begin, send, record } = await onThread(await serve({ graphs: { order } }));
+    await begin();
+    const before = await record();
+    let by: unknown = Array.from({ length: values }, () => 0);
+    for (let level = 0; level < levels; level++) by = [by];
+    const answer = await send({ type: "APPROVE", by });
+    if (typeof expected === "number") return expect(answer.status).toBe(expected);
+    expect([answer.status, await answer.json()]).toMatchObject([422, { detail: expected }]);
+    expect(await record()).toEqual(before);
+  });
+
   test("with data that cannot be stored is refused in the words of the event", async () => {
     const { begin, send } = await onThread(await serve({ graphs: { order } }));
     await begin();

@@ -156,6 +156,25 @@ describe("a promise actor that never settles is stopped", () => {
   });
 });
 
+test("a run that is cancelled while an actor works leaves its task to be done: the thread goes on from there", async () => {
+  const { work, calls } = heldCalls<string>();
+  const machine = setup({ actors: { work: fromPromise(work) } }).createMachine({
+    context: { kept: "yes" },
+    initial: "working",
+    states: { working: { invoke: { src: "work", onDone: "done" } }, done: { type: "final" } },
+  });
+  const { client, thread } = await serving(machine);
+  const { run_id } = await client.runs.create(thread, "machine", { input: {} });
+  await calls(1);
+  await client.runs.cancel(thread, run_id, true);
+  const { next, tasks } = await client.threads.getState(thread);
+  expect([next, tasks.map(({ name }) => name)]).toEqual([["work"], ["work"]]);
+  const { run_id: second } = await client.runs.create(thread, "machine", { input: null });
+  const [, again] = await calls(2);
+  again?.open("file");
+  expect(await client.runs.join(thread, second)).toMatchObject({ __state__: "done", kept: "yes" });
+});
+
 describe("a machine that never comes to rest fails its run", () => {
   const circle = createMachine({
     initial: "a",

@@ -5,7 +5,8 @@ import { stateLabel } from "../inspector/chart-model.ts";
 import { type Actor, isLive, type FeedModel } from "../inspector/feed-model.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { TASK_STATUS_TEXTS } from "../live/status-texts.ts";
-import type { Task, Trace } from "../live/trace.ts";
+import type { Task, TaskStatus, Trace } from "../live/trace.ts";
+import type { JsonRecord } from "../api/records.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { getGraphDefinition, HIDDEN_GRAPH } from "./read-graph-definition.ts";
@@ -32,12 +33,17 @@ export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
       model={watch.model}
       traces={trace === undefined ? [] : [trace]}
       graph={graph}
+      values={watch.state.value?.values ?? null}
+      machineStatus={THREAD_MARKS[watch.record.value?.status ?? "idle"]}
       onTask={({ id, step }) => {
         if (trace !== undefined) navigate(["threads", watch.id, "runs", trace.run], { step, task: id });
       }}
     />
   );
 }
+
+/** What the active states of a machine are marked as, by the status of its thread. */
+const THREAD_MARKS = { idle: "done", busy: "running", interrupted: "interrupted", error: "failed" } as const;
 
 function useRecalled(thread: string, run: string | undefined): Trace | undefined {
   const watch = useMemo(
@@ -53,10 +59,14 @@ interface ActorsGraphProps {
   readonly model: FeedModel;
   readonly traces: readonly Trace[];
   readonly graph?: string | undefined;
+  /** The state of the graph; null: it is not known. */
+  readonly values: JsonRecord | null;
+  /** What the active states are marked as where the graph is made from an XState machine. */
+  readonly machineStatus: TaskStatus;
   readonly onTask: (task: Task) => void;
 }
 
-export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) {
+export function ActorsGraph({ model, traces, graph, values, machineStatus, onTask }: ActorsGraphProps) {
   usePreloadedLayoutWorker();
   const actor = model.latest("graph");
   const name = actor?.name ?? graph;
@@ -86,6 +96,8 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
         definition={definition}
         value={value}
         tasks={tasks}
+        values={values}
+        machineStatus={machineStatus}
         label={`Graph ${name ?? ""}`}
         ways={traces.flatMap(nodePathsOf)}
         onNode={(path) => {

@@ -2,17 +2,17 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import {
   buildChart,
   type ChartDefinition,
-  activeStates,
   indexesByPath,
   type ActiveStateValue,
 } from "../inspector/chart-model.ts";
 import { ChartRenderer, highlightTakenArrows } from "../inspector/chart-drawing.ts";
 import { addedArrowsKey, markTakenTransitions, type NodePath } from "../inspector/taken-transitions.ts";
 import { Zoom } from "../inspector/chart-zoom.ts";
-import type { Task } from "../live/trace.ts";
+import type { JsonRecord } from "../api/records.ts";
+import type { Task, TaskStatus } from "../live/trace.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { errorMessage } from "../app/notices.ts";
-import { visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
+import { machineMarksOf, visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
 
 /** Layouts are computed once and shared by all figures of the page. */
 const drawing = new ChartRenderer("dashboard/elk-worker.js");
@@ -32,6 +32,10 @@ interface FigureProps {
   readonly ways?: readonly NodePath[];
   /** True for an actor's own statechart: it is drawn fully expanded, and every active state is highlighted. */
   readonly isChart?: boolean;
+  /** The state of the graph, which says where a graph made from an XState machine is, if `value` is undefined. */
+  readonly values?: JsonRecord | null;
+  /** What the active states of such a machine are marked as. */
+  readonly machineStatus?: TaskStatus;
   readonly onNode?: (path: string) => void;
 }
 
@@ -43,6 +47,8 @@ export function StatechartView({
   label,
   ways = NOWHERE,
   isChart = false,
+  values = null,
+  machineStatus = "running",
   onNode,
 }: FigureProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
@@ -61,14 +67,20 @@ export function StatechartView({
     return () => made.close();
   }, []);
   const parsed = useMemo(() => JSON.parse(definition) as ChartDefinition, [definition]);
-  const subgraphs = useMemo(() => (isChart ? [] : subgraphsOf(parsed)), [parsed]);
-  const declared = useMemo(() => (isChart ? buildChart(parsed) : visibleChart(parsed, open)), [parsed, open]);
-  const gone = markTakenTransitions(declared, ways);
+  const { valueKey } = parsed;
+  // All states of a machine are drawn: those within others are no subgraphs.
+  const isWhole = isChart || valueKey !== undefined;
+  const subgraphs = useMemo(() => (isWhole ? [] : subgraphsOf(parsed)), [parsed]);
+  const declared = useMemo(() => (isWhole ? buildChart(parsed) : visibleChart(parsed, open)), [parsed, open]);
+  // The steps of a machine's run are no transitions of the machine.
+  const gone = markTakenTransitions(declared, valueKey === undefined ? ways : NOWHERE);
   const { chart } = gone;
   const further = addedArrowsKey(chart, declared);
   const marks = isChart
-    ? new Map([...activeStates(chart, value)].map((place) => [place, "running"]))
-    : marksOf(chart, value, tasks);
+    ? machineMarksOf(chart, value, "running")
+    : valueKey === undefined
+      ? marksOf(chart, value, tasks)
+      : machineMarksOf(chart, value ?? (values?.[valueKey] as ActiveStateValue | undefined), machineStatus);
   const light = () => {
     for (const group of svg.current?.querySelectorAll<SVGElement>("[data-state]") ?? []) {
       const mark = marks.get(Number(group.dataset["state"]));

@@ -67,6 +67,14 @@ export function marksOf(
   return marks;
 }
 
+/** Returns the marks of a machine's active states. `status`: the mark. */
+export const machineMarksOf = (
+  chart: ChartModel,
+  value: ActiveStateValue | undefined,
+  status: TaskStatus,
+): ReadonlyMap<number, TaskStatus> =>
+  new Map([...activeStates(chart, value)].map((index) => [index, status]));
+
 /** Returns the path that a run has taken through its graph and through each subgraph. */
 export function nodePathsOf(trace: Trace): readonly NodePath[] {
   const all = new Map<string, Trace["steps"]>();

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getThread } from "../api/client.ts";
 import type { ApiInterrupt } from "../api/records.ts";
 import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
+import { isNotFound } from "../api-errors.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age } from "../components/age.tsx";
@@ -294,17 +295,21 @@ interface AnswerProps {
 function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerProps) {
   const { thread_id: id, metadata, state_updated_at: since } = row.thread;
   const [refused, setRefused] = useState<AlreadyAnswered | null>(null);
+  const [isDeleted, setDeleted] = useState(false);
   const [isSending, setSending] = useState(false);
   const questions = useResource(() => readQuestions(id, [question.id]), [id]);
   useEffect(() => {
-    if (!isGone || isSending || refused !== null) return;
+    if (!isGone || isSending || isDeleted || refused !== null) return;
     const check = async () => {
       const { interrupts } = await getThread(id);
       // The question still waits, but on the previous page, because an earlier question was answered.
       if (Object.values(interrupts).some((list) => list.some((one) => one.id === question.id))) return;
       setRefused(new AlreadyAnswered(await findAnswer(id, [question.id], since)));
     };
-    check().catch(() => setRefused(new AlreadyAnswered(undefined)));
+    check().catch((cause: unknown) => {
+      if (isNotFound(cause)) setDeleted(true);
+      else setRefused(new AlreadyAnswered(undefined));
+    });
   }, [isGone, isSending]);
   const { response_schema = null } = questions.value?.list.find((one) => one.id === question.id) ?? {};
   const isRead = questions.value !== undefined || questions.error !== null;
@@ -339,6 +344,14 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
     );
   return (
     <>
+      {isDeleted && (
+        <div class="note" role="alert">
+          <span>The thread was deleted.</span>
+          <button type="button" onClick={onAnswered}>
+            Next question
+          </button>
+        </div>
+      )}
       {refused !== null && (
         <div class="note" role="alert">
           <span>
@@ -359,7 +372,7 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
       <InterruptAnswers
         questions={[{ ...question, response_schema }]}
         graph={graphOf(metadata)}
-        isClosed={refused !== null}
+        isClosed={refused !== null || isDeleted}
         refusal={questions.value?.refusal ?? null}
         onAnswer={send}
       />

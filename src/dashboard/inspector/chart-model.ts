@@ -9,6 +9,8 @@ export interface ChartDefinition {
   readonly always?: Transitions;
   readonly onDone?: Transitions;
   readonly invoke?: Invoke | readonly Invoke[];
+  /** The key of the graph's state that holds the active states: the graph is made from an XState machine. */
+  readonly valueKey?: string;
 }
 interface Invoke {
   readonly id?: string;

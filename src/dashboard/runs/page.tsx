@@ -100,6 +100,16 @@ function Side({
           model={watch.model}
           traces={[watch.trace]}
           graph={typeof run.metadata["graph_id"] === "string" ? run.metadata["graph_id"] : undefined}
+          values={watch.trace.values}
+          machineStatus={
+            !hasRunEnded(run)
+              ? "running"
+              : watch.waiting.value !== null
+                ? "interrupted"
+                : run.status === "success"
+                  ? "done"
+                  : "failed"
+          }
           onTask={({ id, step }) =>
             navigate(["threads", run.thread_id, "runs", run.run_id], { step, task: id })
           }

@@ -122,7 +122,8 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     if (!isSent || refusal === null) setAnswering(false);
     return refusal;
   };
-  const isPaused = isWaiting && state.next.length > 0;
+  // The state may be that of a run which is not among the runs yet: it is at work then, not paused.
+  const isPaused = isWaiting && state.next.length > 0 && watch.record.value?.status !== "busy";
   const isRead = questions.error !== null || questions.value?.key === key;
   if (asked.length > 0 && isRead && !isHeld)
     shown.current = {

@@ -153,6 +153,7 @@ export function RunForm({
       </select>
     </label>
   );
+  const isNoObject = validation.errors.get("")?.text === NO_OBJECT;
   const isKnown = schemas.value !== undefined || schemas.error !== null;
   return (
     <form
@@ -182,8 +183,10 @@ export function RunForm({
               // later attempt reads the schema.
               if (schemas.error !== null) setJsonWanted(true);
               setInput(isJsonRecord(value) ? value : {});
+              validation.onUnread("", value === undefined || isJsonRecord(value) ? null : NO_OBJECT);
             }}
-            onWrong={(why) => validation.onUnread("", why)}
+            onWrong={(why) => why !== null && validation.onUnread("", why)}
+            aria-invalid={isNoObject}
           />
         )
       ) : (
@@ -248,15 +251,17 @@ export function RunForm({
           {submit}
         </button>
       </div>
-      {fault !== null && (
+      {(fault !== null || (isText && isNoObject)) && (
         <p class="hint bad" role="alert">
-          {fault}
+          {fault ?? NO_OBJECT}
         </p>
       )}
       {schemas.error !== null && <p class="hint bad">{schemas.error}</p>}
     </form>
   );
 }
+
+const NO_OBJECT = "The input must be a JSON object.";
 
 function without(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: _, ...properties } = schema.properties ?? {};
