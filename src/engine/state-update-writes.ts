@@ -10,7 +10,10 @@ import { isGiven, readGoto } from "./command-input.ts";
 export interface NormalizedWrite {
   readonly name: string;
   readonly updates: readonly JsonObject[];
-  /** Converts the writes to the form of a finished task of the node. Edges that are functions get `values` with the updates applied. */
+  /**
+   * Converts this write to the form of a finished task of the node. Edges that are functions get `values` with the
+   * updates applied.
+   */
   finishedTask(values: JsonObject): FinishedTask;
 }
 

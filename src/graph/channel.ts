@@ -35,7 +35,8 @@ export interface ChannelRule {
   /**
    * Converts one task's write to its normal form: validated and, unless `life` is `never`, a storable copy.
    * @param at the path of the write in errors, such as `update.notes`
-   * @param mint makes a deterministic id for the n-th part of the write
+   * @param mint makes a deterministic id for the part of the write at an index (from 0), such as for one message of a
+   * list
    * @throws ServiceError `state.invalid`, `value.unstorable`
    */
   read(write: unknown, at: string, mint: (index: number) => string): unknown;

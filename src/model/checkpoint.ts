@@ -24,8 +24,8 @@ export interface PlannedTask {
    */
   readonly from?: readonly SubgraphCheckpoint[];
   /**
-   * Present for an actor of a child machine: the namespace, checkpoint and task id under which clients see the task. They
-   * are in the child machine's namespace.
+   * Present for a task that runs an actor of a child machine: the namespace, checkpoint and task id under which clients
+   * see the task, in the child machine's namespace.
    */
   readonly child?: { readonly ns: string; readonly checkpoint: string; readonly id: string };
 }

@@ -30,7 +30,7 @@ export interface Sink {
    */
   take(emissions?: readonly Emission[]): EventChunk | undefined;
   stored(chunk: EventChunk): void;
-  /** The id of the next event. */
+  /** The id that the next event of the run gets. */
   readonly next: number;
   /** Closes the log. Called when the run has ended and all its facts are stored. Readers end after the last fact. */
   close(): void;
@@ -51,7 +51,7 @@ export interface RunEventSinks {
    * there.
    */
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
-  /** Ends the readers of a run that ended while it was queued, before it started. */
+  /** Ends the streams of clients that read a run which has ended before it started. */
   dismiss(key: ThreadKey, run: string): void;
   /** True if the events of this run are being read, by a reader of the run or of its thread. Then they must not be deleted. */
   isRead(key: ThreadKey, run: string): boolean;

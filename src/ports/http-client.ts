@@ -13,7 +13,7 @@ export interface OutgoingRequest {
 
 export interface OutgoingResponse {
   readonly status: number;
-  /** The header `Retry-After` as it was received: seconds, or a date. */
+  /** The header `Retry-After` as it was received: seconds, or a date; undefined if there is none. */
   readonly retryAfter: string | undefined;
 }
 
