@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { TypeSchemas } from "../ports/graph-type-schemas.ts";
 import { SchemaWriter, type Compiler } from "./schema-writer.ts";
 
-/** The largest depth to which subgraphs are nested in each other. */
+/** The deepest level of nested subgraphs whose schemas are read. */
 const MAX_LEVELS = 32;
 /**
  * The largest number of steps from an exported value to its compiled graph. One step leads, for example, from a function to
@@ -108,7 +108,10 @@ export class GraphReader {
     return writer.documentOf(keys);
   }
 
-  /** The JSON Schema of an object with the values of channels, by the names of the channels. */
+  /**
+   * The JSON Schema of an object with the values of channels, by the names of the channels; null if the type has no
+   * channels.
+   */
   #channels(type: ts.Type | undefined): JsonObject | null {
     if (type === undefined || this.#saysNothing(type)) return null;
     const keys = type.getProperties().flatMap((key) => {
@@ -256,8 +259,8 @@ export class GraphReader {
   }
 
   /**
-   * The subgraph of a node: the node itself, else the first graph in its options, else the first graph that
-   * its function mentions.
+   * The subgraph of a node: the node itself if it is a graph, else the first graph in its options, else the first graph
+   * that its function mentions; undefined if there is none.
    */
   #subgraphOf(
     action: ts.Expression,

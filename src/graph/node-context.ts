@@ -41,8 +41,8 @@ export interface CallChunk {
   readonly args: string;
   readonly id?: string | undefined;
   /**
-   * The index of the tool call to which this part belongs. Default: the tool call with the `id` of this part, or else
-   * the tool call to which the last part belonged.
+   * The index of the tool call to which this part belongs. Default: the call with the `id` of this part, or a new call
+   * if there is none; without an `id`, a new call if the part has a `name`, else the last call.
    */
   readonly index?: number | undefined;
 }

@@ -48,10 +48,9 @@ export function threadMapKey({ tenant, thread }: ThreadKey): string {
 }
 
 /**
- * The state of a thread without work, which the last run or the last update of the state has left. `idle`: nothing is
- * left to do, because nothing has run, the last run was cancelled, or the update planned no tasks. `success`: the last
- * run has ended without an error. `interrupted`: tasks wait for an answer or for the next run. `error`: the last run
- * failed.
+ * The state of a thread without work. `idle`: nothing has run, the last run was cancelled, or the last update of the
+ * state planned no tasks. `success`: the last run has ended. `interrupted`: interrupts wait for answers, the last run
+ * is paused at a breakpoint, or the last update of the state planned tasks. `error`: the last run failed.
  */
 export type SettledState = "idle" | "success" | "interrupted" | "error";
 

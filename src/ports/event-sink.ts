@@ -51,7 +51,10 @@ export interface RunEventSinks {
    * there.
    */
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
-  /** Ends the streams of clients that read a run which has ended before it started. */
+  /**
+   * Ends the streams of clients that read a run without a sink: one that has ended before it started, or whose missing
+   * end was restored.
+   */
   dismiss(key: ThreadKey, run: string): void;
   /** True if the events of this run are being read, by a reader of the run or of its thread. Then they must not be deleted. */
   isRead(key: ThreadKey, run: string): boolean;

@@ -13,8 +13,8 @@ export interface NodeIo {
   /** Stores the result of one `ctx.step` call. Resolves when the result would survive the end of the process. */
   record(step: string, value: unknown): Promise<void>;
   /**
-   * Runs operations on the store of the run's tenant. When the attempt is over, every call rejects with
-   * `journal.fenced`, also a pending one, and writes nothing.
+   * Runs operations on the store of the run's tenant. When the attempt is over, calls reject with `journal.fenced` and
+   * write nothing. Writes that were called before, but are not made yet, reject too.
    */
   store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>>;
   /**

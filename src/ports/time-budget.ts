@@ -15,7 +15,7 @@ const LONG_TURN_MS = 2 * TURN_MS;
 const MAX_PAUSE_MS = 100;
 /**
  * The clock is checked before a request begins, from the request with this number (counted from 1) on. Earlier requests
- * begin at once.
+ * begin at once, unless older work waits.
  */
 const UNTIMED_REQUESTS = 16;
 /**
