@@ -84,14 +84,14 @@ export class Attempt {
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   /** Resolves when the attempt's latest append is stored, or has failed. */
   flushed: Promise<void> = Promise.resolve();
-  /** Errors of nodes that have already been logged. */
+  /** Errors of nodes that have already been logged; null until there is one. */
   #logged: PlainError[] | null = null;
   #alive = true;
   /** True when the run has ended and its end is being stored. */
   #closing = false;
   /** The `event_mark` of the run's record: the event ids of this attempt are below this number. */
   #mark: number;
-  /** Cancels the timer of the run's time limit. */
+  /** Cancels the timer of the run's time limit; null if no timer was set. */
   #timer: Cancel | null = null;
   #mailbox: QueuedMachineEvents | undefined;
 

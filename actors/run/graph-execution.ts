@@ -37,7 +37,7 @@ export class GraphExecution {
   /** True when the run's answer to an interrupt was refused before anything was done. */
   isRefused = false;
   plan: Plan | null = null;
-  /** An error with which the graph fails after the first step. */
+  /** An error with which the graph fails after the first step; null if there is none. */
   #failAfter: PlainError | null = null;
   head: CheckpointHead | null = null;
   values: JsonObject = {};
@@ -49,7 +49,7 @@ export class GraphExecution {
   /** Writes of tasks at the latest checkpoint, by task id. */
   writes = new SmallMap<string, TaskWrites>();
   #execution: Execution | undefined;
-  /** The id of the checkpoint from which the graph started. */
+  /** The id of the checkpoint from which the graph started; null if it has not started, or started without one. */
   #startId: string | null = null;
   #hasBegun = false;
   #commits = 0;

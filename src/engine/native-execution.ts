@@ -59,7 +59,7 @@ export class NativeExecution implements Execution {
   /** The task that runs this subgraph; null for the root graph. */
   readonly #entry: SubgraphEntry | null;
   #context: JsonObject = {};
-  /** The plan that the last step made. */
+  /** The plan that the last step made; null before the first step. */
   #plan: Plan | null = null;
   #isRefused = false;
 

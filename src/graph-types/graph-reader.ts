@@ -65,7 +65,8 @@ export class GraphReader {
   // --- types of graphs ---
 
   /**
-   * The type of the compiled graph that a value of this type is or returns. The value may be a graph, a builder, an agent or a function.
+   * The type of the compiled graph that a value of this type is or returns; undefined if there is none. The value may
+   * be a graph, a builder, an agent or a function.
    */
   #graphType(type: ts.Type, steps = 0): ts.Type | undefined {
     if (steps > MAX_STEPS) return undefined;
@@ -189,7 +190,7 @@ export class GraphReader {
     for (const expression of found) yield* this.#addNodeCalls(expression, seen);
   }
 
-  /** The variable at the start of a chain of calls. */
+  /** The variable at the start of a chain of calls; undefined if the chain starts with something else. */
   #variableOf(expression: ts.Expression): ts.Symbol | undefined {
     const ts = this.#ts;
     let at: ts.Expression = expression;
@@ -252,7 +253,7 @@ export class GraphReader {
     }
   }
 
-  /** The string that an expression evaluates to, if its type is a string literal. */
+  /** The string that an expression evaluates to, if its type is a string literal; undefined otherwise. */
   #literalText(expression: ts.Expression | undefined): string | undefined {
     const type = expression && this.#checker.getTypeAtLocation(expression);
     return type?.isStringLiteral() ? type.value : undefined;
@@ -281,7 +282,7 @@ export class GraphReader {
     return graph && { graph: expression, type: graph };
   }
 
-  /** The subgraph in the option `{ subgraphs: [graph] }` of a node. */
+  /** The first subgraph in the option `{ subgraphs: [graph] }` of a node; undefined if there is none. */
   #subgraphOption(options: ts.Expression | undefined): Pick<Subgraph, "graph" | "type"> | undefined {
     const ts = this.#ts;
     if (options === undefined || !ts.isObjectLiteralExpression(options)) return undefined;

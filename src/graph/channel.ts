@@ -26,7 +26,9 @@ export interface ChannelRule {
   readonly initial: unknown;
   /** True if the key must have a value when a run starts. */
   readonly required?: boolean;
-  /** The type of the values as text, if the schema tells it. It is part of the definition's hash. */
+  /**
+   * The type of the values as text; null or absent if the schema does not tell it. It is part of the definition's hash.
+   */
   readonly shape?: string | null;
   /** The JSON Schema of a write (`input`) or of the value (`output`); null if unknown. */
   describe?(side: SchemaSide): JsonObject | null;

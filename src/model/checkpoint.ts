@@ -64,7 +64,7 @@ export interface CheckpointHead {
   readonly writes: JsonObject | null;
   /** The tasks that run next. Empty when the graph has ended. */
   readonly next: readonly PlannedTask[];
-  /** Data that only the engine uses, such as which branches of a join have arrived. */
+  /** Data that only the engine uses, such as which branches of a join have arrived; null if there is none. */
   readonly engine: JsonObject | null;
   /** The hash of the graph definition that made the checkpoint. */
   readonly graph: string;

@@ -125,7 +125,7 @@ export function withoutMember<T>(object: { readonly [name: string]: T }, left: s
  * milliseconds.
  */
 const MAX_COMPARISONS = 1_000_000;
-/** Lists up to this length are compared by searching; longer ones with a set. */
+/** Lists of up to this many items are compared by searching; longer ones with a set. */
 const MAX_SEARCHED_LENGTH = 8;
 
 /**

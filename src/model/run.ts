@@ -149,7 +149,10 @@ export interface RunRecord {
    * that came before an attempt that stored a step.
    */
   readonly parked: number;
-  /** Set when a cancellation was requested. Stored before the request is acknowledged, so that a crash cannot lose it. */
+  /**
+   * The action of a requested cancellation; null if none was requested. Stored before the request is acknowledged, so
+   * that a crash cannot lose it.
+   */
   readonly cancel: CancelAction | null;
   readonly started_at: number | null;
   readonly ended_at: number | null;
@@ -169,10 +172,11 @@ export interface RunRecord {
    */
   readonly event_mark: number;
   /**
-   * The boot id of the computer when the last attempt started. If the boot id differs now, the power may have failed.
+   * The boot id of the computer when the last attempt started; null before the first attempt. If the boot id differs
+   * now, the power may have failed.
    */
   readonly boot: string | null;
-  /** The thread's checkpoint when the run first started. A rollback returns to it. */
+  /** The thread's checkpoint when the run first started; null if the thread had none. A rollback returns to it. */
   readonly base_checkpoint: string | null;
   /**
    * The pending writes from before this run that the run has changed, for example by answering interrupts; null if it

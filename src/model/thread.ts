@@ -66,8 +66,8 @@ export interface ThreadRecord {
   readonly updated_at: number;
   readonly state_updated_at: number;
   /**
-   * The time of the last change that left the thread without work. Searches sorted by last change use it. It does not change
-   * while the thread is busy.
+   * Epoch milliseconds of the last change that left the thread without work. Searches sorted by last change use it. It
+   * does not change while the thread is busy.
    */
   readonly rested_at: number;
   readonly metadata: JsonObject;

@@ -35,7 +35,7 @@ export class BodyMemory {
   readonly #waiting: { readonly tenant: string | undefined; readonly handOver: () => void }[] = [];
   /** True while a body is being handed over or parsed. */
   #isBusy = false;
-  /** The tenant of the body that was handed over last. */
+  /** The tenant of the body that was handed over last; undefined before the first body. */
   #latest: string | undefined;
   readonly #tenants = new Map<string, number>();
   #used = 0;

@@ -48,10 +48,10 @@ export interface KeyValueStore {
    */
   open(): Promise<void>;
   /**
-   * Reads a value. An in-process store should return the value itself, so that a read costs no turn of the event loop;
-   * a store over a network returns a promise. Promises may resolve in any order. MUST throw or reject while the store
-   * is closed. `isSlow`: reading the value will take long, because it is large or stored next to a large one. Then an
-   * in-process store should read it in another thread, to keep the event loop free.
+   * Reads a value; undefined if the key is not stored. An in-process store should return the value itself, so that a
+   * read costs no turn of the event loop; a store over a network returns a promise. Promises may resolve in any order.
+   * MUST throw or reject while the store is closed. `isSlow`: reading the value will take long, because it is large or
+   * stored next to a large one. Then an in-process store should read it in another thread, to keep the event loop free.
    */
   get(key: string, isSlow?: boolean): Eventually<Buffer | undefined>;
   /**
