@@ -382,7 +382,10 @@ export class Attempt {
     return { checkpoints, writes, steps, taken, events: this.sink.take(emissions) };
   }
 
-  /** Stores checkpoints in appends of their own until the rest fits into one append. Returns the rest. */
+  /**
+   * Stores checkpoints in appends of their own until the remaining checkpoints fit into one append. Returns the
+   * remaining ones.
+   */
   #storeExcess(checkpoints: readonly NewCheckpoint[], endsRuns: boolean): readonly NewCheckpoint[] {
     if (checkpoints.length <= MAX_CHECKPOINTS) return checkpoints;
     // Checkpoints of the root graph come last if they must be stored together with the end of runs. Otherwise all are

@@ -180,7 +180,7 @@ export class SuperstepState {
     this.#pending = combineChanges(this.#pending, applied.changes);
   }
 
-  /** The number of the step after the latest checkpoint. */
+  /** The number of the next step: one more than that of the latest checkpoint; -1 if there is no checkpoint. */
   get step(): number {
     return (this.head?.step ?? -2) + 1;
   }

@@ -33,7 +33,7 @@ export function compilerFor(file: string): Compiler {
       if (typeof found.createProgram === "function") return found as Compiler;
       installed ??= found.version ?? null;
     } catch {
-      // Not installed, or it cannot be loaded with `require`.
+      // The package is not installed, or cannot be loaded with `require`.
     }
   }
   throw new NoCompilerError(installed);

@@ -65,7 +65,7 @@ export class TypesReader implements GraphTypes {
     const known = this.#readings.get(key);
     if (known !== undefined && (await isCurrent(known))) return known.schemas;
     if (this.#isClosed) return null;
-    // Another call may have started the read while this one compared the files.
+    // Another call may have started the read while this call compared the files.
     const newest = this.#readings.get(key);
     if (newest !== undefined && newest !== known) return newest.schemas;
     let settle: Reading["settle"] = () => {};

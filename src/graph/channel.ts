@@ -22,7 +22,7 @@ export interface ChannelRule {
    * run ends, because it is never stored.
    */
   readonly life: "kept" | "step" | "never";
-  /** The value before the first write, or undefined. */
+  /** The value before the first write; undefined if the key then has no value. */
   readonly initial: unknown;
   /** True if the key must have a value when a run starts. */
   readonly required?: boolean;

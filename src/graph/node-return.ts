@@ -10,9 +10,9 @@ import type { StoredTarget } from "./superstep.ts";
 
 /** The return value of a node, validated and in normal form. */
 export interface NodeResult {
-  /** The update to store, or null. */
+  /** The update to store; null if there is none. */
   readonly update: JsonObject | null;
-  /** The update of keys that are never stored, or null. */
+  /** The update of keys that are never stored; null if there is none. */
   readonly untracked: JsonObject | null;
   readonly goto: readonly StoredTarget[];
   /** The `to.parent(...)` commands, in storable form. If there are any, everything else that the node returned is dropped. */

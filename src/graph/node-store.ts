@@ -32,7 +32,7 @@ export interface NamespaceOptions {
   readonly prefix?: Namespace;
   /** The last labels; `*` matches any one label. */
   readonly suffix?: Namespace;
-  /** Longer namespaces are cut to this number of labels. */
+  /** Longer namespaces are cut to this number of labels. Absent: none are cut. */
   readonly maxDepth?: number;
   /** The most namespaces to return: 1 to 1000. Default: 100. */
   readonly limit?: number;

@@ -166,7 +166,7 @@ function isEmpty(changes: StateChange["changes"]): boolean {
 export interface TaskOrigin {
   readonly ns: string;
   readonly checkpoint: string;
-  /** The step in which the tasks will run. */
+  /** The number of the step in which the tasks will run. */
   readonly step: number;
 }
 

@@ -92,7 +92,7 @@ export interface TaskWrites {
   readonly name: string;
   /**
    * Present when the task has finished. `value`: its update; null when it returned none. `goto`: the nodes that run
-   * next, in addition to those of its fixed edges, in the engine's own form.
+   * next, in addition to those of its fixed edges, in a form that only the engine reads.
    */
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
   /** Interrupts that wait for an answer. */
@@ -100,7 +100,9 @@ export interface TaskWrites {
   /** The latest interrupts of the task, if they have been answered; the thread's history shows them. Absent: none. */
   readonly answered?: readonly Interrupt[];
   readonly schemas?: AnswerSchemas;
-  /** Answers to the task's interrupts, in the order in which its node raises them, in the engine's own form. */
+  /**
+   * Answers to the task's interrupts, in the order in which its node raises them, in a form that only the engine reads.
+   */
   readonly resumes: readonly unknown[];
   readonly steps: JsonObject;
   readonly error: PlainError | null;

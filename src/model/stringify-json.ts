@@ -17,7 +17,9 @@ const MAX_UNCOPIED_DEPTH = 64;
 export function toJsonText(value: unknown, at: string): string {
   return (
     stringifyPlainJson(value) ??
-    stringifyJson(value !== undefined && isPlainData(value, MAX_UNCOPIED_DEPTH, true) ? value : toStorable(value, at))
+    stringifyJson(
+      value !== undefined && isPlainData(value, MAX_UNCOPIED_DEPTH, true) ? value : toStorable(value, at),
+    )
   );
 }
 

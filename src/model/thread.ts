@@ -82,7 +82,7 @@ export interface ThreadRecord {
   readonly epoch: number;
   /** Number of the last append to this thread's journal; consecutive from 1. */
   readonly seq: number;
-  /** The id of the run in progress, or null. */
+  /** The id of the run in progress; null if none is in progress. */
   readonly active: string | null;
   /** The ids of the queued runs, in the order in which the runs will start. */
   readonly queue: readonly string[];

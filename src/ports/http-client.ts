@@ -7,7 +7,7 @@ export interface OutgoingRequest {
   readonly address: string;
   readonly headers: Headers;
   readonly body: string;
-  /** Aborts when the request takes too long. */
+  /** Aborts when the request takes too long. The request is then given up. */
   readonly signal: AbortSignal;
 }
 

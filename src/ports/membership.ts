@@ -1,4 +1,4 @@
-/** A node of a cluster. */
+/** A node of a cluster: one process that can own shards. */
 export interface ClusterNode {
   /** The id of the node: a new one for each start of its process. */
   readonly id: string;
