@@ -21,7 +21,7 @@ interface Batch {
   claim(liveThread: LiveThread): void;
   release(liveThread: LiveThread): void;
   letGo(liveThread: LiveThread): void;
-  /** The queue to which the admitted runs are added; it begins them. */
+  /** The queue that begins the admitted runs. */
   readonly starts: RunStarts;
 }
 

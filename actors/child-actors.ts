@@ -19,8 +19,10 @@ interface Table {
   newest: number;
 }
 
-/** The table is copied without the removed children when these outnumber the present ones by more than this. */
-const SLACK = 16;
+/**
+ * The table is copied without the removed children when these outnumber the present children by more than this number.
+ */
+const MAX_EXTRA_REMOVED = 16;
 
 /**
  * The child actors of a snapshot, by name, in the order in which they were added. An instance is immutable: a
@@ -88,7 +90,7 @@ export class ChildActors {
     if (this.get(name) === undefined) return this;
     if (this.size === 1) return NO_CHILD_ACTORS;
     const newest = this.#newestTable;
-    const isCrowded = newest !== undefined && newest.entries.size > 2 * this.size + SLACK;
+    const isCrowded = newest !== undefined && newest.entries.size > 2 * this.size + MAX_EXTRA_REMOVED;
     const table = newest === undefined || isCrowded ? this.#copy() : newest;
     const version = ++table.newest;
     const entry = table.entries.get(name);

@@ -26,8 +26,8 @@ interface Waiting extends SlotRequest {
 }
 
 /**
- * The waiting runs of one tenant: lists of runs, each list by its name. The runs of each graph have two lists, one for
- * large runs and one for small runs. Each list is in the order of the requests.
+ * The waiting runs of one tenant, in lists. The outer map has the lists by name: for each graph, one list of large runs
+ * and one list of small runs. Each list has the runs by id, in the order of their requests.
  */
 type TenantQueue = Map<string, Map<string, Waiting>>;
 
@@ -66,7 +66,10 @@ export class ConcurrencyLimiter {
     return this.#waiting.size;
   }
 
-  /** Takes a slot if one is free and there is memory for the run. The caller MUST give it back with `release`. */
+  /**
+   * Takes a slot if one is free and there is memory for the run; otherwise returns false. The caller MUST give the slot
+   * back with `release`.
+   */
   tryAcquire(claim: SlotRequest): boolean {
     if (!this.#isOpen || !this.#hasRoom(claim)) return false;
     // The run cannot overtake a waiting run: a waiting run that could use the slot would have got it already.
@@ -83,7 +86,10 @@ export class ConcurrencyLimiter {
     else if (!this.#acquired.has(claim.run)) this.#take(claim);
   }
 
-  /** Takes a slot for a run, at once if one is free, else as soon as one is; then calls `ready`. */
+  /**
+   * Takes a slot for a run, and calls `ready`: at once if a slot and the memory are free, otherwise as soon as they
+   * are.
+   */
   acquire(claim: SlotRequest, ready: () => void): void {
     if (this.tryAcquire(claim)) return ready();
     const waiting = { ...claim, ticket: this.#tickets++, ready };
@@ -190,7 +196,7 @@ export class ConcurrencyLimiter {
       if (next === undefined) return this.#awaitMemory();
       this.#remove(next);
       this.#take(next);
-      // Moves the tenant to the end, behind all others with waiting runs.
+      // Moves the tenant to the end, behind all other tenants with waiting runs.
       const line = this.#queues.get(next.tenant);
       if (line !== undefined) {
         this.#queues.delete(next.tenant);

@@ -4,7 +4,10 @@ import type { SystemDeps, ThreadDraft } from "./thread-system-interface.ts";
 import { CheckpointIds } from "./thread/checkpoint-ids.ts";
 import { createWithState } from "./thread/state-update.ts";
 
-/** Creates a thread. The caller MUST hold the thread's lock. The thread needs no actor before its first run. */
+/**
+ * Creates a thread. If it exists already, returns it or refuses, as `draft.if_exists` says. The caller MUST hold the
+ * thread's lock. The thread needs no actor before its first run.
+ */
 export async function createThreadRecord(
   deps: Pick<SystemDeps, "journal" | "clock" | "engine" | "random">,
   key: ThreadKey,

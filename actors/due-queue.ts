@@ -14,15 +14,15 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** A kind of entry that threads have to start at a certain time: delayed runs, or timers. */
+/** Lists and starts entries of threads that are due at a certain time: delayed runs, or timers of machines. */
 export interface DueSource {
-  /** The name of the kind in log messages. */
+  /** What an entry is called in log messages, such as "timer". */
   readonly name: string;
   /** Reads the entries that are due first, of all threads together; at most `limit`. */
   read(limit: number): Promise<readonly KeyedTimer[]>;
   /**
-   * Starts an entry. Resolves with false when the thread does not list the entry any more, but only after the write that
-   * removed it is stored.
+   * Starts an entry. Resolves with false when the thread does not list the entry any more, but only after the write
+   * that removed the entry from the thread's list is stored.
    */
   start(key: ThreadKey, entry: Timer): Promise<boolean>;
 }
@@ -43,7 +43,10 @@ const MAX_STARTING = 128;
 const MAX_STARTING_PER_TENANT = 32;
 /** Milliseconds to wait before a failed read or start is repeated. */
 const RETRY_PAUSE_MS = 1_000;
-/** Milliseconds in which the deletion of a thread is usually stored. Until then, the storage still lists its entries. */
+/**
+ * Milliseconds in which the deletion of a thread is usually stored. Until then, the storage still lists the thread's
+ * entries.
+ */
 const DELETION_PAUSE_MS = 100;
 
 /**
@@ -71,8 +74,8 @@ export class DueQueue {
   readonly #source: DueSource;
   readonly #time: SteadyTime;
   /**
-   * Entries that cannot be started, such as those of a damaged thread. They are skipped, so that they do not delay the
-   * others.
+   * Entries that cannot be started, such as those of a damaged thread. They are skipped, so that they do not delay
+   * other entries.
    */
   readonly #failed = new Set<string>();
   /** The entries that are being started, which the storage still lists; and the number of these entries by tenant. */
@@ -102,7 +105,7 @@ export class DueQueue {
     return this.#time.now();
   }
 
-  /** Reports that an entry is, or will be, due at this time (milliseconds). */
+  /** Reports that an entry is, or will be, due at this time (epoch milliseconds of {@link SteadyTime}). */
   schedule(due: number): void {
     if (this.#stopped || due >= this.#at) return;
     this.#timer?.();

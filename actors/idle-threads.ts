@@ -3,7 +3,7 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import type { SystemLimits } from "./thread-system-interface.ts";
 
-/** The entry of an idle thread in the linked list. The thread holds a reference to it. */
+/** The entry of an idle thread in the linked list of {@link IdleThreads}. The thread has a reference to its entry. */
 export interface IdleEntry<C> {
   readonly liveThread: C;
   readonly since: number;
@@ -31,7 +31,7 @@ interface MaybeIdle<C> {
  * Milliseconds until the states of threads that became idle are measured. The delay leaves the CPU to runs that are in
  * progress when the threads become idle.
  */
-const MEASURE = 500;
+const MEASURE_DELAY_MS = 500;
 
 /**
  * Idle threads in memory, the longest idle first. They are removed from memory when their idle time is over, when their
@@ -85,7 +85,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     // Does not remove the thread that was just added: it may be about to get a request.
     if (this.#size > this.#limits.maxIdle && oldest !== liveThread) this.#removeFromMemory(oldest);
     if (this.#timer === null) this.#sweepAfter(this.#limits.idle);
-    this.#measureTimer ??= this.#scheduler.after(MEASURE, () => this.#measure());
+    this.#measureTimer ??= this.#scheduler.after(MEASURE_DELAY_MS, () => this.#measure());
   }
 
   remove(liveThread: C): void {

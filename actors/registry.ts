@@ -206,7 +206,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
-      // A new thread does not exist after this: it would have been created together with the run, whose
+      // A new thread does not exist after this failure: it would have been created together with the run, whose
       // admission failed.
       if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;

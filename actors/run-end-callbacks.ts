@@ -27,8 +27,8 @@ export class RunEndCallbacks {
   }
 
   /**
-   * Waits for the end of a run that may have ended already. `read` reads the run's record, which shows whether it has.
-   * The callback is added before the read: otherwise an end that is stored during the read would be missed.
+   * Waits for the end of a run that may have ended already. `read` reads the run's record, which shows whether the run
+   * has ended. The callback is added before the read: otherwise an end that is stored during the read would be missed.
    */
   async waitUnlessEnded(run: string, read: () => Eventually<RunRecord | undefined>): Promise<RunEnd> {
     const { promise: ended, ...waiter } = withResolvers<RunEnd>();

@@ -5,8 +5,8 @@ export interface RunMemoryLimits {
   /** A state or an input of this many bytes or more is large. Small ones are not counted. */
   readonly largeState: number;
   /**
-   * The most bytes of the large states and inputs of runs in progress. When they take this many, further
-   * large runs wait. The last run that begins before may exceed the limit.
+   * The most bytes of the large states and inputs of runs in progress. When they take this many, further large runs
+   * wait. The last run that begins before this limit is reached may exceed it.
    */
   readonly maxStateBytes: number;
 }
@@ -46,8 +46,8 @@ export class RunMemoryBudget {
   }
 
   /**
-   * Registers `serveWaiting`, which starts the waiting runs that {@link admits} now allows. It calls {@link waited} if
-   * some runs still wait for memory.
+   * Registers the function `serveWaiting`, which starts the waiting runs that {@link admits} now allows. The function
+   * calls {@link waited} if some runs still wait for memory.
    */
   onSpace(serveWaiting: () => void): void {
     this.#serveWaiting = serveWaiting;
@@ -72,7 +72,7 @@ export class RunMemoryBudget {
     return !this.isFull || this.#isOneMoreAdmitted || !this.isLarge(bytes);
   }
 
-  /** Counts a run that begins. The caller MUST release it with `release`. */
+  /** Counts a run that begins, if it is large. The caller MUST call `release` when the run ends. */
   reserve(run: string, bytes: RunBytes): void {
     if (!this.isLarge(bytes)) return;
     this.#isOneMoreAdmitted = false;

@@ -39,11 +39,14 @@ export interface ActorMetrics {
   readonly graphs: ReadonlyMap<string, Readonly<GraphRunCounts>>;
 }
 
-/** The most graphs that are counted by name; all others share one name, because a metrics system keeps a series for each name. */
+/**
+ * The most graphs that are counted by name. All further graphs share one name, because a metrics system keeps a series
+ * for each name.
+ */
 const MAX_GRAPHS = 100;
 const OTHERS = "(others)";
 
-/** Totals of runs and threads since the start. They are plain numbers, so counting costs a run nothing. */
+/** Totals of runs and threads since the start. They are plain numbers, so counting costs next to nothing. */
 export class RunTotals {
   woken = 0;
   withdrawn = 0;

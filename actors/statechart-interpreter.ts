@@ -165,17 +165,18 @@ class Move<C, E> implements SpawnArgs<C, E> {
 type Operation<C, E> = (move: Move<C, E>) => void;
 
 /**
- * Makes actor logic of a statechart. The chart is compiled once: each state gets, for each event, its transitions and those of
- * its ancestors, and each transition one list of operations (exit, transition, entry). XState's interpreter searches the chart for
- * these at every event, and copies the snapshot at every action.
+ * Makes actor logic of a statechart. The chart is compiled once: each state gets, for each event, its transitions and
+ * those of its ancestors, and each transition one list of operations (exit, transition, entry). XState's interpreter
+ * searches the chart for these at every event, and copies the snapshot at every action.
  *
- * Measured on Node 20, 22 and 24: the three actors of a run with one node take 9 us of CPU; with XState's interpreter they take
- * 100 us and more, and the whole run (benchmark `wait-256`) takes at least 1.5 times the CPU. XState's interpreter also keeps
- * each type of event that it has seen. Since each task has its own type `xstate.done.actor.*`, it grows by 0.35 KB with every task.
+ * Measured on Node 20, 22 and 24: the three actors of a run with one node take 9 us of CPU; with XState's interpreter
+ * they take 100 us and more, and the whole run (benchmark `wait-256`) takes at least 1.5 times the CPU. XState's
+ * interpreter also keeps each type of event that it has seen. Since each task has its own type `xstate.done.actor.*`,
+ * that memory grows by 0.35 KB with every task.
  *
- * It supports what the charts of this folder use: nested states, guards, entry actions, `always`, `after`, `invoke`, `reenter`,
- * wildcards at the end of an event type, and final states with outputs. Effects run after the snapshot is set; in XState they run
- * before.
+ * This interpreter supports what the charts of this folder use: nested states, guards, entry actions, `always`,
+ * `after`, `invoke`, `reenter`, wildcards at the end of an event type, and final states with outputs. Effects run after
+ * the snapshot is set; in XState they run before.
  */
 export function interpretStatechart<C extends object, E extends EventObject, I, O>(
   chart: Statechart<C, E>,

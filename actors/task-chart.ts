@@ -75,7 +75,7 @@ export const taskChartConfig = {
   },
 } as const;
 
-/** Events that a task's actor receives, from others and from its children. */
+/** Events that a task's actor receives, from its children and from other actors. */
 type TaskActorEvent =
   | TaskEvent
   | { readonly type: `xstate.done.actor.${string}`; readonly output: RunActorOutput | TaskOutput };
@@ -86,8 +86,8 @@ export type TaskLogic = ChartActorLogic<TaskInput, TaskActorEvent, TaskInput, Ta
 const GRAPH = "subgraph";
 
 /**
- * Implements the guards and actions that the chart names. `run` and `task` are functions, because the charts of graphs and tasks need each
- * other: they are called only when an actor is spawned.
+ * Implements the guards and actions that the chart names. `run` and `task` are functions, because the charts of runs
+ * and tasks need each other. The functions are called only when an actor is spawned.
  */
 export function taskChart(
   effects: TaskEffects,

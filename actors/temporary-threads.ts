@@ -57,7 +57,10 @@ export class TemporaryThreads {
     };
   }
 
-  /** Handles the end of a run: if the thread was created for it, deletes the thread, at once or later. */
+  /**
+   * Handles the end of a run. If the thread is temporary and has no other run, deletes it: later if a client still
+   * reads the run or may come back to read it, else at once.
+   */
   runEnded(liveThread: LiveThread, id: string, { run }: RunEnd, isRead: boolean): void {
     const { temporary } = liveThread.record;
     if (temporary === null || liveThread.runs.size > 0) return;

@@ -16,7 +16,10 @@ import type { LiveThread } from "./thread/live-thread.ts";
 
 /** The part of the `Registry` (all threads in memory) that {@link ThreadAdministration} needs. */
 export interface ThreadAdministrationOwner {
-  /** Waits until no other request holds the thread's lock, then runs the work. Until the work is done, no run is admitted. */
+  /**
+   * Waits until no other request holds the thread's lock, then runs the work. Until the work is done, no run is
+   * admitted to the thread.
+   */
   withLock<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
   /**
    * Refuses the request when the server is shutting down.
@@ -142,7 +145,7 @@ export class ThreadAdministration implements ThreadOperations {
   ): Promise<void> {
     for (let liveThread = first; ; liveThread = await this.#liveThread(key)) {
       if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
-      // Cancels the run in progress last. Otherwise the next queued run would begin as soon as it ends.
+      // Cancels the run in progress last: if it ended before the queued runs, the next of these would begin.
       const runs = [...liveThread.delayed.keys(), ...[...liveThread.runs.keys()].toReversed()];
       listeners.push(this.#deps.sinks.removing(key, runs));
       try {
@@ -175,8 +178,8 @@ export class ThreadAdministration implements ThreadOperations {
 }
 
 /**
- * True when the thread has a run in progress, queued or delayed. Such a run may resume from any checkpoint, so none may
- * be pruned.
+ * True when the thread has a run in progress, queued or delayed. Such a run may resume from any checkpoint, so no
+ * checkpoint may be pruned.
  */
 function isInUse({ runs, delayed }: LiveThread): boolean {
   return runs.size > 0 || delayed.size > 0;

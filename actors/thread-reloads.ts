@@ -28,7 +28,7 @@ interface Threads {
 
 interface Reload {
   readonly key: ThreadKey;
-  /** How often the thread has failed again after a reload by this class. The delay doubles with each. */
+  /** How often the thread has failed again after a reload by this class. Each such failure doubles the delay. */
   failures: number;
   /** True when this class has reloaded the thread, and the thread has not failed since. */
   isLoaded: boolean;
@@ -122,8 +122,8 @@ export class ThreadReloads {
   }
 
   /**
-   * Loads one thread in each turn of the event loop, because there may be thousands, and other work must not wait for
-   * all of them.
+   * Loads one thread in each turn of the event loop, because there may be thousands of threads, and other work must not
+   * wait for all of them.
    */
   async #loadAll(): Promise<void> {
     this.#isLoading = true;

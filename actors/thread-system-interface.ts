@@ -66,15 +66,21 @@ export interface UpdateDraft {
   readonly ns: string;
   /** The writes of each superstep; there is at least one superstep. All supersteps are stored, or none. */
   readonly supersteps: readonly (readonly StateWrite[])[];
-  /** Metadata of the new checkpoints, besides that which all updates have; absent: none. */
+  /** Metadata of the new checkpoints, in addition to the metadata that all updates have; absent: none. */
   readonly metadata?: JsonObject;
-  /** True: the update is refused unless `from` is the latest checkpoint. Absent: another one begins a new branch. */
+  /**
+   * True: the update is refused unless `from` is the latest checkpoint. Absent: an update from another checkpoint
+   * begins a new branch.
+   */
   readonly isLatestRequired?: boolean;
 }
 
 export interface ThreadDraft {
   readonly metadata: JsonObject;
-  /** The supersteps that make the thread's first state; absent: it has no state. `graph_id` in the metadata names the graph. */
+  /**
+   * The supersteps that make the thread's first state; absent: the thread has no state at first. `graph_id` in the
+   * metadata names the graph.
+   */
   readonly supersteps?: UpdateDraft["supersteps"];
   readonly ttl?: ThreadLifetime | null;
   /**
@@ -107,8 +113,8 @@ export interface RunEnd {
 
 /**
  * Administration of threads: changing, copying, deleting and pruning them. While one of these is in progress, the
- * admission of a run to the thread waits. Temporary threads count as unknown. All methods throw ServiceError
- * `thread.not_found`, `server.draining`, `storage.unavailable`.
+ * admission of a run to the thread waits. Temporary threads count as unknown. All methods may reject with a
+ * ServiceError: `thread.not_found`, `server.draining`, `storage.unavailable`.
  */
 export interface ThreadOperations {
   /** Changes a thread, busy or idle. Resolves with the thread when the change is stored. */
@@ -145,9 +151,9 @@ export type RestoredEnd = TerminalStatus | "forgotten" | undefined;
  */
 export interface ThreadSystem {
   /**
-   * Creates a thread. Resolves when it is stored.
+   * Creates a thread, and resolves when it is stored. If the thread exists already, `draft.if_exists` decides.
    * @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable`; with supersteps also the errors of
-   *   {@link ThreadSystem.update}
+   * {@link ThreadSystem.update}
    */
   create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord>;
   readonly threads: ThreadOperations;
@@ -161,17 +167,19 @@ export interface ThreadSystem {
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;
   /**
    * Admits runs, each to a new thread of its own, all in one turn of the event loop. Resolves when all are stored. If
-   * one is refused, none is admitted, no node of any runs, and the result of `refused` is thrown.
+   * one run is refused, no run is admitted, no node runs, and the result of `refused` is thrown.
    */
   admitAll(
     runs: readonly { readonly key: ThreadKey; readonly draft: RunDraft }[],
     refused: (index: number, cause: unknown) => unknown,
   ): Promise<readonly RunRecord[]>;
   /**
-   * Changes the state of an idle thread, atomically, in one append. The thread's status is then `interrupted` if there are
-   * next tasks, else `idle`. Resolves with the last new checkpoint when it is stored.
-   * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`, `checkpoint.outdated`, errors of the
-   *   engine, `server.draining`, `storage.unavailable`
+   * Changes the state of an idle thread, atomically, in one append. If the state is that of the root graph, the
+   * thread's status is then `interrupted` if there are next tasks, else `idle`. Resolves with the last new checkpoint
+   * when it is stored.
+   * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`,
+   * `checkpoint.outdated`, errors
+   * of the engine, `server.draining`, `storage.unavailable`
    */
   update(key: ThreadKey, draft: UpdateDraft): Promise<CheckpointHead>;
   /**
@@ -200,9 +208,9 @@ export interface ThreadSystem {
    */
   forget(key: ThreadKey, run: string): Promise<void>;
   /**
-   * Keeps the thread, if it is temporary, until the returned function is called. A request calls this when it
-   * has to read other data before it reads the run. If the run has ended by then, the thread is deleted as if
-   * the run had just ended.
+   * Keeps the thread, if it is temporary, until the returned function is called. A request calls this when it has to
+   * read other data before it reads the run. If the run has ended before the returned function is called, the thread is
+   * then deleted as if the run had just ended.
    */
   keepTemporary(key: ThreadKey): () => void;
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
@@ -228,7 +236,10 @@ export interface ThreadSystem {
   onTimer(admit: AdmitTimerRun): void;
   /** Sets the function that is called when the end of a run is stored. Called before {@link ThreadSystem.recover}. */
   onRunEnd(listener: (key: ThreadKey, run: RunRecord) => void): void;
-  /** Ends a run whose record has no end although no thread lists the run. Resolves with its outcome when the end is stored. */
+  /**
+   * Ends a run whose record has no end although no thread lists the run. Resolves with what was done when that is
+   * stored.
+   */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
   /**
    * Stops the work of the system. Refuses new runs, and waits up to `ms` milliseconds for running supersteps. Then it
@@ -253,7 +264,7 @@ export interface SystemDeps {
   readonly failpoints: Failpoints;
   readonly heap: ReadHeap;
   readonly logger: Logger;
-  /** Identifies the machine's boot, see `RunRecord.boot`. */
+  /** Identifies the boot of the computer, see `RunRecord.boot`. */
   readonly boot: string;
   readonly limits: SystemLimits;
   /** The interpreter of the statecharts. Default: `interpretStatechart`. */
@@ -270,14 +281,14 @@ export interface SystemLimits {
   readonly maxIdle: number;
   /**
    * The most bytes of idle threads' states in memory. Above this limit, the threads that have been idle longest are
-   * removed. One state may exceed it.
+   * removed. A single state may exceed the limit.
    */
   readonly maxIdleBytes: number;
   /** A state or an input of this many bytes or more counts as large. */
   readonly largeState: number;
   /**
-   * The most bytes of the large states and inputs of runs in progress. When they take this many, further
-   * large runs wait. The last run that begins before may exceed the limit.
+   * The most bytes of the large states and inputs of runs in progress. When they take this many, further large runs
+   * wait. The last run that begins before this limit is reached may exceed it.
    */
   readonly maxStateBytes: number;
   /** Milliseconds that a temporary thread is kept for readers that have not reached the run's end or may come back. */

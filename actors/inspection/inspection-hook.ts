@@ -41,7 +41,7 @@ export class InspectionHook {
     this.#end = () => subscription.unsubscribe();
   }
 
-  /** Shows all live actors. */
+  /** Shows all live actors of the thread. */
   show(): void {
     this.#guarded(() => this.#showAll(this.#root));
   }

@@ -7,7 +7,10 @@ import { InspectionHook } from "./inspection-hook.ts";
 export class InspectorRegistry {
   readonly #watches = new Set<Watch>();
 
-  /** Shows the live actors, and from now on what happens to them, until the returned function is called. */
+  /**
+   * Shows the inspector the live actors in `scope`, and from now on what happens to them, until the returned function
+   * is called.
+   */
   add(scope: InspectScope, inspector: Inspector, liveThreads: Iterable<LiveThread>): () => void {
     const watch = new Watch(scope, inspector);
     this.#watches.add(watch);

@@ -35,7 +35,7 @@ import type { OnSubgraphEnd } from "./task-runner.ts";
  * The number of unused event ids below the event mark (`RunRecord.event_mark`) at which the mark is raised.
  * So enough ids are left to use until the new mark is stored.
  */
-const HEADROOM = 1_024;
+const MIN_FREE_EVENT_IDS = 1_024;
 /**
  * The event id for facts whose ids are not known yet. It is never looked up: only a fact that begins a message is
  * referred to by its event id, and these facts begin no message.
@@ -84,14 +84,14 @@ export class Attempt {
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   /** Resolves when the attempt's latest append is stored, or has failed. */
   flushed: Promise<void> = Promise.resolve();
-  /** Errors of nodes that have already been logged. */
+  /** Errors of nodes that have already been logged; null until there is one. */
   #logged: PlainError[] | null = null;
   #alive = true;
   /** True when the run has ended and its end is being stored. */
   #closing = false;
   /** The `event_mark` of the run's record: the event ids of this attempt are below this number. */
   #mark: number;
-  /** Cancels the timer of the run's time limit. */
+  /** Cancels the timer of the run's time limit; null if no timer was set. */
   #timer: Cancel | null = null;
   #mailbox: QueuedMachineEvents | undefined;
 
@@ -153,7 +153,10 @@ export class Attempt {
     return this.#alive && this.liveThread.alive && this.epoch === this.liveThread.record.epoch;
   }
 
-  /** The root graph (`within` is null), or the subgraph that runs as the node of the task `within`. */
+  /**
+   * The root graph (`within` is null), or the subgraph that runs as the node of the task `within`; undefined if no such
+   * subgraph runs.
+   */
   graph(within: string | null): GraphExecution | undefined {
     return within === null ? this.root : this.subgraphs.get(within);
   }
@@ -234,8 +237,8 @@ export class Attempt {
   }
 
   /**
-   * Adds the size of changed pending writes to the estimate. Called when the pending writes of a task change. The whole
-   * state is measured with the next step, because a step may have thousands of tasks.
+   * Adds the size of changed pending writes to the estimate of the state's size. Called when the pending writes of a
+   * task change. The whole state is measured with the next step, because a step may have thousands of tasks.
    */
   writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
     const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
@@ -243,7 +246,10 @@ export class Attempt {
     this.#countState();
   }
 
-  /** Adds the size of a step result to the estimate. Called when it is added to the pending writes of a task. */
+  /**
+   * Adds the size of a `ctx.step` result to the estimate of the state's size. Called when the result is added to the
+   * pending writes of a task.
+   */
   stepResultAdded(value: unknown): void {
     this.liveThread.stateSize.grow(memorySizeOf(value, Infinity));
     this.#countState();
@@ -376,7 +382,10 @@ export class Attempt {
     return { checkpoints, writes, steps, taken, events: this.sink.take(emissions) };
   }
 
-  /** Stores checkpoints in appends of their own until the rest fits into one append. Returns the rest. */
+  /**
+   * Stores checkpoints in appends of their own until the remaining checkpoints fit into one append. Returns the
+   * remaining ones.
+   */
   #storeExcess(checkpoints: readonly NewCheckpoint[], endsRuns: boolean): readonly NewCheckpoint[] {
     if (checkpoints.length <= MAX_CHECKPOINTS) return checkpoints;
     // Checkpoints of the root graph come last if they must be stored together with the end of runs. Otherwise all are
@@ -423,7 +432,7 @@ export class Attempt {
     if (this.pending.emissions.length > 0) this.flushNow();
     const id = this.sink.emit(fact);
     if (id >= 0) this.#count(fact, id);
-    if (id >= 0 && this.sink.next + HEADROOM >= this.#mark) this.#raiseMark();
+    if (id >= 0 && this.sink.next + MIN_FREE_EVENT_IDS >= this.#mark) this.#raiseMark();
     return id;
   }
 

@@ -37,7 +37,7 @@ export class GraphExecution {
   /** True when the run's answer to an interrupt was refused before anything was done. */
   isRefused = false;
   plan: Plan | null = null;
-  /** An error with which the graph fails after the first step. */
+  /** An error with which the graph fails after the first step; null if there is none. */
   #failAfter: PlainError | null = null;
   head: CheckpointHead | null = null;
   values: JsonObject = {};
@@ -49,7 +49,7 @@ export class GraphExecution {
   /** Writes of tasks at the latest checkpoint, by task id. */
   writes = new SmallMap<string, TaskWrites>();
   #execution: Execution | undefined;
-  /** The id of the checkpoint from which the graph started. */
+  /** The id of the checkpoint from which the graph started; null if it has not started, or started without one. */
   #startId: string | null = null;
   #hasBegun = false;
   #commits = 0;
@@ -99,7 +99,7 @@ export class GraphExecution {
     this.#guarded(
       () =>
         andThen(this.origin.position(), (position) => {
-          // A stopped run does not wait longer than the grace period for this read.
+          // A stopped run waits for this read only for the grace period, so it may have ended in the meantime.
           if (!this.alive) return;
           this.head = position.head;
           this.#startId = position.head?.id ?? null;
@@ -117,7 +117,7 @@ export class GraphExecution {
     );
   }
 
-  /** Records a failure. The first one becomes the graph's error. */
+  /** Records a failure. The first failure becomes the graph's error. `refused`: an answer was refused. */
   fail(error: PlainError, refused = false): void {
     this.failure ??= error;
     if (!refused) this.hasFailedTask = true;
@@ -135,12 +135,12 @@ export class GraphExecution {
     this.#execution?.abandon?.();
   }
 
-  /** Computes the next step, while the result of the last one is being stored. */
+  /** Computes the next step, while the result of the previous step is being stored. */
   next(): void {
     if (this.failure !== null) return this.#failed();
-    // The server is stopping: the tasks of the last step were not started, so the run pauses. The engine is still asked
-    // for the next step, because the graph may end instead, and its end is then planned. In a LangGraph.js graph that
-    // does not end, `apply` waits for the results of these tasks, which never come.
+    // The server is stopping: the tasks of the previous step were not started, so the run pauses. The engine is still
+    // asked for the next step, because the graph may end instead, and its end is then planned. In a LangGraph.js graph
+    // that does not end, `apply` waits for the results of these tasks, which never come.
     if (this.#isPaused) {
       this.attempt.flushSoon();
       this.#pause();
@@ -278,8 +278,8 @@ export class GraphExecution {
   }
 
   /**
-   * Adds a result of `ctx.step` to the writes of a task. `writes`: the whole writes with the result. Earlier whole writes of the
-   * task MUST have been added at this checkpoint, because only the result is stored.
+   * Adds a result of `ctx.step` to the writes of a task. `writes`: all pending writes of the task, with the result.
+   * Pending writes of the task MUST have been added at this checkpoint before, because only the result is stored now.
    */
   addStepResult(writes: TaskWrites, step: string, value: unknown): void {
     this.attempt.stepResultAdded(value);

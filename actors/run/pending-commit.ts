@@ -45,8 +45,8 @@ export class PendingCommit {
   }
 
   /**
-   * Adds a step result. `writes`: the whole writes of the task, with the result. They replace earlier writes
-   * of the task that still wait; if none wait, only the result is stored.
+   * Adds a step result. `writes`: all pending writes of the task, with the result. They replace earlier writes of the
+   * task that still wait for the append; if there are none, only the result is stored.
    */
   addStepResult(writes: TaskWrites, step: string, value: unknown): void {
     if (this.#joined?.has(writes.checkpoint)) return;
@@ -61,8 +61,8 @@ export class PendingCommit {
   }
 
   /**
-   * Adds the checkpoints of a step. The pending task writes of the step before are dropped; with `closed`, also those
-   * of the graph's subgraphs.
+   * Adds the checkpoints of a step of the graph at `ns`. The pending task writes of the step before are dropped; with
+   * `closed`, also those of the graph's subgraphs.
    */
   addCheckpoints(ns: string, checkpoints: readonly NewCheckpoint[], closed: boolean): void {
     if (checkpoints.length === 0) return;

@@ -25,7 +25,7 @@ export interface RunEffects {
    * Reads the start position and, unless the run was stopped, computes the first step. Reports `PLANNED` or `PAUSED`.
    */
   load(run: RunInput, self: AnyActorRef, stopped: boolean): void;
-  /** Computes the next step and stores the last one. Reports `PLANNED` or `PAUSED`. */
+  /** Computes the next step and stores the previous step. Reports `PLANNED` or `PAUSED`. */
   plan(run: RunInput): void;
   /** Asks the engine to stop computing the step. Reports `PLANNED` or `PAUSED` if the engine stops. */
   abortPlanning(run: RunInput): void;

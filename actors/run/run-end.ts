@@ -30,7 +30,7 @@ interface Verdict {
   readonly rest: SettledState;
   readonly error: PlainError | null;
   readonly interrupts: Interrupts;
-  /** The thread's error after the run, if it differs from the run's error. */
+  /** The thread's error after the run, if it differs from the run's error. Null: the thread has no error. */
   readonly resting?: PlainError | null;
 }
 
@@ -185,8 +185,8 @@ function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: Run
 }
 
 /**
- * The latest checkpoint with the parent that is stored for it. When several steps were stored as one, the parent
- * is the checkpoint before the first of these steps.
+ * The latest checkpoint with the parent that is stored for it; null if there is no checkpoint. When several steps were
+ * stored as one, the parent is the checkpoint before the first of these steps.
  */
 function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoint[]): CheckpointHead | null {
   const stored = checkpoints.findLast(({ id }) => id === head?.id);

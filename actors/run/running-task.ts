@@ -13,8 +13,9 @@ import type { TaskSnapshot } from "../task-chart.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 
 /**
- * One attempt of a task, while it runs. If its node is a function, this is what the function's `ctx` calls (steps, streamed
- * data, sleep). If its node is a subgraph, this holds the execution of the subgraph.
+ * One attempt of a task, while it runs. If the task's node is a function, this class does what the function's `ctx`
+ * needs: it emits streamed data, stores `ctx.step` results and uses the store. If the node is a subgraph, this class
+ * holds the execution of the subgraph.
  */
 export class RunningTask implements NodeIo {
   readonly call: NodeCall;
@@ -115,7 +116,9 @@ export class RunningTask implements NodeIo {
     return liveThread.deps.store.batch({ tenant: liveThread.key.tenant, fence, check }, ops);
   }
 
-  /** The messages that the node function, or the tasks of the subgraph, have streamed. */
+  /**
+   * The messages that the node function, or the tasks of the subgraph, have streamed; null if messages are not kept.
+   */
   streamedMessages(): readonly StreamedFact[] | null {
     const { inner, streamed } = this;
     return inner === null || streamed === null ? streamed : [...inner.tasks.streamed().values()].flat();

@@ -8,8 +8,8 @@ type TaskFact = Extract<Fact, { t: "task" | "result" }>;
 export const isTaskFact = (fact: Fact): fact is TaskFact => fact.t === "task" || fact.t === "result";
 
 /**
- * Finds the task of a run that took longest. A task that runs a subgraph is not compared, because its time is that of
- * the subgraph's tasks, which are.
+ * Finds the task of a run that took longest. A task that runs a subgraph is not compared with others, because its time
+ * is that of the subgraph's tasks, which are compared.
  */
 export class SlowestTaskFinder {
   /** The start of each task in progress that runs no subgraph, by task id. Epoch milliseconds. */
@@ -42,7 +42,7 @@ export class SlowestTaskFinder {
     for (const id of this.#begun.keys()) this.#end(id, at);
   }
 
-  /** True if the value of {@link found} has changed since the last call. */
+  /** True if the value of {@link found} has changed since the last call of this function. */
   takeChange(): boolean {
     const hasChanged = this.#hasChanged && this.#compared > 1;
     if (hasChanged) this.#hasChanged = false;

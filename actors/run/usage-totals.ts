@@ -72,7 +72,7 @@ export class UsageTotals {
     }
   }
 
-  /** True if tokens were added since the last call. */
+  /** True if tokens were added since the last call of this function. */
   takeChange(): boolean {
     const hasChanged = this.#hasChanged;
     this.#hasChanged = false;

@@ -30,7 +30,7 @@ export interface LiveThreadOwner {
   /** Decides which run may start, by giving slots to runs. */
   readonly limiter: ConcurrencyLimiter;
   readonly runningStates: RunMemoryBudget;
-  /** Runs that are about to begin. */
+  /** The queue of runs that are about to begin. */
   readonly starts: BeginQueue;
   readonly totals: RunTotals;
   /** Starts delayed runs when they are due. */
@@ -97,7 +97,7 @@ export class LiveThread {
   claims = 0;
   /** The thread's entry in the list of idle threads; null while it is busy. */
   idleEntry: IdleEntry<LiveThread> | null = null;
-  /** The size of the thread's state, whether it is in memory or not. */
+  /** An estimate of the size of the thread's state, also while the state is not in memory. */
   readonly stateSize: StateSizeEstimate;
   #cachedPosition: Position | null = null;
   readonly #ids: CheckpointIds;
@@ -113,8 +113,8 @@ export class LiveThread {
   }
 
   /**
-   * Appends a change to the thread's journal. Resolves when it is stored. If that fails, rejects, and the live thread is
-   * broken. With `unseen`, `updated_at` does not change.
+   * Appends a change to the thread's journal. Resolves when the change is stored. If that fails, rejects, and the live
+   * thread is broken. With `unseen`, `updated_at` and `rested_at` do not change.
    */
   write(change: AppendChange, update: (thread: ThreadRecord) => ThreadRecord, unseen = false): Promise<void> {
     if (!this.alive) return Promise.reject(threadUnavailable());
@@ -198,7 +198,10 @@ export class LiveThread {
     });
   }
 
-  /** The state at one of the thread's checkpoints; undefined if there is no such checkpoint. */
+  /**
+   * The position (checkpoint, state and pending writes) at one of the thread's checkpoints; undefined if there is no
+   * such checkpoint.
+   */
   positionAt(id: string, ns = ""): Eventually<Position | undefined> {
     const { journal } = this.deps;
     const read = (): Eventually<Position | undefined> =>

@@ -14,7 +14,7 @@ export type MultitaskDecision =
   | { readonly kind: "start" }
   /** The run is refused; the run in progress goes on. */
   | { readonly kind: "refuse" }
-  /** The run waits behind all others. */
+  /** The run waits behind all runs that already wait. */
   | { readonly kind: "queue" }
   /**
    * The run starts next. Every waiting run is ended by `action`, and with `active` also the run in progress. A run that
@@ -23,8 +23,9 @@ export type MultitaskDecision =
   | { readonly kind: "supersede"; readonly action: CancelAction; readonly active: boolean };
 
 /**
- * The multitask rules: decide whether a new run starts, waits, supersedes others or is refused. `isAborted`: the run in
- * progress has been aborted and no other run waits, so a new run only has to wait until the aborted nodes have ended.
+ * The multitask rules: decide whether a new run starts, waits, supersedes other runs or is refused. `isAborted`: the
+ * run in progress has been aborted and no other run waits, so a new run only has to wait until the aborted nodes have
+ * ended.
  */
 export function decideMultitask(
   strategy: MultitaskStrategy,

@@ -17,9 +17,8 @@ export interface AttemptStart {
 }
 
 /**
- * Prepares an attempt: increments the thread's epoch and the run's attempt count, and opens the log. The
- * caller stores the result before it begins the attempt, so that an attempt whose node kills the process is
- * counted.
+ * Prepares an attempt: increments the thread's epoch and the run's attempt count, and opens the run's event log. The
+ * caller stores the result before it begins the attempt, so that an attempt whose node kills the process is counted.
  */
 export function prepareAttempt(
   liveThread: LiveThread,
@@ -98,8 +97,8 @@ export function beginAttempt(
 function firstEvent(liveThread: LiveThread, run: RunRecord): Eventually<number> {
   if (run.attempt === 0) return 0;
   return andThen(liveThread.deps.journal.nextEvent(liveThread.key, run.run_id), (next) =>
-    // If the machine has booted again since the last attempt, the power may have failed, and events that were sent may be
-    // missing on disk. Their ids are all below the mark, so the new ids start there.
+    // If the computer has booted again since the last attempt, the power may have failed, and events that were sent may
+    // be missing on disk. Their ids are all below the mark, so the new ids start there.
     run.boot === liveThread.deps.boot ? next : Math.max(next, run.event_mark),
   );
 }

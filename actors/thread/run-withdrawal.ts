@@ -75,7 +75,7 @@ export function notifyWithdrawn(liveThread: LiveThread, out: WithdrawnRuns): voi
   liveThread.attempt?.mailbox.changed();
 }
 
-/** Marks the active run as cancelled in its record, so that the request survives a crash. */
+/** Marks the active run as cancelled in its record, so that the request for the cancellation survives a crash. */
 export function markActiveCancelled(
   liveThread: LiveThread,
   action: CancelAction,

@@ -54,10 +54,10 @@ export class StateSizeEstimate {
   }
 
   /**
-   * The number of bytes to store in the thread's record. `before`: the number that is stored there now. If one of the
-   * thread's states was large, the result is the size of the largest one, because a run may start from any of the
-   * thread's checkpoints. Otherwise it is the size of the latest state: small states are not measured, and their sizes,
-   * which are sums of changes, may be too high.
+   * The number of bytes to store in the thread's record; null if the size is still unknown. `before`: the number that
+   * is stored there now, null if none. If one of the thread's states was large, the result is the size of the largest
+   * one, because a run may start from any of the thread's checkpoints. Otherwise it is the size of the latest state:
+   * small states are not measured, and their sizes, which are sums of changes, may be too high.
    */
   toStore(before: number | null): number | null {
     if (before === null && !this.#isExact) return null;

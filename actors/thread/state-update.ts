@@ -126,7 +126,10 @@ function assertIdle({ actor, alive }: LiveThread): void {
   }
 }
 
-/** @throws ServiceError `checkpoint.outdated` if the update may only start from the latest checkpoint, and this is another one */
+/**
+ * Refuses an update that has to start from the latest checkpoint, but names another checkpoint. @throws ServiceError
+ * `checkpoint.outdated`
+ */
 function assertLatest({ from, isLatestRequired }: UpdateDraft, latest: string | null | undefined): void {
   if (isLatestRequired !== true || from === null || from === latest) return;
   throw new ServiceError(

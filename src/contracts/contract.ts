@@ -2,7 +2,7 @@
 export interface ContractCheck<Harness> {
   /** A sentence that says what an adapter must do. Unique in its contract. */
   readonly title: string;
-  /** Carries out the check on a harness of its own. @throws AssertionError if the adapter breaks the rule */
+  /** Carries out the check. Each check needs a new harness. @throws AssertionError if the adapter breaks the rule */
   readonly run: (harness: Harness) => Promise<void>;
 }
 

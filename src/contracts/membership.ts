@@ -8,7 +8,7 @@ export interface MembershipHarness {
   readonly membership: Membership;
   /** The membership of the same cluster, as another node sees it. */
   readonly other: Membership;
-  /** The log of the same cluster. */
+  /** The log of the cluster to which `membership` and `other` belong. */
   readonly log: ShardLog;
   /** The length of a lease in milliseconds. */
   readonly leaseMs: number;

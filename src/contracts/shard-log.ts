@@ -5,7 +5,7 @@ import { defineContract } from "./contract.ts";
 /** A log under test, with at least three empty shards: 0, 1 and 2. */
 export interface ShardLogHarness {
   readonly log: ShardLog;
-  /** The same log, as another node accesses it. */
+  /** The log under test, as another node of the cluster accesses it. */
   readonly other: ShardLog;
   /** Gives a shard a new epoch, and returns the epoch. Called before the first append to a shard. */
   newEpoch(shard: number): Promise<number>;

@@ -2,7 +2,7 @@ import { scheduler } from "node:timers/promises";
 import type { Ctx, Message, MessageWriter } from "../index.ts";
 
 /** Milliseconds between two words, unless the configuration's `configurable.delay_ms` says otherwise. */
-const DELAY = 20;
+const DELAY_MS = 20;
 
 function textOf(message: Message | undefined): string {
   if (message === undefined) return "";
@@ -17,7 +17,7 @@ function configured(ctx: Ctx): { readonly [name: string]: unknown } {
 /** Streams a text word by word, with pauses like those of a model. */
 export async function streamWords(message: MessageWriter, text: string, ctx: Ctx): Promise<Message> {
   const { delay_ms } = configured(ctx);
-  const delay = typeof delay_ms === "number" && delay_ms >= 0 ? Math.min(delay_ms, 10_000) : DELAY;
+  const delay = typeof delay_ms === "number" && delay_ms >= 0 ? Math.min(delay_ms, 10_000) : DELAY_MS;
   const words = text.match(/\S+\s*/g) ?? [];
   for (const word of words) {
     message.write(word);

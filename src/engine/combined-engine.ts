@@ -8,7 +8,7 @@ export interface EngineAndExecutor {
   readonly executor: Pick<NodeExecutor, "run">;
 }
 
-/** Combines two engines: a call goes to the engine that has the graph, or to the first if neither has it. */
+/** Combines two engines: a call goes to the second engine if only that one has the graph, else to the first. */
 export function combineEngines(
   first: EngineAndExecutor,
   second: EngineAndExecutor,

@@ -98,7 +98,8 @@ export function parentCommandsOf({ result }: TaskWrites): readonly unknown[] {
 
 /** Converts an error to the form that clients see. A `ServiceError` gets the name `InvalidUpdateError`, which LangGraph uses. */
 export function toClientError(thrown: unknown, node?: string): PlainError {
-  // Compares the name, because a graph file may have loaded its own copy of the class.
+  // Compares the error's name instead of using `instanceof`, because a graph file may have loaded its own copy of the
+  // class.
   if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return toPlainError(thrown);
   return {
     error: "InvalidUpdateError",

@@ -326,8 +326,8 @@ function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]):
 }
 
 /**
- * Finds the planned task whose subgraph made the first checkpoint of `within`, and sets its `from` to `within`, so that the
- * subgraph continues from these checkpoints.
+ * Finds the planned task whose subgraph made the first checkpoint of `within`, and sets the task's `from` to `within`,
+ * so that the subgraph continues from these checkpoints.
  */
 function continueSubgraph(
   { ns, next: before }: CheckpointHead,

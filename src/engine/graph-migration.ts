@@ -37,7 +37,7 @@ export function runMigration({ definition, head, run, stored }: StoredState): St
   }
 }
 
-/** Migrates the state; the next checkpoint stores the result. Returns the error if that fails. */
+/** Migrates the state; the next checkpoint stores the result. Returns an error if the migration fails, else null. */
 export function migrateState(superstep: SuperstepState): PlainError | null {
   const made = runMigration(superstep);
   if (typeof made === "string") {

@@ -18,7 +18,10 @@ export interface GraphPosition {
   readonly keepsPartial: boolean;
   /** True if paused tasks run again, and raise their interrupts again. */
   readonly rerunPaused: boolean;
-  /** Checkpoints from which this graph and the subgraphs within it start, if they have none yet; see {@link PlannedTask.from}. */
+  /**
+   * Checkpoints of another branch, from which this graph and the subgraphs within it start if they have no checkpoint
+   * of their own yet; see {@link PlannedTask.from}.
+   */
   readonly startFrom: readonly SubgraphCheckpoint[];
 }
 

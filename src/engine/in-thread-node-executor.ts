@@ -23,7 +23,7 @@ export interface LocalExecutorDeps {
   readonly stacks?: boolean;
 }
 
-/** A executor that runs node functions in this thread. */
+/** Makes an executor that runs node functions in this thread. */
 export function inThreadNodeExecutor(
   registry: GraphRegistry,
   { logger, clock, scheduler, stacks = false }: LocalExecutorDeps,

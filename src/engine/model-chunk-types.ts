@@ -17,9 +17,9 @@ export interface MessageDraft extends MessageWriter {
   dropCall(id: string): void;
   /** Adds the token counts of one chunk. */
   addUsage(share: Usage): void;
-  /** Adds to the response metadata; a later value replaces an earlier one. */
+  /** Adds members to the response metadata. A member that is added later replaces an earlier one with the same name. */
   addMetadata(metadata: JsonObject): void;
-  /** Adds to `additional_kwargs`; strings are concatenated. */
+  /** Adds members to `additional_kwargs`. If a member is added several times, its strings are concatenated. */
   addFields(fields: JsonObject): void;
 }
 

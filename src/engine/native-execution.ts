@@ -36,7 +36,7 @@ import { isRetryable } from "./retryable-errors.ts";
 /** The task of the parent graph that runs a subgraph. */
 interface SubgraphEntry {
   readonly input: unknown;
-  /** The name of the node in the parent graph. */
+  /** The name of the task's node in the parent graph. */
   readonly node: string;
   readonly retry: RetryRule | undefined;
 }
@@ -59,7 +59,7 @@ export class NativeExecution implements Execution {
   /** The task that runs this subgraph; null for the root graph. */
   readonly #entry: SubgraphEntry | null;
   #context: JsonObject = {};
-  /** The plan that the last step made. */
+  /** The plan that the last step made; null before the first step. */
   #plan: Plan | null = null;
   #isRefused = false;
 
@@ -192,7 +192,8 @@ export class NativeExecution implements Execution {
   }
 
   /**
-   * The input of a node: that of its `send`; without one, the state, as the node's `input` schema returns it.
+   * The input with which a task's node runs: that of the `send` that planned the task, or else the state, as the node's
+   * `input` schema returns it.
    */
   #inputOf({ name, input }: PlannedTask): unknown {
     if (input !== undefined) return input.value;

@@ -20,8 +20,9 @@ export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx[
 }
 
 /**
- * Runs functions in parallel within one attempt. The interrupts of a function are identified by its position
- * in `functions`, its steps by this position and its key, never by the order in which functions finish.
+ * Runs functions in parallel within one attempt. The interrupts of a function are identified by its position in
+ * `functions`, and its steps by this position and its {@link ParallelFunction.key}. So both are the same on a replay,
+ * in whatever order the functions finish.
  */
 export async function runParallel(
   ctx: Ctx,

@@ -14,7 +14,10 @@ import { isEmptyWrite } from "./state-update-writes.ts";
 export const AS_NODE_INPUT = "__input__";
 export const AS_NODE_COPY = "__copy__";
 
-/** Returns the `as_node` of a write, which is required if a step has several writes. @throws ServiceError `validation.failed` if it is missing */
+/**
+ * Returns the `as_node` of one of the several writes of a step. @throws ServiceError `validation.failed` if it is
+ * missing, or if it is a special value, which is allowed only for the single write of a step
+ */
 export function requireAsNode({ as_node, at }: StateWrite): string {
   if (as_node === null) {
     throw invalidField(`${at}as_node`, "is required where one step has several updates");
@@ -57,7 +60,10 @@ export function inferAsNode(
   return requireKnownNode(definition, write, only);
 }
 
-/** @throws ServiceError `validation.failed` if the write has values or a command */
+/**
+ * Refuses a write with values or a command, which its `as_node` (`as`) does not allow. @throws ServiceError
+ * `validation.failed`
+ */
 export function requireNoWrites(write: StateWrite, as: string): void {
   if (isEmptyWrite(write)) return;
   throw invalidField(`${write.at}values`, `must be null where as_node is "${as}"`);

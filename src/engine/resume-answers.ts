@@ -13,8 +13,9 @@ import {
 import type { SuperstepState } from "./superstep-state.ts";
 
 /**
- * Adds answers, given by interrupt id, to the pending writes of tasks: of the task that raised the interrupt, or of the task
- * whose subgraph did. Skips ids that are no longer open. Returns the changed writes, and the tasks to run.
+ * Adds answers, given by interrupt id, to the pending writes of tasks: of the task that raised the interrupt, or of the
+ * task whose subgraph raised it. Skips answers to interrupts that are not open. Returns the changed writes, and the
+ * tasks to run.
  */
 export function addAnswers(
   superstep: SuperstepState,
@@ -75,7 +76,10 @@ export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet
   return tasks;
 }
 
-/** Removes the answers to the interrupts in `waiting`, which are open. An interrupt is open again after a schema has refused its answer. */
+/**
+ * Removes the answers for a task's subgraph that belong to interrupts in `waiting`, which are open. An interrupt is
+ * open again after a schema has refused its answer. Answers to interrupts of the task itself are not removed.
+ */
 export function withoutOpenAnswers(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
   const inward = readSubgraphAnswers(resumes);
   const ids = new Set(waiting.map(({ id }) => id));

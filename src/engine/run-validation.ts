@@ -103,7 +103,10 @@ function graphWithout(root: GraphDefinition, point: string): GraphDefinition | n
   return graph.nodes.has(name) || (name === "*" && graph !== root) ? null : graph;
 }
 
-/** Runs `read` and returns its error as a refusal of the request, or null. */
+/**
+ * Runs `read`. If `read` throws the error of an invalid request, returns it as a refusal of the request; otherwise
+ * null.
+ */
 function refusalBy(at: string, read: () => unknown): RunRefusal | null {
   try {
     read();

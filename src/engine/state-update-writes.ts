@@ -10,14 +10,18 @@ import { isGiven, readGoto } from "./command-input.ts";
 export interface NormalizedWrite {
   readonly name: string;
   readonly updates: readonly JsonObject[];
-  /** Converts the writes to the form of a finished task of the node. Edges that are functions get `values` with the updates applied. */
+  /**
+   * Converts this write to the form of a finished task of the node. Edges that are functions get `values` with the
+   * updates applied.
+   */
   finishedTask(values: JsonObject): FinishedTask;
 }
 
 /** Converts an error of a channel rule or an edge to a `ServiceError`. If the error names no field, the field is `at`. */
 export function toServiceError(thrown: unknown, at: string): unknown {
   if (!(thrown instanceof Error)) return thrown;
-  // Compares the name, because a graph file may have loaded its own copy of the class.
+  // Compares the error's name instead of using `instanceof`, because a graph file may have loaded its own copy of the
+  // class.
   const own = thrown.name === "ServiceError" ? (thrown as ServiceError) : undefined;
   if (thrown instanceof ServiceError && thrown.fields.length > 0) return thrown;
   return new ServiceError(own?.code ?? "state.invalid", thrown.message, {

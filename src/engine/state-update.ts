@@ -56,7 +56,10 @@ interface UpdateResult {
   readonly lastNodes: readonly string[] | null;
   /** Set in a subgraph: the keys that count as written by its nodes, which the subgraph returns to its parent when it ends. */
   readonly writtenKeys?: readonly string[];
-  /** The hash of the graph's current version, if the state was migrated to it. */
+  /**
+   * The hash of the graph's current version, if the updated state conforms to it. Absent: the new checkpoint has the
+   * hash of the checkpoint before it.
+   */
   readonly graph?: string;
 }
 
@@ -170,7 +173,8 @@ export function copyPlannedTasks(
     else for (const trigger of task.triggers) triggers.addPull(task.name, trigger);
   }
   const next = planTasks(site, triggers.pulls, triggers.sends);
-  // If the checkpoint has an input that was not applied yet, the input is in the checkpoint's writes. So they are copied.
+  // If the checkpoint has an input that was not applied yet, the input is in the checkpoint's writes, so the writes are
+  // copied.
   return { next, writes: head?.next[0]?.name === START ? head.writes : null };
 }
 

@@ -5,7 +5,10 @@ type Block = Record<string, unknown>;
 /** Fields that are not concatenated: they have the same value in every piece of a block. */
 const FIXED: ReadonlySet<string> = new Set(["type", "id", "name", "index"]);
 
-/** Merges a streamed piece into `left`, as clients do: strings and lists are concatenated, other values replaced. */
+/**
+ * Merges a streamed piece into `left`, as clients do: strings and lists are concatenated, the fields in {@link FIXED}
+ * keep their first value, and other values are replaced.
+ */
 export function mergePiece(left: Block, right: JsonObject): void {
   for (const [key, value] of Object.entries(right)) {
     const before = left[key];
@@ -17,7 +20,7 @@ export function mergePiece(left: Block, right: JsonObject): void {
   }
 }
 
-/** True if the block has this type and only its text. */
+/** True if the block has this type, and contains nothing but its text. */
 export function isPlainBlock(block: JsonObject | undefined, type: "text" | "reasoning"): boolean {
   return block?.["type"] === type && typeof block[type] === "string" && Object.keys(block).length === 2;
 }
@@ -48,7 +51,7 @@ export class StreamedContentBlocks {
     return { ...block, index: position };
   }
 
-  /** The position of the last block if this piece continues its text, else the next free position. */
+  /** The position of the last block if `block` continues that block's text, else the next free position. */
   #last(block: JsonObject): number {
     const last = this.#list.length - 1;
     for (const type of ["text", "reasoning"] as const) {

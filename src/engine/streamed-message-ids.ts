@@ -12,8 +12,9 @@ export function streamedIdBase(task: string, attempt: number, attemptTry: number
 }
 
 /**
- * The id of the n-th message of an attempt. It is known before the first token. It is the same if the task
- * runs again with the same attempt numbers, as after an interrupt.
+ * The id of the message at `index` (from 0) among those of an attempt with the base id `ids`. The id is known before
+ * the first token of the message. It is the same if the task runs again with the same attempt numbers, as after an
+ * interrupt.
  */
 export function streamedId(ids: string, index: number): string {
   return ids.slice(0, PREFIX_LENGTH) + index.toString(16).padStart(8, "0");

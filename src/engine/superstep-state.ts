@@ -47,8 +47,8 @@ export const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 const DEFAULT_RECURSION_LIMIT = 25;
 
 /**
- * The end of a task. `at`: when it ended; if this is absent, the event that reports the end gets the current
- * time.
+ * The end of a task. `at`: epoch milliseconds when it ended; if `at` is absent, the event that reports the end gets the
+ * current time.
  */
 type TaskEnd = Pick<ResultFact, "update" | "error" | "interrupts" | "cached"> &
   Partial<Pick<ResultFact, "at">>;
@@ -96,7 +96,10 @@ export class SuperstepState {
   readonly writtenKeys: Set<string> | null;
   /** The changes since the latest checkpoint. The next checkpoint stores them. */
   #pending: StateChange["changes"] = NO_CHANGES;
-  /** Nodes that were triggered but cannot run yet: joins that still wait for a node, and deferred nodes. */
+  /**
+   * Nodes that were triggered but cannot run yet: nodes that still wait for other nodes (option `after`), and nodes
+   * with the option `defer`.
+   */
   waiting: WaitingNodes;
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;
@@ -177,7 +180,7 @@ export class SuperstepState {
     this.#pending = combineChanges(this.#pending, applied.changes);
   }
 
-  /** The number of the step after the latest checkpoint. */
+  /** The number of the next step: one more than that of the latest checkpoint; -1 if there is no checkpoint. */
   get step(): number {
     return (this.head?.step ?? -2) + 1;
   }

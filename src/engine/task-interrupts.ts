@@ -31,7 +31,7 @@ export class TaskInterrupts {
   #schemas: Record<string, JsonObject> | undefined;
   #error: PlainError | undefined;
   readonly #root: Scope = { base: 0, stride: 1, asked: 0 };
-  /** Scopes of parallel functions, by their `interrupt` function. */
+  /** Scopes of parallel functions, by their `interrupt` function. Undefined until there is such a scope. */
   #scopes: WeakMap<Ctx["interrupt"], Scope> | undefined;
 
   constructor(call: NodeCall) {

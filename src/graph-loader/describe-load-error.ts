@@ -38,7 +38,7 @@ function transformError(text: string): { readonly message: string; readonly plac
   return { message, place: `${named}:${at}` };
 }
 
-/** The first place in a stack that is in the user's own files. */
+/** The first place in a stack that is in the user's own files; undefined if there is none. */
 function placeOf({ stack = "" }: Error): string | undefined {
   const [first = "", ...lines] = readableStack(stack).split("\n");
   // Reads the first line: for most syntax errors and missing imports, Node puts the location there, before the stack.
@@ -54,7 +54,7 @@ function placeOf({ stack = "" }: Error): string | undefined {
 
 const FILE_URL = /^file:\/\/[^?]*/;
 
-/** `PATH:LINE:COLUMN` of a place in a file of the user's project; undefined for others. */
+/** `PATH:LINE:COLUMN` of a place in a file of the user's project; undefined for other places. */
 function userPlace(text: string): string | undefined {
   const [, name = text, at = ""] = /^(.*?)((?::\d+){1,2})$/.exec(text) ?? [];
   const [url] = FILE_URL.exec(name) ?? [];
@@ -69,8 +69,8 @@ const isOfHeddle = (path: string): boolean =>
   HEDDLE.some((folder) => path.startsWith(folder)) && !/[\\/]src[\\/]demo[\\/]/.test(path);
 
 /**
- * The location of a syntax error in an ES module. Node prints the location, but the error object does not contain it.
- * esbuild finds it by parsing the file and the files that it imports.
+ * The location of a syntax error in an ES module; undefined if it is not found. Node prints the location, but the error
+ * object does not contain it. esbuild finds it by parsing the file and the files that it imports.
  */
 async function syntaxErrorPlace(file: string, cause: Error): Promise<string | undefined> {
   if (cause.name !== "SyntaxError") return undefined;
@@ -100,7 +100,7 @@ interface Failure {
   readonly location: { readonly file: string; readonly line: number; readonly column: number } | null;
 }
 
-/** How to fix the error, if that is known. */
+/** How to fix the error, to be appended to its message; empty if that is not known. */
 function hintOf(cause: Error, place: string | undefined): string {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (

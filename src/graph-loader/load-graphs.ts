@@ -14,7 +14,7 @@ import { describeLoadError } from "./describe-load-error.ts";
 import { createModuleLoader, type ModuleLoader, type ModuleOptions } from "./module-loader.ts";
 
 /** Milliseconds: the timeout for loading one graph file. */
-const LOAD_TIMEOUT = 30_000;
+const LOAD_TIMEOUT_MS = 30_000;
 
 export interface LoadOptions extends ModuleOptions {
   readonly scheduler: Scheduler;
@@ -125,7 +125,7 @@ export async function machineAsGraph(
   return loadMachine(value, files);
 }
 
-/** True for versions of a machine, exported together. */
+/** True for an object whose member `versions` lists versions of a machine. */
 const hasVersions = (value: unknown): value is { readonly versions: readonly unknown[] } =>
   isObject(value) && Array.isArray(value["versions"]);
 
@@ -156,7 +156,7 @@ export async function callFactory(factory: unknown): Promise<unknown> {
 /** Awaits `value`; rejects after the timeout. */
 export function withLoadTimeout<T>(
   value: T,
-  { scheduler, timeout = LOAD_TIMEOUT }: LoadOptions,
+  { scheduler, timeout = LOAD_TIMEOUT_MS }: LoadOptions,
 ): Promise<Awaited<T>> {
   return new Promise((resolve, reject) => {
     const cancel = scheduler.after(timeout, () =>

@@ -67,7 +67,7 @@ interface Registration {
   unregister(): Promise<void>;
 }
 
-/** The active registrations of tsx, by the path of the tsconfig. */
+/** The active registrations of tsx, by the path of the tsconfig; undefined for files without a tsconfig. */
 const registrations = new Map<string | undefined, Registration>();
 
 /**
@@ -124,8 +124,8 @@ const { cache, extensions } = createRequire(import.meta.url);
 const loadNatively = extensions[".js"];
 
 /**
- * Makes `require` load Heddle's own files with Node instead of tsx, because tsx would make a second instance of Heddle's ES
- * modules. Returns a function that undoes it.
+ * Makes `require` load Heddle's own files with Node instead of tsx, because tsx would make a second instance of
+ * Heddle's ES modules. Returns a function that makes `require` load these files with tsx again.
  */
 function requireHeddleNatively(): () => void {
   const loadWithTsx = extensions[".js"];

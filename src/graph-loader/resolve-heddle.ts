@@ -104,7 +104,7 @@ function hookFunctions({
 }: typeof constants) {
   const pattern = new RegExp(`[?&]${parameter}=(\\d+)`);
   const ours: Resolved = { url: heddle, format: "module", shortCircuit: true };
-  /** The newest reload number. */
+  /** The newest reload number; undefined if nothing was reloaded yet. */
   let newest: string | undefined;
 
   function isProjectFile(url: string): boolean {

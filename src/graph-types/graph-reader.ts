@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { TypeSchemas } from "../ports/graph-type-schemas.ts";
 import { SchemaWriter, type Compiler } from "./schema-writer.ts";
 
-/** The largest depth to which subgraphs are nested in each other. */
+/** The deepest level of nested subgraphs whose schemas are read. */
 const MAX_LEVELS = 32;
 /**
  * The largest number of steps from an exported value to its compiled graph. One step leads, for example, from a function to
@@ -65,7 +65,8 @@ export class GraphReader {
   // --- types of graphs ---
 
   /**
-   * The type of the compiled graph that a value of this type is or returns. The value may be a graph, a builder, an agent or a function.
+   * The type of the compiled graph that a value of this type is or returns; undefined if there is none. The value may
+   * be a graph, a builder, an agent or a function.
    */
   #graphType(type: ts.Type, steps = 0): ts.Type | undefined {
     if (steps > MAX_STEPS) return undefined;
@@ -108,7 +109,10 @@ export class GraphReader {
     return writer.documentOf(keys);
   }
 
-  /** The JSON Schema of an object with the values of channels, by the names of the channels. */
+  /**
+   * The JSON Schema of an object with the values of channels, by the names of the channels; null if the type has no
+   * channels.
+   */
   #channels(type: ts.Type | undefined): JsonObject | null {
     if (type === undefined || this.#saysNothing(type)) return null;
     const keys = type.getProperties().flatMap((key) => {
@@ -186,7 +190,7 @@ export class GraphReader {
     for (const expression of found) yield* this.#addNodeCalls(expression, seen);
   }
 
-  /** The variable at the start of a chain of calls. */
+  /** The variable at the start of a chain of calls; undefined if the chain starts with something else. */
   #variableOf(expression: ts.Expression): ts.Symbol | undefined {
     const ts = this.#ts;
     let at: ts.Expression = expression;
@@ -249,15 +253,15 @@ export class GraphReader {
     }
   }
 
-  /** The string that an expression evaluates to, if its type is a string literal. */
+  /** The string that an expression evaluates to, if its type is a string literal; undefined otherwise. */
   #literalText(expression: ts.Expression | undefined): string | undefined {
     const type = expression && this.#checker.getTypeAtLocation(expression);
     return type?.isStringLiteral() ? type.value : undefined;
   }
 
   /**
-   * The subgraph of a node: the node itself, else the first graph in its options, else the first graph that
-   * its function mentions.
+   * The subgraph of a node: the node itself if it is a graph, else the first graph in its options, else the first graph
+   * that its function mentions; undefined if there is none.
    */
   #subgraphOf(
     action: ts.Expression,
@@ -278,7 +282,7 @@ export class GraphReader {
     return graph && { graph: expression, type: graph };
   }
 
-  /** The subgraph in the option `{ subgraphs: [graph] }` of a node. */
+  /** The first subgraph in the option `{ subgraphs: [graph] }` of a node; undefined if there is none. */
   #subgraphOption(options: ts.Expression | undefined): Pick<Subgraph, "graph" | "type"> | undefined {
     const ts = this.#ts;
     if (options === undefined || !ts.isObjectLiteralExpression(options)) return undefined;

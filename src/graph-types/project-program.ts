@@ -11,7 +11,7 @@ const PACKAGES = ["typescript", "@typescript/typescript6"];
 /** The project has no TypeScript with a compiler API. */
 export class NoCompilerError extends Error {
   override name = "NoCompilerError";
-  /** The installed version; null when there is none. */
+  /** The installed version of TypeScript; null when none is installed. */
   readonly installed: string | null;
   constructor(installed: string | null) {
     super("no compiler");
@@ -33,7 +33,7 @@ export function compilerFor(file: string): Compiler {
       if (typeof found.createProgram === "function") return found as Compiler;
       installed ??= found.version ?? null;
     } catch {
-      // Not installed, or it cannot be loaded with `require`.
+      // The package is not installed, or cannot be loaded with `require`.
     }
   }
   throw new NoCompilerError(installed);
@@ -94,7 +94,8 @@ function optionsFor(
   const own = path === undefined ? {} : readOptions(ts, path, note);
   const { Node10, Classic, Bundler } = { Classic: 1, Node10: 2, Bundler: 100 };
   const { moduleResolution } = own;
-  // These module resolutions ignore `exports` of packages, through which LangGraph.js declares its types.
+  // The module resolutions `classic` and `node10` ignore `exports` of packages, through which LangGraph.js declares its
+  // types.
   const isOld =
     moduleResolution === undefined
       ? hasOldResolutionByDefault(ts, own)

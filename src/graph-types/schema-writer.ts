@@ -177,7 +177,10 @@ export class SchemaWriter {
     return definition.schema;
   }
 
-  /** The name that the user gave to the type, if the type is an interface, class, enum or alias. */
+  /**
+   * The name that the user gave to the type (an interface, class, enum or alias), with its type arguments; undefined if
+   * the user gave none.
+   */
   #nameOf(type: ts.Type): string | undefined {
     const { SymbolFlags } = this.#ts;
     const named = SymbolFlags.Interface | SymbolFlags.Class | SymbolFlags.Enum;
@@ -288,7 +291,11 @@ export class SchemaWriter {
     };
   }
 
-  /** @param isState true for the keys of a state, which are listed even if the type of their values is unknown */
+  /**
+   * The schemas of properties, by name. Leaves out private members.
+   * @param isState true for the keys of a state, which are listed even if their values are functions; false: functions
+   * are left out
+   */
   #properties(
     all: Iterable<readonly [symbol: ts.Symbol, type: ts.Type]>,
     isState: boolean,

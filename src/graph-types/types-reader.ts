@@ -65,7 +65,7 @@ export class TypesReader implements GraphTypes {
     const known = this.#readings.get(key);
     if (known !== undefined && (await isCurrent(known))) return known.schemas;
     if (this.#isClosed) return null;
-    // Another call may have started the read while this one compared the files.
+    // Another call may have started the read while this call compared the files.
     const newest = this.#readings.get(key);
     if (newest !== undefined && newest !== known) return newest.schemas;
     let settle: Reading["settle"] = () => {};
@@ -195,7 +195,10 @@ async function isCurrent({ hashes }: Reading): Promise<boolean> {
   return (await Promise.all(same)).every(Boolean);
 }
 
-/** The file with the types of a graph file: itself, or the declaration file beside a compiled one. */
+/**
+ * The file with the types of a graph file: the file itself, or the declaration file beside a compiled one; undefined if
+ * there is none.
+ */
 async function typedFile(file: string): Promise<string | undefined> {
   if (/\.[cm]?tsx?$/.test(file)) return file;
   const declarations = file.replace(/\.([cm]?)js$/, ".d.$1ts");

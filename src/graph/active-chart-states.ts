@@ -1,7 +1,10 @@
 import { isObject } from "../model/json.ts";
 import type { ChartState } from "../model/statechart.ts";
 
-/** A state value in XState's form: the name of a state, or an object whose members are regions or parent states. */
+/**
+ * A state value in XState's form: the name of a state, or an object that has, for each active region or parent state,
+ * the state value inside it.
+ */
 export type ChartValue = string | { readonly [state: string]: ChartValue };
 
 /** Returns a value from a graph's state as a state value; undefined if it is none. */
@@ -28,8 +31,9 @@ export function chartValueOf(chart: ChartState, running: Iterable<readonly strin
 }
 
 /**
- * The path of states to a node. `nodes`: the names of the nodes around it, outermost first, and its own name. A name that is not in the chart,
- * because the graph has changed, becomes part of the path as it is, and so do all names after it.
+ * The path of chart states to a node. `nodes`: the names of the nodes around it, outermost first, then its own name. A
+ * name that is not in the chart, because the graph has changed, becomes part of the path as it is, and so do all names
+ * after it.
  */
 function pathTo(chart: ChartState, nodes: readonly string[]): readonly string[] {
   const [node, ...inner] = nodes;

@@ -1,8 +1,9 @@
 import { START } from "./definition-checks.ts";
 
 /**
- * The breakpoints of a run that lie in the subgraph at `path` (the node names from the root graph down). Such a breakpoint is
- * given as `node|inner`. A name or `*` without a path means nodes of the root graph only.
+ * The breakpoints of a run that lie in the subgraph at `path` (the node names from the root graph down). Such a
+ * breakpoint is given as `node|inner`, and returned as `inner`. A name or `*` without a path means nodes of the root
+ * graph only.
  */
 export function breakpointsWithin(
   points: readonly string[] | "*" | null,

@@ -22,11 +22,13 @@ export interface ChannelRule {
    * run ends, because it is never stored.
    */
   readonly life: "kept" | "step" | "never";
-  /** The value before the first write, or undefined. */
+  /** The value before the first write; undefined if the key then has no value. */
   readonly initial: unknown;
   /** True if the key must have a value when a run starts. */
   readonly required?: boolean;
-  /** The type of the values as text, if the schema tells it. It is part of the definition's hash. */
+  /**
+   * The type of the values as text; null or absent if the schema does not tell it. It is part of the definition's hash.
+   */
   readonly shape?: string | null;
   /** The JSON Schema of a write (`input`) or of the value (`output`); null if unknown. */
   describe?(side: SchemaSide): JsonObject | null;
@@ -35,7 +37,8 @@ export interface ChannelRule {
   /**
    * Converts one task's write to its normal form: validated and, unless `life` is `never`, a storable copy.
    * @param at the path of the write in errors, such as `update.notes`
-   * @param mint makes a deterministic id for the n-th part of the write
+   * @param mint makes a deterministic id for the part of the write at an index (from 0), such as for one message of a
+   * list
    * @throws ServiceError `state.invalid`, `value.unstorable`
    */
   read(write: unknown, at: string, mint: (index: number) => string): unknown;

@@ -37,8 +37,9 @@ export interface Branch<St = never, N extends string = string> {
 }
 
 /**
- * Makes a command that runs `node` in the next step with `input` instead of the state. Each send is a task of its own. The
- * node's `input` schema validates the input; keys of the state that are never stored are left out of it.
+ * Makes a command that runs `node` in the next step with `input` instead of the state. Each send is a task of its own.
+ * If the node has an `input` schema, the schema validates `input`. State keys that are never stored are left out of
+ * `input`.
  */
 export function send<const N extends string>(node: N, input: unknown): Send<N> {
   return { "~heddle": "send", node, input };

@@ -31,8 +31,8 @@ export type EdgeRule =
     };
 
 /**
- * A child machine (an XState machine that another machine invokes or spawns) that has started, processed an event or ended
- * in the last step.
+ * A child machine (an XState machine that another machine invokes or spawns) that has started, processed an event or
+ * ended in a step of the graph.
  */
 export interface ChangedChildMachine {
   /** The number of the child machine. It is unique on the branch of the thread. */
@@ -170,7 +170,10 @@ function readEdgeRule(spec: unknown, at: string, names: ReadonlySet<string>): Ed
   return { kind: "always", targets: [...new Set(targets as readonly string[])] };
 }
 
-/** Reads the keys of `input` or `output`: a list of state keys, or a record with a schema for each. */
+/**
+ * Reads the keys of `input` or `output`: a list of state keys, or a record with a schema for each. Returns null, which
+ * means all keys, if `spec` is undefined.
+ */
 function readKeys(
   spec: unknown,
   at: string,
@@ -246,7 +249,9 @@ const PARTS: ReadonlySet<string> = new Set([
   "edges",
 ]);
 
-/** The required parts of a graph literal, each with an explanation for the error message. */
+/**
+ * The required members of a graph literal (the argument of `graph()`), each with an explanation for the error message.
+ */
 const REQUIRED_PARTS = [
   ["state", "it names the keys of the state, each with a schema or a channel"],
   ["nodes", "it names the nodes, each with its function"],
@@ -254,8 +259,8 @@ const REQUIRED_PARTS = [
 ] as const;
 
 /**
- * Validates a graph literal and freezes it.
- * @throws ServiceError `graph.invalid`, with the name of the graph and of the part
+ * Validates a graph literal (the argument of `graph()`) and freezes it.
+ * @throws ServiceError `graph.invalid`, which names the graph and the invalid member
  */
 export function defineGraph(literal: GraphLiteral): GraphDefinition {
   if (typeof literal !== "object" || literal === null || Array.isArray(literal)) {

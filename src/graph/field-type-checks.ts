@@ -8,20 +8,23 @@ export function refuseField(at: string, what: string): never {
 
 const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;
 
-/** A copy of an object; an empty one if it is absent. */
+/** Returns a copy of the object `value`; an empty object if `value` is null or undefined. Refuses any other value. */
 export function copiedObjectField(value: unknown, at: string): JsonObject {
   if (isAbsent(value)) return {};
   const copy = toStorable(value, at);
   return isObject(copy) ? copy : refuseField(at, "must be an object");
 }
 
-/** The list itself, not a copy; an empty one if it is absent. */
+/**
+ * Returns the array `value` itself, not a copy; an empty array if `value` is null or undefined. Refuses any other
+ * value.
+ */
 export function listField(value: unknown, at: string): readonly unknown[] {
   if (isAbsent(value)) return [];
   return Array.isArray(value) ? value : refuseField(at, "must be an array");
 }
 
-/** A string; null if it is absent. Any other value is refused. */
+/** Returns the string `value`; null if `value` is null or undefined. Refuses any other value. */
 export function optionalStringField(value: unknown, at: string): string | null {
   if (isAbsent(value)) return null;
   return typeof value === "string" ? value : refuseField(at, "must be a string");

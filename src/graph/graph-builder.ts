@@ -5,7 +5,10 @@ import { defineGraph, type GraphDefinition } from "./definition.ts";
 import type { Branch, END, Send, Target, To, ToParent } from "./commands.ts";
 import type { Schema } from "./standard-schema.ts";
 
-/** A graph with the state `S` and nodes named `N`. It is immutable. The configuration file gives it its name. */
+/**
+ * A graph with the state `S` and nodes named `N`. It is immutable. The configuration file gives it the name by which
+ * clients know it.
+ */
 export interface GraphDef<
   S extends StateSpec = StateSpec,
   N extends string = string,
@@ -33,7 +36,7 @@ export interface Retry {
   readonly attempts?: number;
   /** The pause after the first failure. Default: 500 ms. */
   readonly initial?: Time;
-  /** The multiplier of each further pause. Default: 2. */
+  /** The factor by which each pause is longer than the pause before it. Default: 2. */
   readonly factor?: number;
   /** The longest pause. Default: 128 seconds. */
   readonly max?: Time;
@@ -41,8 +44,8 @@ export interface Retry {
   readonly jitter?: boolean;
   /**
    * Returns true if a retry makes sense after this error. Default: true for all errors except aborts, errors with an
-   * HTTP status from 400 to 409 other than 408, and errors of Heddle itself. An attempt that timed out is always
-   * repeated.
+   * HTTP status from 400 to 409 other than 408, and errors of Heddle itself. Not called for an attempt that timed out,
+   * which is always worth a retry.
    */
   readonly when?: (error: unknown) => boolean;
 }
@@ -54,7 +57,7 @@ export interface Retry {
  * stored, such as values of untracked keys, are not cached.
  */
 export interface Cache<In, C> {
-  /** How long a result is kept. Default: as long as the process lives. */
+  /** How long a result may be used. Default: until newer results displace it, or the process ends. */
   readonly ttl?: Time;
   /** The cache key, any JSON value. Default: the input and the context. */
   readonly key?: (input: In, context: C) => unknown;
@@ -63,7 +66,7 @@ export interface Cache<In, C> {
 export interface NodeOptions<N extends string, In = unknown, C = unknown> {
   /** The number of attempts before the run fails, or a retry policy. Default: 1 attempt. */
   readonly retry?: number | Retry;
-  /** The timeout of one attempt. */
+  /** The longest time that one attempt may take. Default: no limit. */
   readonly timeout?: Time;
   /**
    * The node waits until all of these nodes have run. If one of them never runs, because a branch chose other nodes,
@@ -78,16 +81,20 @@ export interface NodeOptions<N extends string, In = unknown, C = unknown> {
 /**
  * A node: a function, an object with `run`, or a subgraph.
  *
- * A subgraph gets the keys that both states have (or the input of a `send`), runs in its own supersteps, and returns the shared
- * keys that its nodes have written, each as one write of the whole value. So if both states have a `list()` or a `reduce()` with
- * the same name, the items that the subgraph got are returned too and added again, as in LangGraph, unless the subgraph's
- * `input` leaves out that key. Messages are not duplicated, because they have ids. The subgraph's other keys are private.
- * Breakpoints in it are named by their path: `interrupt_before: ["sub|node"]`.
+ * A subgraph gets the keys that both states have (or the input of a `send`), runs in its own supersteps, and returns
+ * the shared keys that its nodes have written, each as one write of the whole value. So if both states have a `list()`
+ * or a `reduce()` with the same name, the items that the subgraph got are returned too and added again, as in
+ * LangGraph, unless the subgraph's `input` leaves out that key. Messages are not duplicated, because they have ids. The
+ * subgraph's other keys are private. Breakpoints in a subgraph are named by their path: `interrupt_before:
+ * ["sub|node"]`.
  */
 export type NodeSpec<S extends StateSpec, I, N extends string, C> =
   | NodeFn<State<S>, Returned<S, N>, C>
   | (NodeOptions<N, unknown extends I ? State<S> : I, C> & {
-      /** Validates the input of a `send`; if an edge leads to the node, it selects the node's input from the state. */
+      /**
+       * Validates the input of a `send`. If an edge leads to the node instead, the schema selects the node's input from
+       * the state.
+       */
       readonly input?: Schema<unknown, I>;
       readonly run: NodeFn<unknown extends I ? State<S> : I, Returned<S, N>, C> | GraphDefinition;
     })

@@ -8,15 +8,18 @@ interface Edition {
 }
 
 /**
- * The graphs that a server serves, by name. A name may get a new definition while runs are in progress. A run that started with
- * the earlier definition finds it by its edition, until that definition is garbage-collected.
+ * The graphs that a server serves, by name. A name may get a new definition while runs are in progress. A run that
+ * started with the earlier definition finds this definition by its edition, until the definition is garbage-collected.
  */
 export class GraphRegistry {
   #graphs = new Map<string, Edition>();
   readonly #earlier = new Map<number, WeakRef<GraphDefinition>>();
   #last = 0;
 
-  /** @throws ServiceError `graph.invalid` when `graph` was not made by `graph()`, or the name is taken */
+  /**
+   * Adds a graph, and returns this registry. @throws ServiceError `graph.invalid` when `graph` was not made by
+   * `graph()`, or the name is taken
+   */
   add(name: string, graph: unknown): this {
     if (this.#graphs.has(name))
       throw new ServiceError("graph.invalid", `There are two graphs named "${name}"`);
@@ -25,8 +28,8 @@ export class GraphRegistry {
   }
 
   /**
-   * Replaces all graphs at once, or none if one is refused.
-   * @throws ServiceError `graph.invalid` if one was not made by `graph()`
+   * Replaces all graphs at once; if one of the new graphs is refused, replaces none. @throws ServiceError
+   * `graph.invalid` if a graph was not made by `graph()`
    */
   replace(graphs: { readonly [name: string]: unknown }): void {
     const next = new Map<string, Edition>();
@@ -52,12 +55,12 @@ export class GraphRegistry {
     return [...this.#graphs.keys()];
   }
 
-  /** @throws ServiceError `graph.not_found` */
+  /** The current definition of a graph. @throws ServiceError `graph.not_found` */
   get(name: string): GraphDefinition {
     return this.current(name).definition;
   }
 
-  /** @throws ServiceError `graph.not_found` */
+  /** The current definition of a graph, with its edition. @throws ServiceError `graph.not_found` */
   current(name: string): Edition {
     const graph = this.#graphs.get(name);
     if (graph !== undefined) return graph;

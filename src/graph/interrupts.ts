@@ -9,12 +9,12 @@ export interface StoredAnswer {
   readonly run: string;
 }
 
-/** The most interrupts of one task. */
+/** The most interrupts that one task may raise. */
 export const MAX_INTERRUPTS = 65_536;
 
 /**
- * The error that `ctx.interrupt` throws to leave the node's function. It is not exported to users. If a function catches it,
- * the run pauses all the same, because the open interrupt is recorded elsewhere.
+ * The error that `ctx.interrupt` throws to leave the node's function. It is not exported to users. If a function
+ * catches the error, the run pauses all the same, because the engine has recorded the interrupt before.
  */
 export class PauseSignal extends Error {
   override readonly name = "Paused";
@@ -30,12 +30,12 @@ export function isPause(thrown: unknown): boolean {
 
 const ID = /^[0-9a-f]{32}$/;
 
-/** The namespace of a task: the namespace of its graph, followed by `node:task`. */
+/** The namespace of a task: the namespace of its graph, `|` and `node:task`; in the root graph, only `node:task`. */
 export function taskNamespace(ns: string, name: string, task: string): string {
   return `${ns === "" ? "" : `${ns}|`}${name}:${task}`;
 }
 
-/** The id of the n-th interrupt of a task. It is the same on every replay. */
+/** The id of the interrupt at `index` (from 0) among those of a task. It is the same on every replay. */
 export function interruptId(taskNamespace: string, index: number): string {
   return md5Hex(`${taskNamespace}|${index}`);
 }

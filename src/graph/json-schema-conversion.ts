@@ -1,7 +1,10 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Schema } from "./standard-schema.ts";
 
-/** The side of a schema: the values that it accepts (`input`), or those that it returns. They differ if it has defaults or transforms. */
+/**
+ * The side of a schema: the values that it accepts (`input`), or those that it returns (`output`). The two differ if
+ * the schema has defaults or transforms.
+ */
 export type SchemaSide = "input" | "output";
 
 export const JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema";
@@ -18,8 +21,9 @@ const libraryOptions = {
 type Describe = (options: { readonly target: string; readonly libraryOptions: object }) => unknown;
 
 /**
- * Converts a schema to JSON Schema (draft 2020-12) with the Standard JSON Schema interface. Schemas of zod and arktype have it,
- * those of valibot get it from `toStandardJsonSchema`. Null if the schema does not have it or cannot be converted.
+ * Converts a schema to JSON Schema (draft 2020-12) with the Standard JSON Schema interface. Schemas of zod and arktype
+ * have this interface; schemas of valibot get it from `toStandardJsonSchema`. Null if the schema does not have the
+ * interface, or cannot be converted.
  */
 export function jsonSchemaOf(schema: Schema, side: SchemaSide): JsonObject | null {
   const { jsonSchema } = schema["~standard"] as {
@@ -36,7 +40,10 @@ export function jsonSchemaOf(schema: Schema, side: SchemaSide): JsonObject | nul
 
 const objectOf = (value: unknown) => (isObject(value) ? value : null);
 
-/** Prepares a JSON Schema to be embedded in another one at `pointer`: rewrites its internal references. */
+/**
+ * Prepares a JSON Schema to be embedded in another one at `pointer`: removes `$schema`, and rewrites internal
+ * references.
+ */
 export function embedSchema(schema: JsonObject, pointer: string): JsonObject {
   const { $schema: _, ...rest } = schema;
   return rewriteRefs(rest, pointer) as JsonObject;

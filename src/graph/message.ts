@@ -12,11 +12,11 @@ export interface Message {
   readonly name: string | null;
   readonly id: string;
   readonly example: boolean;
-  /** Fields of `ai` messages. */
+  /** Only in `ai` messages, like the next two fields. */
   readonly tool_calls?: readonly ToolCall[];
   readonly invalid_tool_calls?: readonly InvalidToolCall[];
   readonly usage_metadata?: Usage | null;
-  /** Fields of `tool` messages. */
+  /** Only in `tool` messages, like the next two fields. */
   readonly tool_call_id?: string;
   readonly artifact?: unknown;
   readonly status?: "success" | "error";
@@ -146,8 +146,8 @@ function statusAt(value: unknown, at: string): "success" | "error" {
 }
 
 /**
- * The `additional_kwargs` of a message. A message with OpenAI's role `developer` is stored as a system message. Its original
- * role is stored here, for clients that send the message on to OpenAI.
+ * The `additional_kwargs` of a message. A message with OpenAI's role `developer` is stored as a system message. Its
+ * role is kept in `additional_kwargs`, for clients that send the message on to OpenAI.
  */
 function kwargsAt(fields: JsonObject, named: unknown, at: string): JsonObject {
   const kwargs = copiedObjectField(fields["additional_kwargs"], at);

@@ -40,7 +40,10 @@ export interface CallChunk {
   readonly name?: string | undefined;
   readonly args: string;
   readonly id?: string | undefined;
-  /** The index of the tool call to which this part belongs. Default: the call with this id, or else the last call. */
+  /**
+   * The index of the tool call to which this part belongs. Default: the call with the `id` of this part, or a new call
+   * if there is none; without an `id`, a new call if the part has a `name`, else the last call.
+   */
   readonly index?: number | undefined;
 }
 
@@ -49,9 +52,9 @@ export interface MessageWriter {
   /** The id of the message. Its tokens and the stored message have the same id. */
   readonly id: string;
   /**
-   * Adds text to the content, or a content block such as `{ type: "image_url", image_url }`. It is cheap enough to be called
-   * for every token. Text continues the text before it, `{ type: "reasoning", reasoning }` continues the reasoning before it,
-   * and a block with an `index` continues the block with the same index.
+   * Adds text to the content, or a content block such as `{ type: "image_url", image_url }`. A call is cheap enough to
+   * be made for every token. Text continues the text before it, `{ type: "reasoning", reasoning }` continues the
+   * reasoning before it, and a block with an `index` continues the block with the same index.
    * @throws RangeError if the message would have more than 16 Mi characters
    */
   write(part: string | JsonObject): void;
@@ -98,14 +101,17 @@ export interface Ctx<C = unknown> {
    */
   interrupt<A = unknown>(value: unknown, options?: { readonly schema?: Schema<unknown, A> }): Promise<A>;
   /**
-   * Runs `fn` once for all replays of this task and resolves with its stored result (`undefined` is stored as null).
-   * A second call with the same key gets the same result.
+   * Runs `fn`, stores its result and resolves with it. On a replay of this task, resolves with the stored result
+   * without running `fn` again. (`undefined` is stored as null.) A second call with the same key gets the same result.
    */
   step<T>(key: string, fn: () => T | Promise<T>): Promise<T>;
   /** Sends `data` to the stream mode `custom`. @throws ServiceError `value.unstorable`, with the path */
   emit(data: unknown): void;
   readonly message: MessageMaker;
-  /** Aborts when the run is cancelled, superseded or timed out. */
+  /**
+   * Aborts when the node function has to stop: its run was cancelled, superseded or timed out, its task timed out,
+   * another task of the step failed, or the attempt is over.
+   */
   readonly signal: AbortSignal;
   /** The merged config of the assistant and the run, with `configurable`. */
   readonly config: JsonObject;

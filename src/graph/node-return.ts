@@ -10,9 +10,9 @@ import type { StoredTarget } from "./superstep.ts";
 
 /** The return value of a node, validated and in normal form. */
 export interface NodeResult {
-  /** The update to store, or null. */
+  /** The update to store; null if there is none. */
   readonly update: JsonObject | null;
-  /** The update of keys that are never stored, or null. */
+  /** The update of keys that are never stored; null if there is none. */
   readonly untracked: JsonObject | null;
   readonly goto: readonly StoredTarget[];
   /** The `to.parent(...)` commands, in storable form. If there are any, everything else that the node returned is dropped. */
@@ -59,7 +59,8 @@ export function stateKeyNames(rules: GraphDefinition["rules"]): string {
 
 /**
  * Converts a target to its normal form.
- * @throws ServiceError `state.invalid` if it is not a node, or if the node's `input` schema refuses the input of a `send`
+ * @throws ServiceError `state.invalid` if the target is neither a node nor END, or if the node's `input` schema refuses
+ * the input of a `send`
  */
 export function readTarget(definition: GraphDefinition, target: unknown, at: string): StoredTarget {
   const node = isSendCommand(target) ? target.node : target;
@@ -125,9 +126,11 @@ export function readReturn(definition: GraphDefinition, returned: unknown, names
 }
 
 /**
- * The targets that a conditional edge chooses; none if the edge is not conditional. `fresh` returns the state with the task's
- * own update applied.
- * @throws ServiceError `state.invalid` if a target is not a node; or what the edge's function throws
+ * The targets that a conditional edge chooses; none if the edge is not conditional. `fresh` returns the state with the
+ * task's own update applied.
+ * @throws ServiceError `state.invalid` if a target is neither a node nor END, or is not declared by `branch()`; or what
+ * the edge's
+ * function throws
  */
 export function chooseTargets(
   definition: GraphDefinition,

@@ -32,7 +32,7 @@ export interface NamespaceOptions {
   readonly prefix?: Namespace;
   /** The last labels; `*` matches any one label. */
   readonly suffix?: Namespace;
-  /** Longer namespaces are cut to this number of labels. */
+  /** Longer namespaces are cut to this number of labels. Absent: none are cut. */
   readonly maxDepth?: number;
   /** The most namespaces to return: 1 to 1000. Default: 100. */
   readonly limit?: number;
@@ -47,7 +47,8 @@ export interface NamespaceOptions {
  *
  * Every call may reject with a ServiceError: `validation.failed` or `value.unstorable` with the field,
  * `store.namespace` for an empty namespace, `store.embedding` if the embedder fails (nothing is written then), or
- * `storage.unavailable`. If the attempt is over, it rejects with `journal.fenced` or a TypeError.
+ * `storage.unavailable`. When the attempt of the node's task is over, every call rejects with `journal.fenced` or a
+ * TypeError.
  */
 export interface NodeStore {
   /** Resolves with the item, or with null if there is none. */

@@ -14,11 +14,11 @@ import { isSchema, type Schema } from "./standard-schema.ts";
 export interface RetryRule {
   /** The number of attempts, at least 1. */
   readonly attempts: number;
-  /** The pause after the first failure. */
+  /** The pause after the first failure, in milliseconds. */
   readonly initial: number;
-  /** The multiplier of each further pause. */
+  /** The factor by which each pause is longer than the pause before it. */
   readonly factor: number;
-  /** The longest pause. */
+  /** The longest pause, in milliseconds. */
   readonly max: number;
   /** True: pauses are randomized, so that nodes that failed at the same time do not retry at the same time. */
   readonly jitter: boolean;
@@ -31,7 +31,7 @@ export interface RetryRule {
 
 /** The result cache of a node: the time to live and the key of its results. */
 export interface CacheRule {
-  /** Milliseconds; null: as long as the process lives. */
+  /** Milliseconds that a result may be used; null: no limit. */
   readonly ttl: number | null;
   readonly key: ((input: never, context: never) => unknown) | undefined;
 }

@@ -1,7 +1,7 @@
 import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 
-/** Keys of `configurable` that concern only one request, and are left out of the metadata. */
+/** Keys of `configurable` that concern only one request. They are left out of the metadata of checkpoints. */
 const HIDDEN: ReadonlySet<string> = new Set(["checkpoint_id", "checkpoint_ns", "checkpoint_map"]);
 
 /** The metadata of a run's checkpoints: the keys of `configurable` with scalar values, the run's metadata, and ids. */

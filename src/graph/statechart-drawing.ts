@@ -12,7 +12,7 @@ const MAX_SUBGRAPH_DEPTH = 6;
 
 /** The structure of a graph, from which a statechart is made. */
 export interface GraphOutline {
-  /** The edges of each node: `__start__` first, `__end__` last. */
+  /** The edges by the node where they start: `__start__` first, `__end__` last. */
   readonly edges: ReadonlyMap<string, readonly OutlineEdge[]>;
   /** For each node with fixed edges, the targets of these edges. These targets run in parallel. */
   readonly forks: ReadonlyMap<string, readonly string[]>;
@@ -62,7 +62,8 @@ function drawState(outline: GraphOutline, prefix: string, depth: number): ChartS
     const home = homes.regions.get(node) ?? "";
     inside(states, home).set(node, state);
   }
-  // Handles the innermost groups first, so that a region is complete before the state that contains it is made.
+  // Handles the innermost groups of regions first, so that a region is complete before the state that contains it is
+  // made.
   for (const { key, home, heads } of homes.groups.toReversed()) {
     const regions = heads.map((head) => [
       head,
@@ -101,7 +102,7 @@ function transitions(
 interface RegionGroup {
   /** The name of the parallel state. It contains a colon, so no node can have the same name. */
   readonly key: string;
-  /** The first node of the region that contains this group; an empty string stands for the graph itself. */
+  /** The first node of the region that contains this parallel state; an empty string stands for the graph itself. */
   readonly home: string;
   /** The nodes that are started in parallel: the first node of each region. */
   readonly heads: readonly string[];

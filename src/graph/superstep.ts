@@ -17,10 +17,15 @@ export interface FinishedTask {
   readonly goto: readonly StoredTarget[];
 }
 
-/** Incomplete joins: for each node that waits, the nodes that have already run. */
+/**
+ * Incomplete joins. For each node that waits for other nodes (option `after`): those of the other nodes that have run.
+ */
 export type IncompleteJoins = { readonly [node: string]: readonly string[] };
 
-/** Nodes that were triggered but cannot run yet: joins that still wait for a node, and deferred nodes. */
+/**
+ * Nodes that were triggered but cannot run yet: nodes that still wait for other nodes (option `after`), and nodes with
+ * the option `defer`.
+ */
 export interface WaitingNodes {
   readonly joins: IncompleteJoins;
   /** The deferred nodes that have been triggered, with their triggers. */
@@ -110,7 +115,10 @@ export function clearEphemeral(
   return changes === undefined ? applied : { values, changes };
 }
 
-/** Adds the initial values of keys that `values` lacks; undefined if there is nothing to add. */
+/**
+ * Adds the initial values of keys that `values` lacks. Returns the new state and the changes; undefined if no key is
+ * added.
+ */
 export function initialValues({ rules }: GraphDefinition, values: JsonObject): StateChange | undefined {
   const changes: Record<string, ChannelChange> = {};
   let next: Record<string, unknown> | undefined;
@@ -154,11 +162,11 @@ function isEmpty(changes: StateChange["changes"]): boolean {
   return true;
 }
 
-/** The checkpoint for which tasks are planned. Their ids are derived from it. */
+/** The checkpoint for which tasks are planned. The ids of the tasks are derived from it. */
 export interface TaskOrigin {
   readonly ns: string;
   readonly checkpoint: string;
-  /** The step in which the tasks will run. */
+  /** The number of the step in which the tasks will run. */
   readonly step: number;
 }
 
@@ -214,7 +222,9 @@ export class NextStepTriggers {
 
 /**
  * Plans the next step from the writes of a step's tasks, given in task order. Also returns the nodes that still wait.
- * @param unrun planned tasks that have not run and that a state update replaces; a join among them stays complete
+ * @param unrun planned tasks that have not run and that a state update replaces. If one of them is of a node that waits
+ * for other
+ * nodes (option `after`), and one of these nodes has run again, the task is planned again instead of waiting anew
  */
 export function planNext(
   definition: GraphDefinition,
@@ -316,7 +326,7 @@ export function startTask(site: TaskOrigin): PlannedTask {
 
 const NONE_WAITING: WaitingNodes = Object.freeze({ joins: {}, deferred: {} });
 
-/** Reads {@link WaitingNodes} from the engine data of a checkpoint. */
+/** Reads {@link WaitingNodes} from {@link CheckpointHead.engine}. */
 export function readWaitingNodes({ joins, deferred }: JsonObject): WaitingNodes {
   if (joins === undefined && deferred === undefined) return NONE_WAITING;
   return {
@@ -325,7 +335,10 @@ export function readWaitingNodes({ joins, deferred }: JsonObject): WaitingNodes 
   };
 }
 
-/** The engine data that stores {@link WaitingNodes}, without empty parts; null if all parts are empty. */
+/**
+ * The data that stores {@link WaitingNodes} in {@link CheckpointHead.engine}, without empty members; null if both are
+ * empty.
+ */
 export function waitingData({ joins, deferred }: WaitingNodes): JsonObject | null {
   let data: JsonObject | null = null;
   for (const _ in joins) data = { joins };

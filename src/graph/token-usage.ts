@@ -20,7 +20,7 @@ function countAt(usage: JsonObject, field: string, at: string): number | undefin
 }
 
 /**
- * Reads token counts and fills in absent ones; null if there are none.
+ * Reads token counts and fills in absent ones; null if `value` is null or undefined.
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the path of the field
  */
 export function usageAt(value: unknown, at: string): Usage | null {
@@ -52,7 +52,7 @@ function add(left: JsonObject, right: JsonObject): JsonObject {
   return total;
 }
 
-/** An object whose member `name` contains the counts that are present; an empty object if there are none. */
+/** An object whose member `name` has those members of `counts` that are numbers; an empty object if there are none. */
 export function usageDetails(name: string, counts: JsonObject): JsonObject {
   const known = Object.entries(counts).filter(([, count]) => typeof count === "number");
   return known.length === 0 ? {} : { [name]: Object.fromEntries(known) };

@@ -42,7 +42,10 @@ export function parseToolCall(name: string, text: string, id: string | null): To
   return { name: name === "" ? null : name, args: text, id, error, type: "invalid_tool_call" };
 }
 
-/** Reads a tool call in the form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or in Heddle's own form. */
+/**
+ * Reads a tool call in the form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or in the
+ * form of Heddle and LangChain, `{ id, name, args }`.
+ */
 function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
   if (!isObject(call)) refuseField(at, "must be an object with name, args and id");
   const id = optionalStringField(call["id"], `${at}.id`);

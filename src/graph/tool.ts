@@ -15,7 +15,10 @@ export interface Tool<A = never> {
   readonly name: string;
   readonly description: string;
   readonly schema: Schema<unknown, unknown>;
-  /** The JSON Schema of the arguments, for the model. If the schema's library provides none, it allows any object. */
+  /**
+   * The JSON Schema of the arguments, for the model. If the library of the schema provides none, `parameters` allows
+   * any object.
+   */
   readonly parameters: JsonObject;
   run(args: A, ctx: Ctx, call: ToolCall): unknown;
 }
@@ -44,7 +47,10 @@ export function tool<A>(literal: {
   return Object.freeze({ name, description, schema, parameters: parameters ?? jsonSchemaOf(schema), run });
 }
 
-/** Makes the JSON Schema of a schema with the Standard JSON Schema interface. Allows any object if the library does not have it. */
+/**
+ * Makes the JSON Schema of a schema with the Standard JSON Schema interface. If the schema's library does not have this
+ * interface, the result allows any object.
+ */
 function jsonSchemaOf(schema: Schema): JsonObject {
   const standard = schema["~standard"] as { readonly validate: unknown; readonly jsonSchema?: unknown };
   const { input } = (standard.jsonSchema ?? {}) as { input?: unknown };

@@ -1,7 +1,7 @@
 import { contains, type JsonObject } from "./json.ts";
 import type { Permits } from "./permitted-resources.ts";
 
-/** A configured graph. Times are epoch milliseconds. */
+/** An assistant: a graph with its own config, context and metadata. Times are epoch milliseconds. */
 export interface AssistantRecord {
   readonly assistant_id: string;
   readonly graph_id: string;
@@ -39,7 +39,7 @@ export function matchesAssistant(
   return metadata === undefined || contains(assistant.metadata, metadata);
 }
 
-/** Initial settings of the default assistants, by graph name. */
+/** The initial config and context of each graph's default assistant, by the name of the graph. */
 export interface AssistantDefaults {
   readonly [graph: string]: { readonly config: JsonObject; readonly context: JsonObject };
 }

@@ -24,8 +24,8 @@ export interface PlannedTask {
    */
   readonly from?: readonly SubgraphCheckpoint[];
   /**
-   * Present for an actor of a child machine: the namespace, checkpoint and task id under which clients see the task. They
-   * are in the child machine's namespace.
+   * Present for a task that runs an actor of a child machine: the namespace, checkpoint and task id under which clients
+   * see the task, in the child machine's namespace.
    */
   readonly child?: { readonly ns: string; readonly checkpoint: string; readonly id: string };
 }
@@ -64,7 +64,7 @@ export interface CheckpointHead {
   readonly writes: JsonObject | null;
   /** The tasks that run next. Empty when the graph has ended. */
   readonly next: readonly PlannedTask[];
-  /** Data that only the engine uses, such as which branches of a join have arrived. */
+  /** Data that only the engine uses, such as which branches of a join have arrived; null if there is none. */
   readonly engine: JsonObject | null;
   /** The hash of the graph definition that made the checkpoint. */
   readonly graph: string;
@@ -92,7 +92,7 @@ export interface TaskWrites {
   readonly name: string;
   /**
    * Present when the task has finished. `value`: its update; null when it returned none. `goto`: the nodes that run
-   * next, in addition to those of its fixed edges, in the engine's own form.
+   * next, in addition to those of its fixed edges, in a form that only the engine reads.
    */
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
   /** Interrupts that wait for an answer. */
@@ -100,7 +100,9 @@ export interface TaskWrites {
   /** The latest interrupts of the task, if they have been answered; the thread's history shows them. Absent: none. */
   readonly answered?: readonly Interrupt[];
   readonly schemas?: AnswerSchemas;
-  /** Answers to the task's interrupts, in the order in which its node raises them, in the engine's own form. */
+  /**
+   * Answers to the task's interrupts, in the order in which its node raises them, in a form that only the engine reads.
+   */
   readonly resumes: readonly unknown[];
   readonly steps: JsonObject;
   readonly error: PlainError | null;

@@ -30,9 +30,9 @@ export interface CronRecord {
   readonly schedule: string;
   /** IANA name of the time zone; null for UTC. */
   readonly timezone: string | null;
-  /** The time after which the cron starts no more runs; null: it has no end. */
+  /** Epoch milliseconds after which the cron starts no more runs; null: it has no end. */
   readonly end_time: number | null;
-  /** The time at which the cron fires next; null when it has ended or is disabled. */
+  /** Epoch milliseconds at which the cron fires next; null when it has ended or is disabled. */
   readonly next: number | null;
   readonly enabled: boolean;
   /** The request body for the cron's runs, as the client sent it. */

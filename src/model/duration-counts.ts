@@ -6,7 +6,10 @@ const GROWTH = 1.3;
 /** The number of buckets. The last one counts all durations of more than about three hours. */
 const BUCKETS = 64;
 
-/** A histogram: counts durations in buckets by their length. Adding one only increments a number, so it costs next to nothing. */
+/**
+ * A histogram: counts durations in buckets by their length. Adding a duration only increments a number, so it costs
+ * next to nothing.
+ */
 export class DurationCounts {
   readonly #counts: Float64Array;
 
@@ -35,7 +38,10 @@ export class DurationCounts {
     return new DurationCounts(this.#counts.map((count, bucket) => count - (before.#counts[bucket] ?? 0)));
   }
 
-  /** The milliseconds that `share` (0 to 1) of the durations did not exceed; undefined if there are no durations. */
+  /**
+   * The milliseconds that `share` (0 to 1) of the durations did not exceed, rounded up to the bound of a bucket (0 for
+   * less than 1 ms); undefined if there are no durations.
+   */
   quantile(share: number): number | undefined {
     const all = this.#counts.reduce((sum, count) => sum + count, 0);
     if (all === 0) return undefined;

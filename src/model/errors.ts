@@ -94,13 +94,16 @@ export class ServiceError extends Error {
 export class Refusals {
   readonly #errors: ServiceError[] = [];
 
-  /** Adds an error. @throws `error` itself if it is no `ServiceError`, because then it is a bug */
+  /** Adds an error. @throws `error` itself if it is no `ServiceError`, because any other error is a bug */
   add(error: unknown): void {
     if (!(error instanceof ServiceError)) throw error;
     this.#errors.push(error);
   }
 
-  /** Does nothing without errors. @throws ServiceError the only error; if there are several, one with a line for each */
+  /**
+   * Throws the collected errors as one; does nothing if there are none. @throws ServiceError the only error; if there
+   * are several, an error with a line for each
+   */
   throw(): void {
     const [first, ...others] = this.#errors;
     if (first === undefined) return;
@@ -111,7 +114,7 @@ export class Refusals {
 }
 
 /**
- * Reads each of several values; results that are undefined are left out.
+ * Calls `read` for each of the values, and returns the results by name; results that are undefined are left out.
  * @throws ServiceError with a line for each value that `read` refuses
  */
 export function readEach<V, T>(
@@ -141,7 +144,10 @@ type Results<R extends { readonly [name: string]: () => unknown }> = {
   >;
 };
 
-/** Calls each of several readers; results that are undefined are left out. @throws ServiceError as {@link readEach} does */
+/**
+ * Calls each of the readers, and returns the results by name; results that are undefined are left out. @throws
+ * ServiceError as {@link readEach} does
+ */
 export const readFields = <R extends { readonly [name: string]: () => unknown }>(readers: R): Results<R> =>
   readEach(readers, (read) => read()) as Results<R>;
 
@@ -154,8 +160,8 @@ export const invalidField = (at: string, message: string, cause?: unknown): Serv
   fieldErrorOf("validation.failed", at, message, cause);
 
 /**
- * An error's message with the messages of its causes, for the log. Responses to clients contain only the error's own
- * message.
+ * An error's message with the messages of its causes, five messages at most, for the log. Responses to clients contain
+ * only the error's own message.
  */
 export function withCauses(error: unknown): string {
   const messages: string[] = [];
@@ -186,14 +192,16 @@ export interface PlainError {
   readonly message: string;
 }
 
-/** The names that LangGraph's clients know for some of Heddle's errors, by the first part of the error code. */
+/**
+ * The names that LangGraph's clients know for some of Heddle's errors, by the part of the error code before the dot.
+ */
 const clientNames: { readonly [kind: string]: string } = {
   state: "InvalidUpdateError",
   value: "InvalidUpdateError",
   resume: "InvalidResumeError",
 };
 
-/** The most characters of an error message. It is stored, and sent, with both the run and its thread. */
+/** The most characters of an error message. The message is stored, and sent, with both the run and its thread. */
 const MAX_MESSAGE_CHARACTERS = 16_384;
 
 const short = (message: string): string =>

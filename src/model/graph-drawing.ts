@@ -16,7 +16,7 @@ export interface DrawnNode {
   readonly metadata?: JsonObject;
 }
 
-/** An edge of a drawing. It has no further members, because some clients refuse an edge with others. */
+/** An edge of a drawing. It has no further members, because some clients refuse an edge with unknown members. */
 export interface DrawnEdge {
   readonly source: string;
   readonly target: string;

@@ -10,8 +10,8 @@ export function parseUuid(text: unknown): string | undefined {
 }
 
 /**
- * The id that differs from `id` in the last bit; called with that id, it returns `id` again. A run without a thread and the
- * temporary thread made for it have such a pair of ids, so that each id leads to the other.
+ * The id that differs from `id` in the last bit; called with that id, this function returns `id` again. A stateless run
+ * and the temporary thread made for it have such a pair of ids, so that each id leads to the other.
  */
 export function pairedId(id: string): string {
   return id.slice(0, -1) + (Number.parseInt(id.slice(-1), 16) ^ 1).toString(16);
@@ -73,8 +73,8 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
  * Makes UUIDs of version 7, each above all earlier ones (RFC 9562 §6.2, methods 1 and 3). While the clock shows the
  * same millisecond as the last id, or an earlier one, the counter is incremented; when it overflows, the time in the id
  * is advanced by one millisecond. In a new millisecond, the counter starts at random in its lower half, so that there
- * is room to increment. With `isWanted`, the random part is changed until `isWanted` returns true for the id. It MUST
- * return true for a part of all ids.
+ * is room to increment. With `isWanted`, the random part is changed until `isWanted` returns true for the id.
+ * `isWanted` MUST accept a share of all ids; otherwise the search does not end.
  */
 export function monotonicIds(
   now: () => number,
@@ -102,7 +102,7 @@ export function monotonicIds(
 /** Milliseconds from 1582-10-15, the start of the Gregorian calendar (RFC 9562 §5.1), to the Unix epoch. */
 const GREGORIAN = 12_219_292_800_000;
 /** Ticks of 100 ns in a millisecond. */
-const TICKS = 10_000;
+const TICKS_PER_MS = 10_000;
 /**
  * 2^24. A count of ticks has 60 bits, more than a JavaScript number can represent. So the count is split into two
  * numbers: its upper 36 bits and its lower 24 bits.
@@ -115,8 +115,8 @@ const LOW = 0x100_0000;
  */
 export function uuid6(now: number, tick: number, step: number, random: Uint8Array): string {
   const ms = now + GREGORIAN;
-  const below = (ms % LOW) * TICKS + tick;
-  const above = Math.floor(ms / LOW) * TICKS + Math.floor(below / LOW);
+  const below = (ms % LOW) * TICKS_PER_MS + tick;
+  const above = Math.floor(ms / LOW) * TICKS_PER_MS + Math.floor(below / LOW);
   // The 60 bits are written as groups of 32, 16 and 12 bits.
   const high = Math.floor(above / 16);
   const low = (above % 16) * LOW + (below % LOW);
@@ -132,21 +132,21 @@ export function uuid6(now: number, tick: number, step: number, random: Uint8Arra
 export function uuid6Time(id: string): { readonly ms: number; readonly tick: number } {
   const hex = id.slice(0, 8) + id.slice(9, 13) + id.slice(15, 18);
   const above = Number.parseInt(hex.slice(0, 9), 16);
-  const rest = (above % TICKS) * LOW + Number.parseInt(hex.slice(9), 16);
-  const ms = Math.floor(above / TICKS) * LOW + Math.floor(rest / TICKS) - GREGORIAN;
-  return { ms, tick: rest % TICKS };
+  const rest = (above % TICKS_PER_MS) * LOW + Number.parseInt(hex.slice(9), 16);
+  const ms = Math.floor(above / TICKS_PER_MS) * LOW + Math.floor(rest / TICKS_PER_MS) - GREGORIAN;
+  return { ms, tick: rest % TICKS_PER_MS };
 }
 
-/** Offsets of the bytes of a UUID in its text. */
-const PLACES: readonly number[] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+/** Offsets, in characters, of the bytes of a UUID in its text. */
+const BYTE_OFFSETS: readonly number[] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 /** The value of a hex digit, given its character code. */
 const digit = (character: number): number => (character < 58 ? character - 48 : (character | 32) - 87);
 
 /** The most bytes of a hash input that uses the shared buffer. Most names are short. */
-const SHORT = 256;
-const shortBuffer = Buffer.alloc(SHORT);
-const hashed: readonly Buffer[] = Array.from({ length: SHORT + 1 }, (_, length) =>
+const MAX_SHARED_BYTES = 256;
+const shortBuffer = Buffer.alloc(MAX_SHARED_BYTES);
+const hashed: readonly Buffer[] = Array.from({ length: MAX_SHARED_BYTES + 1 }, (_, length) =>
   shortBuffer.subarray(0, length),
 );
 
@@ -155,14 +155,14 @@ export function uuid5(name: string, namespace: string): string {
   const length = 16 + Buffer.byteLength(name);
   const bytes = hashed[length] ?? Buffer.allocUnsafe(length);
   for (let i = 0; i < 16; i++) {
-    const at = PLACES[i] as number;
+    const at = BYTE_OFFSETS[i] as number;
     bytes[i] = (digit(namespace.charCodeAt(at)) << 4) | digit(namespace.charCodeAt(at + 1));
   }
   bytes.write(name, 16);
   // Uses the one-shot function `hash`, because it takes half the time of a hash object, and each task needs an id.
   const hex = hash("sha1", bytes, "hex");
   for (let i = 0; i < 16; i++) {
-    const at = PLACES[i] as number;
+    const at = BYTE_OFFSETS[i] as number;
     spelled[at] = hex.charCodeAt(2 * i);
     spelled[at + 1] = hex.charCodeAt(2 * i + 1);
   }

@@ -10,7 +10,10 @@ export interface Interrupt {
   readonly when: "during";
 }
 
-/** Interrupts that wait for an answer, by the id of the root task that raised them. */
+/**
+ * Interrupts that wait for an answer, by the id of the task that raised them, or whose subgraph did. In the record of a
+ * thread, these are tasks of the root graph.
+ */
 export type Interrupts = { readonly [task: string]: readonly Interrupt[] };
 
 /** JSON Schemas of the answers, by interrupt id, for interrupts whose schema is known. */

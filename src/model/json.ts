@@ -46,10 +46,10 @@ export function toStorable(value: unknown, at: string): unknown {
 }
 
 /** The most characters of a path in an error message. The keys in a path come from clients, and the message is stored with a run. */
-const LONGEST_PATH = 300;
+const MAX_PATH_CHARACTERS = 300;
 
 function refuse(at: string, what: string): never {
-  const path = at.length <= LONGEST_PATH ? at : `${at.slice(0, LONGEST_PATH)}...`;
+  const path = at.length <= MAX_PATH_CHARACTERS ? at : `${at.slice(0, MAX_PATH_CHARACTERS)}...`;
   throw new ServiceError("value.unstorable", `${path} cannot be stored: ${what}`);
 }
 
@@ -103,7 +103,7 @@ function copyObject(value: object, at: string, above: object[]): unknown {
   }
 }
 
-/** The own members of `object` that have these names. */
+/** A copy of `object` that has only the members with these names. Inherited members are left out. */
 export function pick(object: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(
     names.filter((name) => Object.hasOwn(object, name)).map((name) => [name, object[name]]),
@@ -120,9 +120,12 @@ export function withoutMember<T>(object: { readonly [name: string]: T }, left: s
   return rest;
 }
 
-/** The most comparisons for one record. A million comparisons take tens of milliseconds. */
-const COMPARISONS = 1_000_000;
-/** Lists up to this length are compared by searching; longer ones with a set. */
+/**
+ * The most comparisons of values that matching one record with a filter may take. A million comparisons take tens of
+ * milliseconds.
+ */
+const MAX_COMPARISONS = 1_000_000;
+/** Lists of up to this many items are compared by searching; longer ones with a set. */
 const MAX_SEARCHED_LENGTH = 8;
 
 /**
@@ -132,12 +135,12 @@ const MAX_SEARCHED_LENGTH = 8;
  *   are compared pairwise
  */
 export function contains(whole: unknown, part: unknown): boolean {
-  return holds(whole, part, { left: COMPARISONS });
+  return holds(whole, part, { left: MAX_COMPARISONS });
 }
 
 function holds(whole: unknown, part: unknown, comparisons: { left: number }): boolean {
   if (--comparisons.left < 0) {
-    const message = `The filter takes more than ${COMPARISONS} comparisons with one record: ask for fewer list entries that are objects or lists`;
+    const message = `The filter takes more than ${MAX_COMPARISONS} comparisons with one record: ask for fewer list entries that are objects or lists`;
     throw new ServiceError("validation.failed", message);
   }
   if (Array.isArray(part)) return Array.isArray(whole) && holdsAll(whole, part, comparisons);

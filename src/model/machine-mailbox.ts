@@ -10,7 +10,7 @@ export type WaitingEvent = { readonly run: string } & (
   | { readonly timer: Timer }
 );
 
-/** A machine that has invoked actors which are running. */
+/** What a machine accepts while actors that it has invoked are running. `state`: the machine's state value. */
 export interface AcceptedEvents {
   readonly state: unknown;
   /** Descriptors of the events that the machine accepts now, such as `APPROVE` and `order.*`. */

@@ -30,8 +30,8 @@ export function isTimer(value: unknown): value is Timer {
 }
 
 /**
- * The timers of a thread whose latest checkpoint is `head`. A timer that is also in `before`, the thread's timers
- * before that checkpoint, keeps its run.
+ * The timers of a thread whose latest checkpoint is `head`; null if there are none. A timer that is also in `before`,
+ * the thread's timers before that checkpoint, keeps its run.
  */
 export function timersAt(head: Pick<CheckpointHead, "engine"> | null, before: ThreadTimers): ThreadTimers {
   const timers = head?.engine?.["timers"];

@@ -1,14 +1,14 @@
 import { ClassInstance } from "./non-json-data.ts";
 
 /** The largest number of values that are counted by default. Counting this many takes some milliseconds. */
-const MOST = 100_000;
+const DEFAULT_MAX_VALUES = 100_000;
 
 /**
  * The approximate size of a value in memory, in bytes. At most `most` values are counted, including nested values; the
  * rest is ignored. Counting a value takes some 20 ns. Pass Infinity for a value that is also decoded or encoded, which
  * takes longer anyway.
  */
-export function memorySizeOf(value: unknown, most = MOST): number {
+export function memorySizeOf(value: unknown, most = DEFAULT_MAX_VALUES): number {
   return sizeOf(value, { values: most });
 }
 

@@ -1,23 +1,26 @@
 /** The size of the buffer in bytes. For a larger text, `stringifyPlainJson` returns undefined. */
-const SIZE = 64 * 1024;
+const BUFFER_BYTES = 64 * 1024;
 /** How many bytes at the end of the buffer stay free for parts that are written without a check: a name, a number, a bracket for each level. */
-const SPARE = 256;
+const SPARE_BYTES = 256;
 /** From this number of characters on, a string is written by `Buffer.write`; for shorter ones a loop is faster. */
-const LONG = 24;
+const MIN_LONG_LENGTH = 24;
 /** The most levels of nesting. For deeper data, `stringifyPlainJson` returns undefined. */
-const DEPTH = 64;
-/** The most names whose text is cached. */
-const NAMES = 512;
-/** The value that writers return instead of an offset when they cannot write a value. */
-const NOT = -1;
+const MAX_DEPTH = 64;
+/** The most member names whose text is cached. */
+const MAX_CACHED_NAMES = 512;
+/** The value that writers return, instead of the offset of the end, when they cannot write a value. */
+const CANNOT_WRITE = -1;
 
-/** Characters that are escaped in JSON text, or that do not fit into one byte. */
+/**
+ * `OTHER`: characters that are escaped in JSON text or do not fit into one byte of Latin-1. `WIDE`: those that do not
+ * fit.
+ */
 const OTHER = /[^ !#-[\]-\u00ff]/;
 const WIDE = /[\u0100-\uffff]/;
 
 /** The buffer to which all texts are written, one at a time. */
 class TextBuffer {
-  readonly bytes = Buffer.allocUnsafeSlow(SIZE);
+  readonly bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   /** True while a text is being written. */
   isTaken = false;
   readonly #names = new Map<string, string>();
@@ -25,9 +28,9 @@ class TextBuffer {
   /** The text of a short member name, with quotes and colon; undefined for a name that is long or needs an escape. */
   name(name: string): string | undefined {
     const known = this.#names.get(name);
-    if (known !== undefined || name.length >= LONG || OTHER.test(name)) return known;
+    if (known !== undefined || name.length >= MIN_LONG_LENGTH || OTHER.test(name)) return known;
     const text = `"${name}":`;
-    if (this.#names.size < NAMES) this.#names.set(name, text);
+    if (this.#names.size < MAX_CACHED_NAMES) this.#names.set(name, text);
     return text;
   }
 }
@@ -49,29 +52,29 @@ export function stringifyPlainJson(value: unknown): string | undefined {
   if (textBuffer.isTaken) return undefined;
   textBuffer.isTaken = true;
   try {
-    const end = put(value, 0, DEPTH);
-    return end === NOT ? undefined : bytes.toString("latin1", 0, end);
+    const end = put(value, 0, MAX_DEPTH);
+    return end === CANNOT_WRITE ? undefined : bytes.toString("latin1", 0, end);
   } finally {
     textBuffer.isTaken = false;
   }
 }
 
-/** Writes `value` at offset `at`. Returns the offset of its end, or `NOT`. */
+/** Writes `value` at offset `at`. Returns the offset of the end of the text, or `CANNOT_WRITE`. */
 function put(value: unknown, at: number, depth: number): number {
-  if (at > SIZE - SPARE) return NOT;
+  if (at > BUFFER_BYTES - SPARE_BYTES) return CANNOT_WRITE;
   switch (typeof value) {
     case "string":
       return putString(value, at);
     case "number":
-      return Number.isFinite(value) ? putText(value === 0 ? "0" : `${value}`, at) : NOT;
+      return Number.isFinite(value) ? putText(value === 0 ? "0" : `${value}`, at) : CANNOT_WRITE;
     case "boolean":
       return putText(value ? "true" : "false", at);
     case "object":
       if (value === null) return putText("null", at);
-      if (depth === 0 || (value as { toJSON?: unknown }).toJSON !== undefined) return NOT;
+      if (depth === 0 || (value as { toJSON?: unknown }).toJSON !== undefined) return CANNOT_WRITE;
       return Array.isArray(value) ? putArray(value, at, depth - 1) : putObject(value, at, depth - 1);
     default:
-      return NOT;
+      return CANNOT_WRITE;
   }
 }
 
@@ -81,7 +84,7 @@ function putArray(items: readonly unknown[], from: number, depth: number): numbe
   for (let i = 0; i < items.length; i++) {
     if (i > 0) bytes[at++] = 0x2c;
     at = put(items[i], at, depth);
-    if (at === NOT) return NOT;
+    if (at === CANNOT_WRITE) return CANNOT_WRITE;
   }
   bytes[at++] = 0x5d;
   return at;
@@ -89,19 +92,19 @@ function putArray(items: readonly unknown[], from: number, depth: number): numbe
 
 function putObject(value: object, from: number, depth: number): number {
   const proto: unknown = Object.getPrototypeOf(value);
-  if (proto !== Object.prototype && proto !== null) return NOT;
+  if (proto !== Object.prototype && proto !== null) return CANNOT_WRITE;
   let at = from;
   bytes[at++] = 0x7b;
   for (const name of Object.keys(value)) {
     const member = (value as { readonly [name: string]: unknown })[name];
-    if (name === "__proto__") return NOT;
+    if (name === "__proto__") return CANNOT_WRITE;
     // Members that are undefined are left out.
     if (member === undefined) continue;
     const text = textBuffer.name(name);
-    if (text === undefined || at > SIZE - SPARE) return NOT;
+    if (text === undefined || at > BUFFER_BYTES - SPARE_BYTES) return CANNOT_WRITE;
     if (at > from + 1) bytes[at++] = 0x2c;
     at = put(member, putText(text, at), depth);
-    if (at === NOT) return NOT;
+    if (at === CANNOT_WRITE) return CANNOT_WRITE;
   }
   bytes[at++] = 0x7d;
   return at;
@@ -109,9 +112,9 @@ function putObject(value: object, from: number, depth: number): number {
 
 function putString(text: string, from: number): number {
   const { length } = text;
-  if (length >= LONG) {
+  if (length >= MIN_LONG_LENGTH) {
     if (OTHER.test(text)) return putQuoted(text, from);
-    if (from + length > SIZE - SPARE) return NOT;
+    if (from + length > BUFFER_BYTES - SPARE_BYTES) return CANNOT_WRITE;
     bytes[from] = 0x22;
     const end = from + 1 + bytes.write(text, from + 1, "latin1");
     bytes[end] = 0x22;
@@ -131,11 +134,11 @@ function putString(text: string, from: number): number {
 /** Writes a string with characters that need an escape. */
 function putQuoted(text: string, at: number): number {
   const quoted = JSON.stringify(text);
-  if (at + quoted.length > SIZE - SPARE || WIDE.test(quoted)) return NOT;
+  if (at + quoted.length > BUFFER_BYTES - SPARE_BYTES || WIDE.test(quoted)) return CANNOT_WRITE;
   return at + bytes.write(quoted, at, "latin1");
 }
 
-/** Writes a text of at most {@link SPARE} characters, each one byte. */
+/** Writes a text of at most {@link SPARE_BYTES} characters, each one byte. */
 function putText(text: string, from: number): number {
   for (let i = 0; i < text.length; i++) bytes[from + i] = text.charCodeAt(i);
   return from + text.length;

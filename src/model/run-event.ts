@@ -35,7 +35,7 @@ export type Fact =
       readonly input: boolean;
       /** The stream modes in which the fact is shown: `values` only, or all except `values` (`rest`); absent: all. */
       readonly shows?: "values" | "rest";
-      /** The keys of the state that its `values` event shows; absent: all. */
+      /** The keys of the state that the `values` event of this fact shows; absent: all. */
       readonly output?: readonly string[];
       readonly inline?: InlineState;
       /**
@@ -59,7 +59,7 @@ export type Fact =
       readonly triggers: readonly string[];
       readonly at: number;
       readonly input?: { readonly value: unknown };
-      /** True: an earlier run or attempt has ended the task. Only its start is shown again. */
+      /** True: the task has ended in an earlier run or attempt. Only its start is shown again. */
       readonly again?: true;
     }
   /**
@@ -89,7 +89,7 @@ export type Fact =
       readonly ns: string;
       readonly checkpoint: string;
       readonly interrupts: readonly Interrupt[];
-      /** The keys of the state that its `values` event shows; absent: all. */
+      /** The keys of the state that the `values` event of this fact shows; absent: all. */
       readonly output?: readonly string[];
       readonly inline?: InlineState;
     }
@@ -174,7 +174,7 @@ export interface EventChunk {
   readonly facts: readonly Fact[];
 }
 
-/** The id after the last event of a chunk. */
+/** The id of the event that follows the last event of a chunk. */
 export function chunkEnd(chunk: EventChunk): number {
   let id = chunk.first;
   for (const fact of chunk.facts) id += eventCountOf(fact);

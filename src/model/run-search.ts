@@ -14,7 +14,7 @@ export interface RunFilter {
   readonly origin?: RunOrigin;
   /** The run's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
-  /** The run's metadata must have none of these members. */
+  /** The run's metadata must have no member with one of these names. */
   readonly without_metadata?: readonly string[];
   /** Epoch milliseconds: created at this time or later. */
   readonly created_after?: number;

@@ -97,8 +97,8 @@ export interface RunKwargs {
   /** True: a `resume` is refused when no interrupt is pending. Absent: the graph's engine decides. */
   readonly strict_resume?: true;
   /**
-   * Set for a run that sends an event to a machine: an event of a client or of a timer. The event goes to the interrupt
-   * at which the machine waits when the run starts, and not to one that was open when the run was admitted.
+   * Set for a run that sends an event to a machine: an event of a client or of a timer. The event answers the interrupt
+   * at which the machine waits when the run starts, and not an interrupt that was open when the run was admitted.
    */
   readonly event?: true;
   /** The timer whose event the run sends to the machine. Absent for all other runs. */
@@ -137,7 +137,7 @@ export interface RunRecord {
   readonly status: Exclude<RunStatus, "running">;
   readonly kwargs: RunKwargs;
   readonly multitask_strategy: MultitaskStrategy;
-  /** The run's number in the order of admission to the thread. */
+  /** The run's number in the order of admission to the thread, from 1. */
   readonly order: number;
   /**
    * The number of attempts started. Stored before each start, so that a run whose node kills the process is not
@@ -145,33 +145,50 @@ export interface RunRecord {
    */
   readonly attempt: number;
   /**
-   * The number of attempts that do not count against the limit of attempts: those that a graceful stop ended, and those
-   * after which a step was stored.
+   * The number of attempts that do not count against the limit of attempts: those that a graceful stop ended, and all
+   * that came before an attempt that stored a step.
    */
   readonly parked: number;
-  /** Set when a cancellation was requested. Stored before the request is acknowledged, so that a crash cannot lose it. */
+  /**
+   * The action of a requested cancellation; null if none was requested. Stored before the request is acknowledged, so
+   * that a crash cannot lose it.
+   */
   readonly cancel: CancelAction | null;
   readonly started_at: number | null;
   readonly ended_at: number | null;
   readonly error: PlainError | null;
-  /** The number of this run's first event among all events of the thread; set when the run first starts. */
+  /**
+   * The number of this run's first event among all events of the thread (from 1). It is set when the run first starts;
+   * 0 before.
+   */
   readonly seq_base: number;
-  /** The id of the next event; when the run has ended, the number of its events. */
+  /**
+   * The number of the run's events, which is also the id after its last event. It is set when the run ends; 0 before.
+   */
   readonly next_event: number;
   /**
    * A number above all event ids of this attempt; it is raised before the ids reach it. A power cut may lose the last
    * events, so the next attempt then begins with this number, and no id is used twice.
    */
   readonly event_mark: number;
-  /** The boot id of the machine when the last attempt started. If it differs now, the power may have failed. */
+  /**
+   * The boot id of the computer when the last attempt started; null before the first attempt. If the boot id differs
+   * now, the power may have failed.
+   */
   readonly boot: string | null;
-  /** The thread's checkpoint when the run first started. A rollback returns to it. */
+  /** The thread's checkpoint when the run first started; null if the thread had none. A rollback returns to it. */
   readonly base_checkpoint: string | null;
-  /** The pending writes at `base_checkpoint` before this run changed them by answering interrupts; null if it answered none. */
+  /**
+   * The pending writes from before this run that the run has changed, for example by answering interrupts; null if it
+   * has changed none. A rollback restores them.
+   */
   readonly base_writes: readonly TaskWrites[] | null;
   /** Epoch milliseconds: the earliest start of a delayed run; null without a delay. */
   readonly due: number | null;
-  /** The reason that a client gave for the cancellation. */
+  /**
+   * The reason for the cancellation: what a client gave as the reason, or that a new run superseded this run; null:
+   * none.
+   */
   readonly cancel_reason: string | null;
   /** What started the run; null in records of older versions, which did not store it. */
   readonly origin: RunOrigin | null;

@@ -1,4 +1,4 @@
-/** Characters of an id in its canonical form. */
+/** The number of characters of a UUID in its canonical form. */
 const ID_LENGTH = 36;
 
 /**

@@ -21,7 +21,7 @@ export type EarlierTaskResults = { readonly [task: string]: EarlierTaskResult };
 export const showsEarlierTaskResults = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
   stream_mode.includes("debug") || stream_mode.includes("checkpoints");
 
-/** The earlier results of planned tasks, by id; undefined if there are none. */
+/** The earlier results of planned tasks, by task id; undefined if there are none. */
 export function earlierTaskResultsOf(
   next: readonly PlannedTask[],
   writesOf: (task: string) => TaskWrites | undefined,

@@ -1,6 +1,7 @@
 /**
- * The known name that was probably meant: one that begins with `name`, or with which `name` begins; else the
- * most similar one, if its edit distance from `name` is at most half the length of `name`.
+ * The known name that was probably meant: one that begins with `name`, or with which `name` begins; else the most
+ * similar one, if its edit distance from `name` is at most half the length of `name`. Undefined if no known name is
+ * similar enough.
  */
 export function similarName(name: string, known: readonly string[]): string | undefined {
   const candidates = known.map((other) => {

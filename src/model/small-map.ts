@@ -5,7 +5,7 @@
 export class SmallMap<K extends string, V> implements ReadonlyMap<K, V> {
   #key: K | undefined;
   #value: V | undefined;
-  /** All entries in a `Map`, once there have been two at the same time. */
+  /** All entries in a `Map`, once there have been two at the same time; undefined until then. */
   #all: Map<K, V> | undefined;
 
   get size(): number {

@@ -1,11 +1,14 @@
 import { isObject, type JsonObject } from "./json.ts";
 
-/** The checkpoint from which a run starts, as stored in its `configurable`. It is complete: nothing must be looked up later. */
+/**
+ * The checkpoint from which a run starts, as stored in its `configurable`. It is complete: nothing has to be looked up
+ * later.
+ */
 export interface StartCheckpoint {
   readonly checkpoint_id: string | null;
   /** The namespace of the checkpoint. Present only for a checkpoint of a subgraph. */
   readonly checkpoint_ns?: string;
-  /** The checkpoints by namespace, from the root graph to the subgraph. */
+  /** The ids of the checkpoints, by namespace, from the root graph to the subgraph. */
   readonly checkpoint_map?: JsonObject;
 }
 
@@ -24,8 +27,8 @@ export function parentNamespaces(ns: string): readonly string[] {
 }
 
 /**
- * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, by namespace. The metadata of the
- * subgraph's checkpoint names the others. Null for a checkpoint of the root graph.
+ * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, by namespace. The ids of the latter
+ * are in the metadata (`parents`) of the subgraph's checkpoint. Null for a checkpoint of the root graph.
  */
 export function checkpointMapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;

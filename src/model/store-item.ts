@@ -72,8 +72,8 @@ export interface NamespacesOp {
   /** The last labels of the namespaces; `*` matches any label. */
   readonly suffix?: Namespace | undefined;
   /**
-   * The most labels of a result: longer namespaces are cut to this length. Namespaces that are equal after
-   * that are returned once.
+   * The most labels of a result: longer namespaces are cut to this length. Namespaces that are equal after the cut are
+   * returned once.
    */
   readonly max_depth?: number | undefined;
   /** The most namespaces to return, from 1 to 1000. Default: 100. */

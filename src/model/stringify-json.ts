@@ -3,10 +3,10 @@ import { isPlainData } from "./plain-data-check.ts";
 import { toStorable } from "./json.ts";
 
 /**
- * The most levels of nesting of data that need no copy. Deeper data are copied by `toStorable`, whose error names the
- * part that cannot be stored.
+ * The most levels of nesting of data that are encoded without a copy. Deeper data are copied by `toStorable`, whose
+ * error names the part that cannot be stored.
  */
-const DEPTH = 64;
+const MAX_UNCOPIED_DEPTH = 64;
 
 /**
  * The JSON text, on one line, of the copy that {@link toStorable} makes of `value`. Nearly all data are plain and need no copy;
@@ -17,7 +17,9 @@ const DEPTH = 64;
 export function toJsonText(value: unknown, at: string): string {
   return (
     stringifyPlainJson(value) ??
-    stringifyJson(value !== undefined && isPlainData(value, DEPTH, true) ? value : toStorable(value, at))
+    stringifyJson(
+      value !== undefined && isPlainData(value, MAX_UNCOPIED_DEPTH, true) ? value : toStorable(value, at),
+    )
   );
 }
 

@@ -1,7 +1,9 @@
 import { contains, type JsonObject } from "./json.ts";
 import { type ThreadRecord, threadStatusOf, type ThreadStatus } from "./thread.ts";
 
-/** A metadata member is indexed only if its name and its text together have at most this many characters. */
+/**
+ * A metadata member is indexed only if its name and the text of its value together have at most this many characters.
+ */
 export const MAX_INDEXED_LENGTH = 64 * 1024;
 
 export const threadOrders = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"] as const;

@@ -4,7 +4,9 @@ import type { JsonObject } from "./json.ts";
 import type { Permits } from "./permitted-resources.ts";
 import type { ThreadTimer } from "./machine-timer.ts";
 
-/** The key of a thread. The tenant is part of every key, never a filter; it is `_` when there is only one. */
+/**
+ * The key of a thread. The tenant is part of every key, never a filter. If there is only one tenant, its name is `_`.
+ */
 export interface ThreadKey {
   readonly tenant: string;
   readonly thread: string;
@@ -22,7 +24,10 @@ export function isPermitted({ permits }: ThreadKey, { metadata }: ThreadRecord):
   return permits === undefined || permits(metadata);
 }
 
-/** @throws ServiceError `thread.not_found` */
+/**
+ * Refuses a thread that the request with this key may not reach, as if there were no such thread. @throws ServiceError
+ * `thread.not_found`
+ */
 export function assertPermitted(key: ThreadKey, thread: ThreadRecord): void {
   if (!isPermitted(key, thread)) throw threadNotFound(key.thread);
 }
@@ -43,7 +48,9 @@ export function threadMapKey({ tenant, thread }: ThreadKey): string {
 }
 
 /**
- * The state of a thread without work. `idle`: nothing has run, or the last run was cancelled. Other values: how the last run ended.
+ * The state of a thread without work. `idle`: nothing has run, the last run was cancelled, or the last update of the
+ * state planned no tasks. `success`: the last run has ended. `interrupted`: interrupts wait for answers, the last run
+ * is paused at a breakpoint, or the last update of the state planned tasks. `error`: the last run failed.
  */
 export type SettledState = "idle" | "success" | "interrupted" | "error";
 
@@ -59,31 +66,36 @@ export interface ThreadRecord {
   readonly updated_at: number;
   readonly state_updated_at: number;
   /**
-   * The time of the last change that left the thread without work. Searches sorted by last change use it. It does not change
-   * while the thread is busy.
+   * Epoch milliseconds of the last change that left the thread without work. Searches sorted by last change use it. It
+   * does not change while the thread is busy.
    */
   readonly rested_at: number;
   readonly metadata: JsonObject;
   readonly config: JsonObject;
-  /** The state of the thread while it has no work: how the last run ended. */
+  /** The state of the thread while it has no work. */
   readonly rest: SettledState;
   readonly error: PlainError | null;
-  /** The fence against outdated writers. Each append that starts an attempt of a run adds 1. A write with an older epoch is refused. */
+  /**
+   * The fence against outdated writers: a write with an older epoch is refused. Each append that starts an attempt of a
+   * run adds 1.
+   */
   readonly epoch: number;
   /** Number of the last append to this thread's journal; consecutive from 1. */
   readonly seq: number;
-  /** The run in progress, or null. */
+  /** The id of the run in progress; null if none is in progress. */
   readonly active: string | null;
-  /** Queued runs, in the order in which they will start. */
+  /** The ids of the queued runs, in the order in which the runs will start. */
   readonly queue: readonly string[];
-  /** Id of the latest root checkpoint, or null before the first. */
+  /** The id of the root graph's current checkpoint; null before the first checkpoint. */
   readonly checkpoint: string | null;
   readonly interrupts: Interrupts;
   /** The thread's next event number: the `seq_base` of the next run that starts. */
   readonly next_event: number;
   /** The `order` of the next run that is admitted. */
   readonly next_run: number;
-  /** Set if the thread was made for a run without a thread. Such a thread is hidden, and is deleted at the end of the run. */
+  /**
+   * Set if the thread was made for a stateless run. Such a thread is hidden, and is deleted after the run has ended.
+   */
   readonly temporary: TemporaryKind | null;
   /**
    * Delayed runs that are not due, in any order; null: none. They do not count as work: the thread is idle and accepts other runs.
@@ -92,8 +104,9 @@ export interface ThreadRecord {
   /** When the thread is deleted or pruned; null: never. */
   readonly ttl: ThreadTtl | null;
   /**
-   * The approximate size in memory, in bytes, of the thread's largest state with its subgraphs; if no state is large,
-   * of its latest state. Null if it is unknown, because an older version of Heddle wrote the record.
+   * The approximate size in memory, in bytes, of the thread's largest state, including the states of its subgraphs. If
+   * no state is large, it is the size of the latest state. Null if the size is unknown, because an older version of
+   * Heddle wrote the record.
    */
   readonly state_bytes: number | null;
   /** The timers of the machine in the thread's latest checkpoint, in the order in which they were set; null: none. */
@@ -102,13 +115,16 @@ export interface ThreadRecord {
 
 export interface DelayedRun {
   readonly run: string;
-  /** Epoch milliseconds at which the run starts. */
+  /** Epoch milliseconds at which the run is due to start. */
   readonly due: number;
 }
 
 export const ttlStrategies = ["delete", "keep_latest"] as const;
 
-/** What is deleted when a thread expires. `delete`: the thread with all its data. `keep_latest`: all checkpoints except the latest. */
+/**
+ * What is deleted when a thread expires. `delete`: the thread with all its data. `keep_latest`: all checkpoints except
+ * the latest of each namespace.
+ */
 export type TtlStrategy = (typeof ttlStrategies)[number];
 
 /** The longest time to live of a thread in minutes: a hundred years. */
@@ -128,7 +144,7 @@ export interface ThreadTtl extends ThreadLifetime {
   readonly due: number;
 }
 
-/** The time to live of a thread that was last changed `at`, with its due time. */
+/** The time to live of a thread that was last changed at `at` (epoch milliseconds), with its due time. */
 export function ttlFrom({ strategy, minutes }: ThreadLifetime, at: number): ThreadTtl {
   return { strategy, minutes, due: Math.ceil(at + minutes * 60_000) };
 }

@@ -23,7 +23,7 @@ export interface Delivery {
   readonly created_at: number;
   /** Number of failed attempts. */
   readonly attempts: number;
-  /** Time of the next attempt if pending; time of deletion if dead. */
+  /** Epoch milliseconds of the next attempt if pending; of the deletion if dead. */
   readonly due: number;
   readonly last_attempt_at: number | null;
   /** HTTP status of the last attempt; null when there was no response. */

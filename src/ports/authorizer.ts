@@ -25,15 +25,18 @@ export type AuthEvent =
   | "store:delete"
   | "store:list_namespaces";
 
-/** The members of a request that the project's authorization handler gets and may change. */
+/**
+ * The data of a request (body and path parameters, by name) that the project's authorization handlers get and may
+ * change.
+ */
 export type AuthValue = Record<string, unknown>;
 
 /** The project's rules: what each user may do. */
 export interface Authorizer {
   /**
-   * Decides on a request. Resolves with the permission that limits which resources the request may reach; undefined: it
-   * may reach all. The project's handlers may change `value` before the promise resolves; the request then continues
-   * with the changed value.
+   * Decides whether `user` may make a request; rejects if not. Resolves with the permission that limits the resources
+   * that the request may reach, or with undefined if the request may reach all resources. The project's handlers may
+   * change `value` before the promise resolves; the request then continues with the changed value.
    * @throws ServiceError `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable`
    */
   decide(user: AuthUser, event: AuthEvent, value: AuthValue): Promise<Permission | undefined>;

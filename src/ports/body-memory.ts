@@ -1,15 +1,17 @@
 import type { Scheduler } from "./scheduler.ts";
 import type { TransportOptions } from "./transport.ts";
 
-/** Limits of request bodies: the bytes of one body, and the memory of all. */
+/**
+ * Limits of request bodies. `maxBody`: the most bytes of one body. `memory`: limits the memory of all bodies together.
+ */
 export interface BodyLimits {
   readonly maxBody: number;
   readonly memory: BodyMemory;
 }
 
 /**
- * The most bytes of all bodies together. {@link createBodyLimits} raises this to twice the largest allowed body, so
- * that two tenants can send one each.
+ * The default limit, in bytes, of all request bodies that are in memory together. {@link createBodyLimits} raises the
+ * limit to twice the largest allowed body, because one tenant may use only half of it.
  */
 const DEFAULT_MAX_BYTES = 128 * 1024 * 1024;
 
@@ -24,8 +26,8 @@ export const createBodyLimits = ({
 });
 
 /**
- * Limits the memory of all bodies that were received but not yet read. One tenant may use at most half of it,
- * so that another can send something large too.
+ * Limits the memory of all request bodies that were received but not yet read. One tenant may use at most half of the
+ * limit, so that another tenant can send a large body too.
  */
 export class BodyMemory {
   readonly #most: number;
@@ -33,7 +35,7 @@ export class BodyMemory {
   readonly #waiting: { readonly tenant: string | undefined; readonly handOver: () => void }[] = [];
   /** True while a body is being handed over or parsed. */
   #isBusy = false;
-  /** The tenant of the body that was handed over last. */
+  /** The tenant of the body that was handed over last; undefined before the first body. */
   #latest: string | undefined;
   readonly #tenants = new Map<string, number>();
   #used = 0;
@@ -44,15 +46,16 @@ export class BodyMemory {
   }
 
   /**
-   * Hands over large bodies one at a time, because parsing one takes much time and memory. The next one is handed over when {@link done} is
-   * called. Tenants take turns.
+   * Calls `handOver`, which passes a large body to its reader, when the body's turn comes. Large bodies are handed over
+   * one at a time, because parsing one takes much time and memory: after each body, {@link done} starts the next one.
+   * Tenants take turns.
    */
   inTurn(tenant: string | undefined, handOver: () => void): void {
     this.#waiting.push({ tenant, handOver });
     this.#proceed();
   }
 
-  /** Hands over the next body. Called when the last one has been parsed. */
+  /** Hands over the next large body. Called when the body that was handed over before has been parsed. */
   done(): void {
     this.#isBusy = false;
     this.#proceed();
@@ -71,7 +74,10 @@ export class BodyMemory {
     next?.handOver();
   };
 
-  /** Reserves memory. Returns false, and reserves nothing, when there is not enough. */
+  /**
+   * Reserves memory for a body. Returns false, and reserves nothing, if all bodies, or those of the tenant, would
+   * exceed their limit.
+   */
   take(bytes: number, tenant: string | undefined): boolean {
     if (this.#used + bytes > this.#most) return false;
     if (tenant !== undefined) {

@@ -7,12 +7,18 @@ import type { StoreItems } from "./store-items.ts";
 
 export interface ThreadQuery {
   readonly limit: number;
-  /** Only threads after this id. Ids are UUIDs of version 7, so they are in the order of creation. */
+  /**
+   * Only threads whose id sorts after this id. Ids that the server makes are UUIDs of version 7, so they sort by time
+   * of creation.
+   */
   readonly after?: string;
 }
 
 export interface ThreadSelection extends ThreadFilter {
-  /** A further condition, which no index answers. It is checked last, for each thread that matches the others. */
+  /**
+   * An additional condition that no index can answer. It is checked last, for each thread that matches all other
+   * conditions.
+   */
   readonly keep?: (thread: ThreadRecord) => Eventually<boolean>;
 }
 
@@ -26,8 +32,8 @@ export interface ThreadSearch extends ThreadSelection {
 export interface ThreadsFound {
   readonly threads: readonly ThreadRecord[];
   /**
-   * The number of threads on all pages. It may be too low if more than a few threads follow this page,
-   * because not all of them need be counted.
+   * The number of matching threads on all pages. It may be too low if many more threads follow this page, because not
+   * all of them need be counted.
    */
   readonly total: number;
   /** True when there may be more threads after this page. */
@@ -40,20 +46,23 @@ export interface RunSearch extends RunFilter {
   readonly cursor?: string;
   /** Sort order, by time of creation. */
   readonly sort_order: "asc" | "desc";
-  /** A further condition, which no index answers. It is checked last. */
+  /**
+   * An additional condition that no index can answer. It is checked last, for each run that matches all other
+   * conditions.
+   */
   readonly keep: (run: RunWithoutKwargs, thread: ThreadRecord) => boolean;
 }
 
 export interface RunsFound {
-  /** The runs of the page. Fewer than the limit if there are no more, or if their records are large. */
+  /** The runs of the page. They are fewer than the limit if no more runs match, or if the records are large. */
   readonly runs: readonly RunWithoutKwargs[];
   /**
-   * For each of the runs, the cursor with which a search continues after it. A cursor is a position in the
-   * sort order, as a text that sorts in the same order. So a cursor of one catalog can be given to another
-   * one.
+   * For each of the runs, the cursor with which a search continues after this run. A cursor is a position in the sort
+   * order, as a string that sorts in the same order. So a cursor that the catalog of one shard has returned can be
+   * given to the catalog of another shard.
    */
   readonly cursors: readonly string[];
-  /** The cursor of the next page, if there may be one. */
+  /** The cursor for the next page, which may turn out to be empty; undefined if there are no more runs. */
   readonly next: string | undefined;
 }
 
@@ -64,8 +73,8 @@ export type CatalogChange =
   | { readonly kind: "assistant.delete"; readonly assistant: string };
 
 /**
- * Stored data outside of threads, and the indexes of threads and runs. Each `transact` is atomic and durable: it resolves when the change
- * would survive a power cut.
+ * Stored data outside of threads (assistants and store items), and the indexes of threads and runs. Each `transact` is
+ * atomic and durable: it resolves when the change would survive a power cut.
  */
 export interface Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
@@ -92,6 +101,8 @@ export interface Catalog {
    * runs.
    */
   searchRuns(tenant: string, search: RunSearch): Promise<RunsFound>;
-  /** Threads of all tenants whose `ttl.due` is not after `now` (epoch milliseconds), earliest first. */
+  /**
+   * Up to `limit` threads of all tenants whose `ttl.due` is at or before `now` (epoch milliseconds), earliest first.
+   */
   dueThreads(now: number, limit: number): Promise<readonly ThreadKey[]>;
 }

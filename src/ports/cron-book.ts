@@ -24,8 +24,10 @@ export interface CronBook {
   /** The `limit` crons that fire next, ordered by `CronRecord.next`. MUST NOT read other crons. */
   next(limit: number): Promise<readonly DueCron[]>;
   /**
-   * Changes or creates a cron. `change` MUST be called with the result of all earlier changes, stored or in flight, and
-   * synchronously where the storage answers synchronously. Resolves with the new record when it would survive a power cut.
+   * Changes, creates or deletes a cron. `change` MUST be called with the record that results from all earlier changes,
+   * whether they are stored or still in flight. If the storage answers synchronously, `change` MUST be called
+   * synchronously too. Resolves with the new record, or with undefined if there is none, when the change would survive
+   * a power cut.
    */
   change(key: CronKey, change: CronUpdater): Promise<CronRecord | undefined>;
 }

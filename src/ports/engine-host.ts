@@ -30,9 +30,12 @@ export interface JoiningTask {
   readonly within: string | null;
 }
 
-/** Progress that a graph reports between its steps, in order, if it plans its own steps (see {@link EngineHost}). */
+/**
+ * A report of progress that a graph makes between its steps, if it plans its own steps (see {@link EngineHost}).
+ * Reports are handled in the order in which they are made.
+ */
 export interface EngineReport {
-  /** Checkpoints of subgraphs. The checkpoints of the root graph are in its steps. */
+  /** Checkpoints of subgraphs. The checkpoints of the root graph are in the {@link EngineStep}s instead. */
   readonly checkpoints: readonly NewCheckpoint[];
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
@@ -51,11 +54,15 @@ export interface EngineReport {
  * reports its progress here, and the attempt stores what is reported.
  */
 export interface EngineHost {
-  /** The latest stored checkpoint of a namespace, or the one with this id, with its state and pending writes. */
+  /**
+   * Reads a stored checkpoint of the namespace `ns`, with its state and pending writes: the checkpoint `id`, or the
+   * latest one if `id` is null. Resolves with null if there is no such checkpoint.
+   */
   read(ns: string, id: string | null): Promise<Position | null>;
   /**
-   * Stored checkpoints with their states and pending writes, newest first. Checkpoints of this attempt that are not stored
-   * yet may be missing.
+   * Reads up to `limit` stored checkpoints of the namespace `ns`, with their states and pending writes, newest first.
+   * `before`: only checkpoints older than the one with this id. Checkpoints of this attempt that are not stored yet may
+   * be missing.
    */
   history(query: {
     readonly ns: string;

@@ -19,9 +19,15 @@ export type Plan =
   | { readonly kind: "tasks"; readonly tasks: readonly PlannedTask[] }
   /** The graph has ended. */
   | { readonly kind: "done" }
-  /** The graph waits for answers to interrupts, which are listed by task of the root graph; without interrupts, it waits at a breakpoint. */
+  /**
+   * The graph waits for answers to `interrupts`, which are grouped by the task of the graph that raised them, or whose
+   * subgraph did. If there are none, the graph waits at a breakpoint.
+   */
   | { readonly kind: "paused"; readonly interrupts: Interrupts }
-  /** A task has left its subgraph with a command for the parent graph. `moves`: the next nodes in the parent graph, in the engine's own form. */
+  /**
+   * A task of a subgraph has returned a command for the parent graph, so the subgraph ends. `moves`: the next nodes in
+   * the parent graph, in a form that only the engine knows.
+   */
   | { readonly kind: "left"; readonly moves: readonly unknown[] }
   | { readonly kind: "failed"; readonly error: PlainError };
 
@@ -31,18 +37,24 @@ export interface EngineStep {
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
   readonly plan: Plan;
-  /** The ids of queued runs whose events the machine has processed in this step. These runs end with the step. */
+  /**
+   * The ids of queued runs whose events the graph, an XState machine, has processed in this step. These runs end with
+   * the step.
+   */
   readonly taken?: readonly string[];
   /** The state of the graph after the step. */
   readonly values: JsonObject;
 }
 
-/** The outcome of one attempt of a task, as the node host reports it. */
+/** The outcome of one attempt of a task, as the executor of its node function reports it. */
 export type TaskOutcome =
   | {
       readonly kind: "returned";
       readonly value: unknown;
-      /** Ids that the node itself chose for messages that it streamed. Other streamed messages are recognised by their derived ids. */
+      /**
+       * Ids that the node function itself chose for messages that it streamed. Other streamed messages are recognised
+       * by their ids, which are derived from the id of the task.
+       */
       readonly streamed?: readonly string[];
       /** True: the value is the cached result of an earlier task, and the node function did not run. */
       readonly cached?: true;
@@ -68,7 +80,7 @@ export type TaskOutcome =
 
 /** The pauses between the attempts of a task, in milliseconds. */
 export interface Backoff {
-  /** The pause before the second attempt. */
+  /** The pause before the second attempt, in milliseconds. */
   readonly initial: number;
   /** The factor by which each pause is longer than the previous pause. */
   readonly factor: number;
@@ -93,7 +105,10 @@ export type EngineKind = "native" | "langgraph";
  */
 export interface NodeCall {
   readonly graph: string;
-  /** The kind of engine that opened the run. The host of that engine runs the node, even if another engine serves the graph's name by now. */
+  /**
+   * The kind of engine that opened the run. The executor of this kind runs the node function, even if another kind of
+   * engine serves the graph's name by now.
+   */
   readonly engine: EngineKind;
   /** The number of the graph's definition in the graph registry of the process or worker thread. A run keeps the definition that it started with. */
   readonly edition: number;
@@ -105,7 +120,9 @@ export interface NodeCall {
   readonly tenant: string;
   readonly assistant: string;
   readonly attempt: number;
-  /** The number of this attempt of the task within the attempt of the run, from 1. {@link Execution.call} counts it. */
+  /**
+   * The number of this attempt of the task within the attempt of the run, from 1. {@link Execution.call} increments it.
+   */
   readonly try: number;
   /** True when the node is a graph: then {@link Execution.enter} is called, and the executor is not. */
   readonly subgraph: boolean;
@@ -113,14 +130,17 @@ export interface NodeCall {
   readonly tries: number;
   /** The pauses between attempts. Present when a task of this node may have several attempts. */
   readonly backoff?: Backoff;
-  /** Milliseconds that one attempt of the task may take, or null. */
+  /** Milliseconds that one attempt of the task may take; null: no limit. */
   readonly timeout: number | null;
   readonly step: number;
-  /** The state, or the input of a `send`. It is shared and MUST NOT be changed. */
+  /**
+   * The input of the node: the state, or the input of the `send` that planned the task. It is shared and MUST NOT be
+   * changed.
+   */
   readonly input: unknown;
   readonly config: JsonObject;
   readonly context: JsonObject;
-  /** The answers to the task's interrupts so far, in the form of its {@link TaskWrites}. */
+  /** The answers to the task's interrupts so far, as its {@link TaskWrites} contain them. */
   readonly resumes: readonly unknown[];
   /** The results of the task's `ctx.step` calls so far, by name. */
   readonly steps: JsonObject;
@@ -168,17 +188,18 @@ export interface Execution {
    */
   abortPlanning?(): void;
   /**
-   * Makes a checkpoint with the partial messages of a run that is stopped (not rolled back) in the middle of a step. Returns
-   * null when no messages are kept. The new checkpoint has the same next tasks. Called for the root graph only: messages
-   * that a subgraph streams belong to the root graph's task that runs the subgraph.
+   * Makes a checkpoint with the partial messages of a run that is stopped (not rolled back) in the middle of a step.
+   * Returns null when no messages are kept. The new checkpoint plans the same tasks as the checkpoint before it. Called
+   * for the root graph only: messages that a subgraph streams belong to the root graph's task that runs the subgraph.
    * @param streamed the streamed parts of messages so far, by task id
    */
   cut?(streamed: ReadonlyMap<string, readonly StreamedFact[]>): EngineStep | null;
   /** The subgraph that a task runs as its node. Called once for each `call` that returned `subgraph: true`. */
   enter(task: string): Subgraph;
   /**
-   * The outcome of this execution of a subgraph, which has ended, or has failed with `failure`. The task that runs the
-   * subgraph is settled with this outcome, as if a node function had returned it.
+   * Returns the outcome of this execution of a subgraph, which has ended: with the error `failure`, or without an error
+   * if `failure` is null. The task that runs the subgraph is settled with this outcome, as if a node function had
+   * returned it.
    */
   outcome(failure: PlainError | null): TaskOutcome;
   /**
@@ -218,7 +239,10 @@ export interface Subgraph {
 export interface ExecutionServices {
   readonly tenant: string;
   now(): number;
-  /** Makes a checkpoint id that is above all earlier ids of the thread. Returns `made` itself if it is above them. */
+  /**
+   * Returns a checkpoint id that is above all earlier checkpoint ids of the thread: `made` if it is given and above
+   * them, otherwise a new id.
+   */
   checkpointId(step: number, made?: string): string;
 }
 
@@ -226,7 +250,7 @@ export interface ExecutionServices {
 export interface Engine {
   has(graph: string): boolean;
   graphs(): readonly string[];
-  /** The graph as a statechart, for drawings; undefined when it is unknown or cannot be drawn. */
+  /** The graph as a statechart, for drawings; undefined when the graph is unknown or cannot be drawn. */
   chart?(graph: string): StatechartDefinition | undefined;
   /**
    * The graph's nodes and edges, for drawings by clients. `levels`: how many levels of subgraphs are shown in place of their nodes; Infinity:
@@ -249,19 +273,19 @@ export interface Engine {
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** True when the execution of the run itself emits the events of the stream mode `events`, as facts of type `event`. MUST NOT throw. */
   recordsEvents?(run: RunRecord): boolean;
-  /** True when the graph is a machine, whose interrupts are answered by events. */
+  /** True when the graph is made from an XState machine. Such a graph's interrupts are answered by events. */
   takesEvents?(graph: string): boolean;
   /**
-   * The reason to refuse an event that the machine accepts in none of its states; undefined for other events. MUST NOT
-   * throw.
+   * For a graph made from an XState machine: the reason to refuse an event that the machine accepts in none of its
+   * states; undefined for other events. MUST NOT throw.
    */
   refusesEvent?(graph: string, event: unknown): string | undefined;
   /**
-   * The events that the machine accepts while actors that it has invoked are running; null if none is running. MUST NOT
-   * throw.
+   * For a graph made from an XState machine: the events that the machine accepts while actors that it has invoked are
+   * running; null if no such actor is running. MUST NOT throw.
    */
   acceptedEvents?(graph: string, values: JsonObject): AcceptedEvents | null;
-  /** @throws ServiceError `graph.not_found` */
+  /** Opens the execution of an attempt of `run` that starts at `position`. @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**
    * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next

@@ -21,16 +21,17 @@ export interface Sink {
    */
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
-   * Adds the facts of `emissions`, and returns them as one chunk together with all earlier facts whose write has not begun. The caller
-   * stores the chunk, and the states to which the facts of `emissions` refer, in its own append. The caller MUST then call `stored` with
-   * the chunk, in the order of the `take` calls, or `abandon` if the append failed.
+   * Adds the facts of `emissions`, and returns them as one chunk together with all earlier facts whose write has not
+   * begun. Returns undefined if there are no such facts. The caller stores the chunk, and the states to which the facts
+   * of `emissions` refer, in its own append. The caller MUST then call `stored` with the chunk, in the order of the
+   * `take` calls, or `abandon` if the append failed.
    *
-   * If the facts are too large for one chunk, the first ones are stored before the append. Readers do not see them before `stored` is
-   * called, because a crash in between would lose the states to which they refer.
+   * If the facts are too large for one chunk, the first ones are stored before the append. Readers do not see them
+   * before `stored` is called, because a crash in between would lose the states to which they refer.
    */
   take(emissions?: readonly Emission[]): EventChunk | undefined;
   stored(chunk: EventChunk): void;
-  /** The id of the next event. */
+  /** The id that the next event of the run gets. */
   readonly next: number;
   /** Closes the log. Called when the run has ended and all its facts are stored. Readers end after the last fact. */
   close(): void;
@@ -51,7 +52,10 @@ export interface RunEventSinks {
    * there.
    */
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
-  /** Ends the readers of a run that ended while it was queued, before it started. */
+  /**
+   * Ends the streams of clients that read a run without a sink: one that has ended before it started, or whose missing
+   * end was restored.
+   */
   dismiss(key: ThreadKey, run: string): void;
   /** True if the events of this run are being read, by a reader of the run or of its thread. Then they must not be deleted. */
   isRead(key: ThreadKey, run: string): boolean;

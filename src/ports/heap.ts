@@ -2,7 +2,7 @@
 export interface Heap {
   /** Used bytes, including uncollected garbage and the memory outside the heap that objects refer to, such as that of buffers. */
   readonly used: number;
-  /** The limit: the process crashes when the heap needs more. */
+  /** The limit, in bytes: the process crashes when the heap needs more. */
   readonly limit: number;
 }
 

@@ -7,13 +7,13 @@ export interface OutgoingRequest {
   readonly address: string;
   readonly headers: Headers;
   readonly body: string;
-  /** Aborts when the request takes too long. */
+  /** Aborts when the request takes too long. The request is then given up. */
   readonly signal: AbortSignal;
 }
 
 export interface OutgoingResponse {
   readonly status: number;
-  /** The header `Retry-After` as it was received: seconds, or a date. */
+  /** The header `Retry-After` as it was received: seconds, or a date; undefined if there is none. */
   readonly retryAfter: string | undefined;
 }
 

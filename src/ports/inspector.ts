@@ -50,9 +50,12 @@ export interface InspectScope {
 }
 
 export interface LiveThreadList {
-  /** The live threads of a tenant that are permitted, busy threads first. */
+  /**
+   * Up to `limit` threads of the tenant whose actors are in memory and which `permits` accepts; absent: all. Busy
+   * threads come first.
+   */
   list(tenant: string, limit: number, permits?: Permits): readonly LiveThreadSummary[];
-  /** The thread of this run; undefined when the run has ended or is unknown. */
+  /** The id of the thread in memory that has this run in progress or queued; undefined if there is none. */
   threadOf(tenant: string, run: string): string | undefined;
 }
 
@@ -60,7 +63,7 @@ export interface LiveThreadList {
 export interface LiveThreadSummary {
   readonly thread: string;
   readonly value: InspectedStateValue;
-  /** Number of runs that have not ended. */
+  /** Number of runs in progress or queued. */
   readonly runs: number;
 }
 

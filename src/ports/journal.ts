@@ -15,7 +15,7 @@ import type { OnProgress } from "./work-progress.ts";
  * has replaced this one.
  */
 export interface Fence {
-  /** The thread's epoch; 0 for a new thread. */
+  /** The thread's epoch, a number that each attempt of a run raises; 0 for a new thread. */
   readonly epoch: number;
   /** The number of the thread's last append; 0 for a new thread. */
   readonly seq: number;
@@ -40,12 +40,12 @@ export interface Append {
   /** New checkpoints, oldest first: the parent of each is stored already, or comes before it here. */
   readonly checkpoints?: readonly NewCheckpoint[] | undefined;
   /**
-   * The whole pending writes of tasks. They replace the earlier pending writes of these tasks, and the step
-   * results that were added to those.
+   * The complete pending writes of some tasks. They replace all earlier pending writes of these tasks, including the
+   * step results that {@link Append.steps} added.
    */
   readonly writes?: readonly TaskWrites[] | undefined;
   /**
-   * Step results to add to pending writes that an earlier append has stored. So a new result is stored
+   * Results of `ctx.step` calls to add to pending writes that an earlier append has stored. So a new result is stored
    * without writing the task's earlier results again.
    */
   readonly steps?: readonly AddedStepResults[] | undefined;
@@ -110,9 +110,9 @@ export interface HistoryQuery {
    * read, if there is one.
    */
   readonly bytes?: number;
-  /** Only checkpoints older than this one. */
+  /** Only checkpoints older than the checkpoint with this id. */
   readonly before?: string;
-  /** Only checkpoints newer than this one, beginning with the oldest of them. */
+  /** Only checkpoints newer than the checkpoint with this id, beginning with the oldest of them. */
   readonly after?: string;
 }
 
@@ -122,7 +122,10 @@ export interface Damage {
   readonly what: string;
 }
 
-/** The number of chunks of a run that are always read in one turn of the event loop, however long that takes. */
+/**
+ * The number of event chunks of a run that {@link Journal.events} always reads in one turn of the event loop, however
+ * long that takes.
+ */
 export const MIN_CHUNKS_PER_TURN = 16;
 
 /**
@@ -137,7 +140,8 @@ export interface Journal {
   // --- threads ---
   thread(key: ThreadKey): Eventually<ThreadRecord | undefined>;
   /**
-   * Threads with a run in progress or queued, and temporary threads: all that the server has to read when it starts. MUST NOT scan other threads.
+   * Threads with a run in progress or queued, and temporary threads: the only threads that the server has to read when
+   * it starts. MUST NOT scan other threads.
    */
   unsettled(): AsyncIterable<ThreadKey>;
 
@@ -164,7 +168,7 @@ export interface Journal {
   delayed(limit: number): Promise<readonly KeyedDelayedRun[]>;
   /** Threads of all tenants with their next timers (`nextTimer`): the first `limit`, by due time. */
   timers(limit: number): Promise<readonly KeyedTimer[]>;
-  /** The request that an append has carried out under this idempotency key. */
+  /** The request that an append has carried out with the idempotency key `name`; undefined if there is none. */
   once(tenant: string, name: string): Eventually<CompletedRequest | undefined>;
 
   // --- checkpoints ---
@@ -220,11 +224,14 @@ export interface Journal {
    */
   append(append: Append): Promise<void>;
   /**
-   * Stores streamed events. It does not change the thread's `seq`, checks only the epoch, and is not durable, like an append with
-   * `durable: false`. The chunk MUST begin where the run's last chunk ended, or above it.
+   * Stores streamed events. Does not change the thread's `seq`, and checks only the epoch of the fence. Like an append
+   * with `durable: false`, it is not durable. The chunk MUST begin at the event id where the run's last chunk ended, or
+   * at a higher id.
    */
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
-  /** Frees the memory of a thread that has no work. Its next use costs a read. */
+  /**
+   * Frees the memory that is used for a thread without work. The next use of the thread then has to read its record.
+   */
   release(key: ThreadKey): void;
   /** Deletes a thread with everything that belongs to it. Its pending webhook deliveries stay. */
   remove(key: ThreadKey, fence: Fence): Promise<void>;

@@ -37,18 +37,21 @@ export interface ScanRange {
  * absent; back up and repair it with its own tools.
  */
 export interface KeyValueStore {
-  /** Optional: set before `open`. Long scans of an in-process store should check it after each entry, so that they yield to other work. */
+  /**
+   * Optional: set before `open`. Long scans of an in-process store should check the budget after each entry, so that
+   * they yield to other work.
+   */
   budget?: TimeBudget | undefined;
   /**
-   * Opens the store, also again after a close or after a failed batch: everything stored before MUST be there. A batch that has failed may have
-   * been stored or not, but once this resolves, it MUST NOT be stored any more.
+   * Opens the store, also again after a close or after a failed batch: everything stored before MUST be there. A batch
+   * that failed may or may not have been stored; once `open` has resolved, the batch MUST NOT be stored any more.
    */
   open(): Promise<void>;
   /**
-   * Reads a value. An in-process store should return the value itself, so that a read costs no turn of the event loop;
-   * a store over a network returns a promise. Promises may resolve in any order. MUST throw or reject while the store
-   * is closed. `isSlow`: reading the value will take long, because it is large or stored next to a large one. Then an
-   * in-process store should read it in another thread, to keep the event loop free.
+   * Reads a value; undefined if the key is not stored. An in-process store should return the value itself, so that a
+   * read costs no turn of the event loop; a store over a network returns a promise. Promises may resolve in any order.
+   * MUST throw or reject while the store is closed. `isSlow`: reading the value will take long, because it is large or
+   * stored next to a large one. Then an in-process store should read it in another thread, to keep the event loop free.
    */
   get(key: string, isSlow?: boolean): Eventually<Buffer | undefined>;
   /**
@@ -68,20 +71,21 @@ export interface KeyValueStore {
   /** Optional, for a store that hides quarantined data from readers: the same store with nothing hidden. */
   readonly unguarded?: KeyValueStore;
   /**
-   * Optional: called after a failed write, to learn whether another write may succeed. Rejects while it would surely fail; until then, the store
-   * stays open for reading.
+   * Optional: called after a failed write, to learn whether another write may succeed. Rejects while another write
+   * would surely fail. The store stays open for reading until `probe` resolves.
    */
   probe?(): Promise<void>;
-  /** Closes the store when all batches have resolved. MUST do nothing when it is closed. */
+  /** Closes the store when all batches have resolved. MUST do nothing when the store is already closed. */
   close(): Promise<void>;
 }
 
 /** A store whose whole content can be replaced. */
 export interface ReplaceableKeyValueStore extends KeyValueStore {
   /**
-   * Replaces everything in the store, which MUST be open and is open afterwards. `fill` writes the new content into an empty store, and
-   * nothing else uses the store meanwhile. If `fill` rejects, so does this, and the content has not changed. If the process ends or the
-   * power fails before this resolves, the store has its earlier content, or none, or all of the new one; afterwards it has the new one.
+   * Replaces everything in the store, which MUST be open, and which is open afterwards. `fill` writes the new content
+   * into an empty store; nothing else uses the store meanwhile. If `fill` rejects, `replace` rejects too, and the
+   * content has not changed. If the process ends or the power fails before `replace` resolves, the store has the
+   * earlier content, no content, or all of the new content; afterwards it has the new content.
    */
   replace(fill: (empty: KeyValueStore) => Promise<void>): Promise<void>;
 }

@@ -24,7 +24,7 @@ export interface RecordedEnd {
 
 /** Finds runs with a lost end. No list of pending work contains them, so they must be searched for. */
 export interface LostRunEnds {
-  /** True when it is known that there are none, so no search is needed. */
+  /** True when it is known that no run has lost its end, so that no search is needed. */
   readonly areNone: boolean;
   /** Searches all threads, until `stop` aborts. It may wrongly yield runs of threads that change during the search. */
   find(stop?: AbortSignal): AsyncIterable<RunWithLostEnd>;

@@ -1,4 +1,4 @@
-/** A node of a cluster. */
+/** A node of a cluster: one process that can own shards. */
 export interface ClusterNode {
   /** The id of the node: a new one for each start of its process. */
   readonly id: string;
@@ -8,7 +8,7 @@ export interface ClusterNode {
 
 /** A living node of a cluster. */
 export interface ClusterMember extends ClusterNode {
-  /** True: the node gives up its shards, and takes no others. */
+  /** True: the node gives up its shards, and takes no further shards. */
   readonly isDraining: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface ShardLease {
 export interface ClusterView {
   /** The living nodes, in the order of their ids. */
   readonly nodes: readonly ClusterMember[];
-  /** The leases that have not ended, by shard, each with the id of the node that holds it. */
+  /** The leases that have not ended, in the order of the shards, each with the id of the node that holds it. */
   readonly owners: readonly (ShardLease & { readonly node: string })[];
 }
 
@@ -47,24 +47,26 @@ export interface RenewedView extends ClusterView {
  * Every failure MUST be a ServiceError `storage.unavailable`. Then it is unknown whether the call had an effect.
  */
 export interface Membership {
-  /** Shows the cluster, and changes nothing. */
+  /** Returns the state of the cluster, and changes nothing. */
   view(): Promise<ClusterView>;
   /**
-   * Registers a node, or extends its registration, and extends its leases. The registration and all leases then end at
-   * the same time. A lease that has ended is extended too if nobody has taken the shard. MUST be one step: if each
-   * shard took a step of its own, some leases could end while the node is still renewing the others.
+   * Registers a node, or extends its registration, and extends the given leases of the node. The registration and all
+   * these leases then end at the same time. A lease that has ended is extended too if nobody has taken the shard. MUST
+   * be one step: if each shard took a step of its own, some leases could end while the node is still renewing the
+   * others.
    */
   renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<RenewedView>;
   /**
-   * Takes a shard that has no owner, or whose lease has ended, or that the node itself owns. Returns the new epoch; undefined if another node owns
-   * it. MUST give a shard to one node only, however many ask at once.
+   * Takes a shard that has no owner, or whose lease has ended, or that the node itself owns. Returns the shard's new
+   * epoch, or undefined if another node owns the shard. MUST give a shard to one node only, however many nodes ask at
+   * once.
    */
   take(node: string, shard: number): Promise<number | undefined>;
-  /** Ends a lease. Does nothing if the shard has been taken again since. */
+  /** Ends a lease. Does nothing if the node does not hold this lease any more. */
   give(node: string, lease: ShardLease): Promise<void>;
   /**
-   * Sets whether a node has to give up its shards. The setting holds until the next call, or until the node
-   * leaves; a new node does not have to. Returns false if there is no such living node.
+   * Sets whether a node has to give up its shards. The setting holds until the next call for the node, or until the
+   * node leaves; at first, a node may keep its shards. Returns false if no living node has this id.
    */
   setDraining(node: string, isDraining: boolean): Promise<boolean>;
   /** Removes a node, and ends its leases. */

@@ -13,8 +13,8 @@ export interface NodeIo {
   /** Stores the result of one `ctx.step` call. Resolves when the result would survive the end of the process. */
   record(step: string, value: unknown): Promise<void>;
   /**
-   * Operations on the store of the run's tenant. When the attempt is over, it rejects with `journal.fenced` and writes nothing,
-   * not even operations that were called before.
+   * Runs operations on the store of the run's tenant. When the attempt is over, calls reject with `journal.fenced` and
+   * write nothing. Writes that were called before, but are not made yet, reject too.
    */
   store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>>;
   /**
@@ -22,19 +22,25 @@ export interface NodeIo {
    * example, further tokens of a message that the node function has begun are dropped.
    */
   end(): void;
-  /** Aborts when the run is cancelled, superseded or timed out. */
+  /**
+   * Aborts when the node function has to stop: its run was cancelled, superseded or timed out, its task timed out,
+   * another task of the step failed, or the attempt is over.
+   */
   readonly signal: AbortSignal;
-  /** The events of runs that are queued behind this one. Only for a node of the root graph that runs in this thread. */
+  /**
+   * The events of runs that are queued behind the node's run. Present only for a node of the root graph that runs in
+   * the server's own thread, not in a worker.
+   */
   readonly mailbox?: MachineMailbox | undefined;
 }
 
 /**
  * Runs node functions, in this thread or in a worker. `run` MUST resolve, never reject: anything that a node function
- * throws (also `null`) becomes `failed`. A node function that ignores its signal MUST NOT delay others: the caller
- * stops waiting.
+ * throws (also `null`) becomes an outcome `failed`. The caller does not wait for a node function that ignores its
+ * signal; such a function MUST NOT delay other node functions.
  */
 export interface NodeExecutor {
   run(call: NodeCall, io: NodeIo): Promise<TaskOutcome>;
-  /** Ends the executor's workers. */
+  /** Ends the executor's workers, if it has any. */
   close(): Promise<void>;
 }

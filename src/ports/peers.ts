@@ -67,9 +67,9 @@ export type PeerAddress = { readonly path: string } | { readonly host: string; r
 
 /** The connections to the other processes of this server. Each process has one shard, which is a part of the threads and their data. */
 export interface Peers {
-  /** @throws PeerLost */
+  /** Sends a request to the process that has the shard. @throws PeerLost if that process does not answer */
   request(shard: number, request: PeerRequest, signal: AbortSignal): Promise<PeerResponse>;
-  /** @throws PeerLost */
+  /** Opens a WebSocket to the process that has the shard. @throws PeerLost if that process does not answer */
   open(shard: number, request: Pick<PeerRequest, "path" | "headers">, protocol?: string): Promise<PeerSocket>;
   close(): void;
 }

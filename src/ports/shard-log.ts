@@ -49,8 +49,8 @@ export interface ShardLog {
   /** What the log holds from the position `from` on. Entries that were trimmed do not count. May take long for a long log. */
   extent(shard: number, from: number): Promise<LogExtent>;
   /**
-   * Deletes the entries below a position, but never the last entry. Works in small steps: if it rejects, some of the
-   * entries may already be deleted.
+   * Deletes the entries at positions lower than `below`, but never the last entry of the log. Works in small steps: if
+   * `trim` rejects, some of the entries may already be deleted.
    */
   trim(shard: number, below: number): Promise<void>;
 }

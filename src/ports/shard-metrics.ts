@@ -5,13 +5,13 @@ export interface MetricsHistoryRecord<Figure extends string = string> {
   readonly figures: { readonly [name in Figure]: readonly (number | null)[] };
 }
 
-/** The present figures of a process, as `/info` has them. */
+/** The present figures of a process, as the response of `GET /info` shows them. */
 export interface ShardFigures {
   readonly runs_running: number;
   readonly runs_queued: number;
   readonly actors_live: number;
   readonly connections: number;
-  /** The resident memory of the process. */
+  /** The resident memory of the process, in bytes. */
   readonly memory_bytes: number;
   /** Null if the size is not known, as that of a storage in memory. */
   readonly storage_bytes: number | null;

@@ -4,7 +4,9 @@ import type { ThreadFence } from "./store-items.ts";
 
 export interface StoreCaller {
   readonly tenant: string;
-  /** Present when the caller is an attempt of a run: its writes are refused when the thread has another epoch. */
+  /**
+   * Present when the caller is an attempt of a run. The attempt's writes are refused when the thread has another epoch.
+   */
   readonly fence?: ThreadFence;
   /**
    * Called right before something is written, in the same turn of the event loop. Throws if the caller may not write

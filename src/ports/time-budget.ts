@@ -3,43 +3,51 @@ import type { Scheduler } from "./scheduler.ts";
 
 /** The most milliseconds that all work of one budget may take in a turn of the event loop. */
 const TURN_MS = 15;
-/** Milliseconds after which one piece of work yields to the others. */
-const SLICE = 4;
-/** Bytes read or written after which one piece of work yields to the others. */
-const BYTES = 256 * 1024;
+/** Milliseconds after which one piece of long work yields to other work. */
+const MAX_SLICE_MS = 4;
+/** Bytes read or written after which one piece of long work yields to other work. */
+const MAX_SLICE_BYTES = 256 * 1024;
 /**
- * Milliseconds. A turn of the event loop that took at least `LONG` is followed by a pause of twice its length, but no
- * longer than `LONGEST_PAUSE`.
+ * Milliseconds. A turn of the event loop that took at least this long is followed by a pause of twice the turn's
+ * length, but at most of MAX_PAUSE_MS.
  */
-const LONG = 2 * TURN_MS;
-const LONGEST_PAUSE = 100;
-/** The clock is checked before each request that begins in a turn of the event loop, from the request with this number on. */
+const LONG_TURN_MS = 2 * TURN_MS;
+const MAX_PAUSE_MS = 100;
+/**
+ * The clock is checked before a request begins, from the request with this number (counted from 1) on. Earlier requests
+ * begin at once, unless older work waits.
+ */
 const UNTIMED_REQUESTS = 16;
 /**
- * The most waiting tasks that are scheduled for one turn of the event loop. Usually the time of the turn is used up
- * before that.
+ * The most waiting tasks that are scheduled for one turn of the event loop. Usually the turn's time is used up before
+ * this many tasks have run.
  */
 const MAX_TASKS_PER_TURN = 256;
 
 /**
- * A time budget for work in each turn of the event loop. All work that grows with the size of requests or of stored data uses one: work
- * that does not fit into the turn waits for the following turns, so that other events are handled in between.
+ * A time budget for work in each turn of the event loop. All work that grows with the size of requests or of stored
+ * data uses a budget: work that does not fit into the turn waits for the following turns, so that other events are
+ * handled in between.
  *
- * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn stays short however much work
- * there is. Waiting work continues in order; tenants take turns.
+ * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn stays
+ * short however much work there is. Waiting work continues in order; tenants take turns.
  */
 export class TimeBudget {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #waiting = new TenantQueues();
-  /** True when long work has used this budget. Only then is a long turn of the event loop followed by a pause. */
+  /**
+   * True once long work has used this budget (see {@link share}). Only then is a long turn of the event loop followed
+   * by a pause.
+   */
   #isLong = false;
-  /** Number of turns of the event loop that had work. */
+  /** Number of turns of the event loop whose end was watched (see {@link #turned}). */
   #turn = 0;
   /** True when {@link #turned} is already scheduled to run at the end of this turn. */
   #isWatched = false;
   /**
-   * Number of requests that have begun since the last turn of the event loop that was watched; more than {@link UNTIMED_REQUESTS} if older work waits.
+   * Number of requests that have begun since the last turn of the event loop whose end was watched. It is set above
+   * {@link UNTIMED_REQUESTS} while older work waits.
    */
   #begun = 0;
   /** Time on the monotonic clock, in milliseconds, at which the work of this turn began; undefined if there was none. */
@@ -79,8 +87,8 @@ export class TimeBudget {
   }
 
   /**
-   * Called by a {@link BudgetShare}: returns the time, and the number of the current turn of the event loop. `isOver`:
-   * the turn has used up its time.
+   * Called by a {@link BudgetShare}. Returns the monotonic time in milliseconds and the number of the current turn of
+   * the event loop. `isOver`: the turn has used up its time.
    */
   checkTurn(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();
@@ -105,9 +113,9 @@ export class TimeBudget {
    */
   readonly #turned = (): void => {
     const took = this.#since === undefined || !this.#isLong ? 0 : this.#clock.mono() - this.#since;
-    if (took < LONG) this.#begin();
+    if (took < LONG_TURN_MS) this.#begin();
     // This timer keeps the process alive. Otherwise a command such as `heddle check` would end here, in the middle of its work.
-    else this.#scheduler.after(Math.min(2 * took, LONGEST_PAUSE), this.#begin, true);
+    else this.#scheduler.after(Math.min(2 * took, MAX_PAUSE_MS), this.#begin, true);
   };
 
   readonly #begin = (): void => {
@@ -128,10 +136,10 @@ export class TimeBudget {
   };
 }
 
-/** The part of a {@link TimeBudget} that one piece of long work may use in the current turn of the event loop. */
+/** The share of a {@link TimeBudget} that one piece of long work may use in the current turn of the event loop. */
 export class BudgetShare {
   /**
-   * True if this work alone took {@link SLICE} or longer in the turn of the event loop in which {@link isSpent} was
+   * True if this work alone took {@link MAX_SLICE_MS} or longer in the turn of the event loop in which {@link isSpent} was
    * last called.
    */
   isSlow = false;
@@ -147,8 +155,8 @@ export class BudgetShare {
   }
 
   /**
-   * True when this part of the time budget is used up: then the caller MUST await {@link next}. Called after each item,
-   * with its `bytes`.
+   * True when this share of the time budget is used up: then the caller MUST await {@link next}. Called after each item
+   * of the work, with the item's `bytes`.
    */
   isSpent(bytes = 0): boolean {
     const { now, turn, isOver } = this.#budget.checkTurn();
@@ -158,8 +166,8 @@ export class BudgetShare {
       this.#bytes = 0;
     }
     this.#bytes += bytes;
-    this.isSlow = now - this.#since >= SLICE;
-    return isOver || this.isSlow || this.#bytes > BYTES;
+    this.isSlow = now - this.#since >= MAX_SLICE_MS;
+    return isOver || this.isSlow || this.#bytes > MAX_SLICE_BYTES;
   }
 
   /** Waits for a turn of the event loop in which the work may go on. */

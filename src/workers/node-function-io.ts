@@ -16,7 +16,7 @@ export class WorkerNodeIo implements NodeIo {
   #isOver = false;
   #messages = 0;
   #requests = 0;
-  /** The controller of the abort signal. It is made when the signal is first read. */
+  /** The controller of the abort signal. It is made when the signal is first read; undefined until then. */
   #controller: AbortController | undefined;
   #reason: DOMException | undefined;
   readonly #pending = new Map<number, { resolve(value: unknown): void; reject(why: Error): void }>();

@@ -8,7 +8,8 @@ import { cloneableOutcome, cloneableFields } from "./structured-clone.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 /**
- * The number of queued messages that are posted immediately. Fewer messages are posted together at the end of the turn of the event loop.
+ * When this many messages are queued, they are posted at once. Fewer messages are posted together at the end of the
+ * turn of the event loop.
  */
 const MAX_QUEUED = 64;
 

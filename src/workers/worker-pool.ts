@@ -8,11 +8,11 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 import { WorkerSlot, type WorkerCall } from "./worker-slot.ts";
 
 /**
- * Milliseconds before a new worker replaces one that has ended. The delay is doubled, up to the longest delay, each time that a worker ends
- * before it was ready.
+ * Milliseconds before a new worker replaces one that has ended. The delay is doubled, up to MAX_RESTART_DELAY_MS, each
+ * time that a worker ends before it was ready.
  */
-const RESTART_DELAY = 200;
-const LONGEST_RESTART_DELAY = 10_000;
+const RESTART_DELAY_MS = 200;
+const MAX_RESTART_DELAY_MS = 10_000;
 
 const CLOSED: PlainError = { error: "WorkerLostError", message: "The worker threads have been closed" };
 
@@ -28,15 +28,15 @@ export interface WorkerPoolDeps {
 }
 
 /**
- * Starts worker threads, and returns an executor that runs node functions in them. Each call goes to the worker with the fewest calls. A
- * function that blocks its thread delays the other calls of the thread, but not the server.
+ * Starts worker threads, and returns an executor that runs node functions in them. Each call goes to the worker with
+ * the fewest calls. A function that blocks its thread delays the other calls of the thread, but not the server.
  *
- * After a call is aborted, its worker gets no more calls until it answers a ping. If it does not answer, it is terminated. The calls that
- * it had begun then fail with `WorkerLostError`, and the retry policy of each node applies; the calls that it had not begun run in another
- * worker.
+ * After a call is aborted, its worker gets no more calls until it answers a ping. A worker that does not answer in time
+ * is terminated. The calls that the worker had begun then fail with `WorkerLostError`, and the retry policy of each
+ * node applies; the calls that it had not begun run in another worker.
  *
  * Resolves when all workers have loaded their graphs.
- * @throws ServiceError `config.invalid` if a worker cannot load them
+ * @throws ServiceError `config.invalid` if a worker cannot load its graphs
  */
 export async function startWorkerPool(deps: WorkerPoolDeps): Promise<NodeExecutor> {
   const pool = new WorkerPool(deps);
@@ -127,7 +127,7 @@ class WorkerPool implements NodeExecutor {
         refused();
         for (const call of notBegun) this.#assign(call);
         if (this.#closed) return;
-        const delay = Math.min(RESTART_DELAY * 2 ** this.#failedStarts, LONGEST_RESTART_DELAY);
+        const delay = Math.min(RESTART_DELAY_MS * 2 ** this.#failedStarts, MAX_RESTART_DELAY_MS);
         if (!isStarted) this.#failedStarts++;
         logger.warn("a worker thread ended; a new one will start", {
           left: this.#slots.size,

@@ -8,7 +8,7 @@ import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 /** Milliseconds in which a worker must answer the ping that follows an abort. Otherwise it is terminated. */
-const ANSWER_TIMEOUT = 2_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 
 /** A call of a node function that a worker should run. */
 export interface WorkerCall {
@@ -72,7 +72,7 @@ export class WorkerSlot {
     return this.#calls.size;
   }
 
-  /** @throws DOMException `DataCloneError` if the call cannot be cloned */
+  /** Posts a call to the worker. @throws DOMException `DataCloneError` if the call cannot be cloned */
   run(call: WorkerCall): void {
     const id = ++this.#ids;
     this.#thread.post({ t: "call", id, call: call.call });
@@ -98,7 +98,7 @@ export class WorkerSlot {
 
   #awaitPong(): void {
     // Terminating the thread is the only way to stop a function that blocks it.
-    this.#watch = this.#deps.scheduler.after(ANSWER_TIMEOUT, () => void this.#thread.terminate());
+    this.#watch = this.#deps.scheduler.after(ANSWER_TIMEOUT_MS, () => void this.#thread.terminate());
   }
 
   #pong(): void {

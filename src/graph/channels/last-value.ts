@@ -43,7 +43,7 @@ export function schemaChannel(schema: Schema, key: string): Channel {
   };
 }
 
-/** The parts of a rule that are made from a schema. */
+/** Makes the members of a {@link ChannelRule} that depend only on a schema. */
 export function schemaRules(schema: Schema): Pick<ChannelRule, "shape" | "check" | "describe"> {
   return {
     shape: schemaFingerprint(schema),
@@ -52,7 +52,7 @@ export function schemaRules(schema: Schema): Pick<ChannelRule, "shape" | "check"
   };
 }
 
-/** Makes the `read` of a rule. It validates with the schema, if there is one. */
+/** Makes the function `read` of a {@link ChannelRule}. It validates writes with the schema, if there is one. */
 export function readerOf(schema: Schema | undefined): ChannelRule["read"] {
   return schema === undefined ? toStorable : (write, at) => toStorable(parse(schema, write, at), at);
 }
