@@ -6,19 +6,23 @@ import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid-bytes.ts";
 
 /** The size of a buffer in bytes. Many values share a buffer, so that few are allocated. */
 const BUFFER_SIZE = 64 * 1024;
-/** The most bytes that a header or a number takes. */
+/** The largest number of bytes of a MessagePack number, or of the type and length in front of a string, array or object. */
 const MAX_HEADER = 9;
 /** From this number of characters on, a string is written by `Buffer.write`; for shorter ones a loop is faster. */
 const LONG_STRING = 64;
 /**
- * The last object with at least this many members is remembered. If frozen, its bytes are copied next time.
+ * An object with at least this many members is remembered with its encoded bytes, until the next such object is encoded. If the same object
+ * is encoded again before that, and is frozen, its bytes are copied.
  */
 const LARGE_OBJECT = 4;
 /** For an array with this many items or more, the buffer grows once in advance. Doubling it repeatedly would copy it many times. */
 const LARGE_ARRAY = 4096;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** The first byte value that stands for a structure. For this reason, the numbers from here up to 127 take two bytes instead of one. */
+/**
+ * The first byte value that stands for a structure (see {@link MSGPACK_STRUCTURES}). For this reason, an integer from 0x40 to 0x7f is
+ * written as two bytes, although MessagePack needs only one.
+ */
 const FIRST_STRUCTURE = 0x40;
 
 /**
@@ -33,22 +37,22 @@ export class PlainPacker {
   #start = 0;
   #at = 0;
   /**
-   * The last large object written to this buffer, and the range of its bytes. It is remembered because the steps of a
-   * run share one metadata object.
+   * The object that was remembered last (see {@link LARGE_OBJECT}), and the range of its bytes in this buffer. It is remembered because the
+   * steps of a run share one metadata object.
    */
   #last: object | null = null;
   #from = 0;
   #to = 0;
   readonly #maxBytes: number;
 
-  /** `maxBytes`: the largest size of an encoded value. */
+  /** `maxBytes`: the largest number of bytes of an encoded value. */
   constructor(maxBytes = MAX_ENCODED_BYTES) {
     this.#maxBytes = maxBytes;
   }
 
   /**
-   * Encodes `value`, with `head` free bytes in front. Undefined if the value contains a member named `__proto__`, or anything
-   * but null, booleans, numbers, well-formed strings, arrays and plain objects.
+   * Encodes `value`. The first `head` bytes of the result are left free for the caller. Returns undefined if the value contains a member
+   * named `__proto__`, or anything but null, booleans, numbers, well-formed strings, arrays and plain objects.
    */
   pack(value: unknown, head: number): Buffer | undefined {
     if (this.#bytes.length - this.#at < BUFFER_SIZE / 16) this.#replaceBuffer(BUFFER_SIZE, 0);
@@ -164,7 +168,7 @@ export class PlainPacker {
     const isWide = text.length >= 0x1_0000 / 3;
     const from = this.#at + (isWide ? 5 : 3);
     const count = this.#bytes.write(text, from);
-    // `Buffer.write` replaces a lone surrogate, so the value is not encoded here.
+    // `Buffer.write` would store a lone surrogate as U+FFFD, so the caller has to encode the whole value in another way.
     if (count !== text.length && LONE_SURROGATE.test(text)) return false;
     if (count > MAX_TEXT_BYTES) throwTextTooLong();
     if (isWide) this.#sized(0xdb, count, 4);
@@ -221,8 +225,8 @@ export class PlainPacker {
     const needed = written + more;
     if (needed > this.#maxBytes) throwValueTooLarge();
     if (2 * needed <= BUFFER_SIZE) return this.#replaceBuffer(BUFFER_SIZE, written);
-    // The size is at least doubled, so that many small parts are not copied many times. A large part is not doubled,
-    // because it may be the last one.
+    // The new buffer is at least twice as large as the bytes written so far, so that a value of many small parts is not copied many times.
+    // The `more` bytes of the next part are not doubled: if the part is large, it may be the last one.
     const size = Math.max(2 * written, needed + BUFFER_SIZE);
     this.#replaceBuffer(Math.min(this.#maxBytes, size), written);
   }

@@ -1,12 +1,9 @@
 import { stringifyJson } from "../model/stringify-json.ts";
 import { isPlain, isToJson, memorySizeOf } from "../model/memory-size.ts";
 
-/** The approximate size of a piece of JSON, in characters. */
+/** The approximate number of characters of one piece of JSON text, as {@link jsonPieces} yields it. */
 const PIECE_LENGTH = 64 * 1024;
-/**
- * The number of characters that is added to the length of each value, so that a piece has at most 4,000 values, even if
- * they are tiny.
- */
+/** Each value counts as this many characters more than it has, so that a piece has at most 4,000 values, even if they are tiny. */
 const VALUE_LENGTH = PIECE_LENGTH / 4_000;
 
 /** JSON text: a string if it is short, otherwise a {@link LargeJson}. */
@@ -17,7 +14,7 @@ export type JsonText = string | LargeJson;
  * value MUST NOT change.
  */
 export class LargeJson {
-  /** The approximate size of the value in bytes. */
+  /** The approximate size of the value in memory, in bytes. */
   readonly length: number;
   readonly #value: unknown;
   readonly #before: string;

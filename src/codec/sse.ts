@@ -44,8 +44,8 @@ const NONE = new Uint8Array(0);
 /** From this approximate number of bytes on, events are encoded only when they are sent. */
 const LARGE = 256 * 1024;
 /**
- * The number of bytes that are passed to a connection at a time. It is small, because the transport copies what a slow
- * client has not read.
+ * The largest number of bytes that are passed to a connection at a time. It is small, because the transport copies the bytes that a slow
+ * client has not read yet.
  */
 const PIECE = 64 * 1024;
 
@@ -55,7 +55,7 @@ const PIECE = 64 * 1024;
  */
 export class LargeSse {
   readonly #parts: readonly JsonText[];
-  /** The pieces that were already encoded for another client; undefined if the output is not shared. */
+  /** The pieces that are encoded so far, for all clients that get this output; undefined if the output is for one client only. */
   readonly #written: Uint8Array[] | undefined;
   readonly #rest: Generator<Uint8Array>;
 

@@ -24,7 +24,7 @@ export class EventLoopLag {
     this.#scheduler = scheduler;
   }
 
-  /** Starts or continues measuring. `observe` gets each lag in seconds. */
+  /** Starts or continues measuring. From now on, `observe` gets each lag in seconds, and an earlier `observe` no longer does. */
   readonly look = (observe: (seconds: number) => void): void => {
     this.#observe = observe;
     this.#asked = this.#clock.mono();

@@ -29,7 +29,7 @@ export class Exposition {
     this.#shared = shared;
   }
 
-  /** The metrics of this process, for the process that renders the metrics of all. */
+  /** The metrics of this process as JSON data, for the process that renders the metrics of all processes. */
   async snapshot(): Promise<unknown> {
     const registry = await (this.#registry ??= this.#register());
     return registry.getMetricsAsJSON();
@@ -58,7 +58,7 @@ export class Exposition {
       ...(ownShard === undefined ? [] : [[ownShard, 1] as const]),
       ...Array.from(others, ([shard, answer]) => [shard, answer === undefined ? 0 : 1] as const),
     ];
-    // It has no label for the node, so that each shard has one series, wherever it moves.
+    // This metric has no label for the node, so that each shard has one series, on whatever node the shard is.
     const gauge = new Gauge({
       name: SHARD_UP,
       help: "Whether the process of a shard has answered: 1, or 0, and then its metrics are missing here",

@@ -2,7 +2,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { MetricsHistoryRecord } from "../ports/shard-metrics.ts";
 
-/** Milliseconds between two entries. */
+/** Milliseconds between two entries of the history. */
 export const ENTRY_INTERVAL_MS = 10_000;
 /** The number of entries that are kept: those of one hour. */
 export const MAX_HISTORY_ENTRIES = 360;

@@ -71,7 +71,7 @@ function blockOf(value: unknown): readonly string[] | undefined {
   return typeof value === "string" && value.includes("\n") ? value.trimEnd().split("\n") : undefined;
 }
 
-/** The stack of an error, and of its causes. */
+/** The stack of an error, followed by the stacks of its causes, at most {@link MAX_CAUSES}. */
 function stackOf(error: Error, depth = 0): string {
   const { name, message, stack, cause } = error;
   const own = typeof stack === "string" ? readableStack(stack) : `${name}: ${message}`;

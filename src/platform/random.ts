@@ -8,7 +8,7 @@ import type { Random } from "../ports/random.ts";
 const POOL = 4096;
 const LARGEST = 64;
 
-/** Random bytes from the kernel, which cannot be predicted. The numbers of `float` are not of that kind. */
+/** Random bytes come from the kernel and cannot be predicted. The numbers of `float` can be predicted. */
 export function systemRandom(): Random {
   let pool = randomFillSync(new Uint8Array(POOL));
   let used = 0;

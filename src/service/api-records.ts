@@ -322,7 +322,10 @@ function interruptsOf(
   return isOlder ? [...answered, ...waiting] : waiting;
 }
 
-/** What a task wrote, read from the next checkpoint (`later`); null when that is not known. */
+/**
+ * The update of a task; null if it is not known. The update of the task that takes the input is stored in the task's own checkpoint, every
+ * other update in the next checkpoint (`later`).
+ */
 function resultOf(task: PlannedTask, { id, next, writes }: CheckpointHead, later?: CheckpointHead): unknown {
   if (task.name === START) return writes?.[START] ?? null;
   if (later === undefined || later.parent !== id || later.source !== "loop") return null;

@@ -63,7 +63,7 @@ export interface ThreadProtocol {
    * `thread.not_found`, `run.not_found`
    */
   tree(key: ThreadKey): Promise<JsonObject>;
-  /** The number of the thread's latest event; 0 if it has none. */
+  /** The number of the last event of the runs that have ended; 0 if no run has ended. Events of a run in progress are not counted. */
   lastEventNumber(key: ThreadKey): Promise<number>;
   /**
    * Reads the events of all runs of a thread, including future runs, each run from its first event. The permission to read the thread is

@@ -21,8 +21,8 @@ const FIRST = 48;
 const FETCH_BYTES = 64 * 1024;
 
 /**
- * How many of the four threads of Node's pool may read at once. The other two stay free for writes: a run's start and end are stored there, and
- * would otherwise wait behind reads of 14 MB blocks.
+ * How many of the four threads of Node's pool may read at once. The other two stay free for writes. Otherwise the write that stores the
+ * start or the end of a run would wait behind reads of 14 MB blocks.
  */
 const POOL_READS = 2;
 /** How many large values may be in memory at once while they are read and decoded. */

@@ -1,11 +1,13 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 
 /**
- * New work is admitted while at most this many writes are queued or in flight. With 256 concurrent clients, the limit saves a
- * fifth of the CPU of each run. A lower limit makes more batches: 0.036 a run with 56, 0.024 with 84.
+ * New work is admitted while fewer than this many writes are queued or in flight. With 256 concurrent clients, the limit saves a fifth of
+ * the CPU of each run. A lower limit makes more batches: 0.036 a run with 56, 0.024 with 84.
  */
 export const MAX_CONCURRENT_WRITES = 84;
-/** At least this many callers are admitted after every batch, even if much is in flight, so that none waits forever. */
+/**
+ * At least this many of the waiting callers are admitted after every batch, even if many writes are in flight, so that none waits forever.
+ */
 const LEAST = 8;
 
 /**

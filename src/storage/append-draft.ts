@@ -15,7 +15,7 @@ export class AppendDraft {
   spanEnds: SmallMap<string, number> | undefined;
   /** The size of the thread's record in bytes. */
   size = 0;
-  /** The size of the largest value in bytes. */
+  /** The size in bytes of the largest value that the append stores. */
   largest = 0;
   readonly #kv: KeyValueStore;
 

@@ -20,9 +20,12 @@ const TRIMMED = 2;
 export class BatchNumbers {
   readonly #ledger: BatchLedger;
   #next: number;
-  /** The lowest number whose key is not deleted yet. Each batch deletes some keys of batches that the ledger no longer covers. */
+  /**
+   * The lowest batch number whose key may still be stored. Each batch deletes a few keys of batches that the ledger no longer covers,
+   * beginning here.
+   */
   #trimmed: number;
-  /** The number of the first batch in the ledger, in its stored form. Each batch stores it as the value of its key. */
+  /** The number of the first batch in the ledger, in its stored form. Each new batch stores this number as the value of its own key. */
   #first: Buffer;
 
   constructor(ledger: BatchLedger, { next, trimmed }: { readonly next: number; readonly trimmed: number }) {

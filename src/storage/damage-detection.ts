@@ -63,12 +63,12 @@ export class DamageDetection {
   readonly #read = new Set<string>();
   #verifier: TableFileVerifier | undefined;
   /**
-   * True if this directory has had a ledger before. A mark records that; it is stored after the first ledger. Backups and directories of
-   * older versions have neither a ledger nor the mark.
+   * True if this directory has had a ledger before. The file {@link MARK} shows that, because it is stored only after the ledger. Backups
+   * and directories of older versions have neither a ledger nor this file.
    */
   readonly #hadLedger: boolean;
   #mark: Mark;
-  /** Damage that is quarantined and logged, and could not be recorded yet: the ids of its records. */
+  /** The ids of damage that is quarantined and logged, but whose record could not be stored yet. */
   readonly #unrecorded = new Set<string>();
 
   constructor(directory: string, database: string, deps: Deps) {

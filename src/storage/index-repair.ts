@@ -26,7 +26,7 @@ import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import { runIndexOps } from "./complete-run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
-/** How many changes are written at a time. */
+/** Changes are written when there are at least this many. */
 const BATCH = 1_000;
 
 /**

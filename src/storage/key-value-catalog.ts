@@ -45,8 +45,8 @@ import { ThreadIndexScans, type ScanQuery } from "./thread-index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /**
- * How much a search reads after its page to count further matches, in units: an index key costs 1, a record 5. So more matches are counted
- * if the index keys are enough to decide which threads match.
+ * How much a search reads after its page to count further matches, in units of cost: an index key costs 1, a record 5. So more matches are
+ * counted if the index keys are enough to decide which threads match.
  */
 const AHEAD = 25;
 

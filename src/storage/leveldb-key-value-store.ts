@@ -110,7 +110,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
       } finally {
         await fresh.close();
       }
-      // LevelDB writes its log as a table when it opens a database, and syncs the table. So a power cut after this takes nothing.
+      // LevelDB writes its log as a table when it opens a database, and syncs the table. So a power cut after this loses nothing.
       await fresh.open();
       await fresh.close();
     } catch (error) {
@@ -129,7 +129,10 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
     await rm(former, { recursive: true, force: true });
   }
 
-  /** Deletes what a {@link replace} has left behind whose process ended early. MUST NOT be called while another process uses the directory. */
+  /**
+   * Deletes the directories that a {@link replace} left behind because its process ended early. MUST NOT be called while another process
+   * uses the directory.
+   */
   async removeLeftovers(): Promise<void> {
     const { made, former } = besides(this.#directory);
     for (const path of [made, former]) await rm(path, { recursive: true, force: true });

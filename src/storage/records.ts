@@ -202,7 +202,7 @@ export const HIDDEN_MARK: Buffer = seal(false);
  */
 export const RUN_INDEX_MARK: Buffer = seal(3);
 
-/** The numbers below 256, encoded in advance. They are the sequence numbers of a thread's first runs, and so the most frequent ones. */
+/** The numbers below 256, encoded in advance. They are the numbers of a thread's first appends, and so the most frequent ones. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));
 
 export function sealNumber(n: number): Buffer {
@@ -211,7 +211,10 @@ export function sealNumber(n: number): Buffer {
 
 export type Get = (key: string) => Eventually<Buffer | undefined>;
 
-/** The maximum number of checkpoints in an append. The number of a checkpoint is `seq` of its append times this constant, plus its index there. */
+/**
+ * The maximum number of checkpoints in an append. The number of a checkpoint is the append's `seq` times this constant, plus the index of
+ * the checkpoint in the append.
+ */
 export const CHECKPOINTS_PER_APPEND = 4096;
 
 /** If stored kwargs have this many bytes or more, readers share one decoded copy. */

@@ -5,7 +5,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { ClosedDatabaseFiles, FoundDamage, ManifestTable } from "./closed-database-files.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** The maximum time of work between two pauses, in milliseconds. */
+/** The most milliseconds of work between two pauses. */
 const WORK = 2;
 /** Milliseconds of each pause. The work takes about 2 % of a core, and reads 10 MB per second. */
 const REST_MS = 100;

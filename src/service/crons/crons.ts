@@ -26,7 +26,7 @@ export interface CronDefinition {
   readonly enabled?: boolean;
   readonly on_run_completed?: OnRunCompleted;
   readonly metadata?: JsonObject;
-  /** Fields of a run request, with their types checked. */
+  /** Fields of a run request. Their types have been checked already. */
   readonly run: JsonObject;
 }
 
@@ -316,10 +316,7 @@ const placeOf = (cron: CronRecord, sort_by: CronOrder): Place => ({
   by: sort_by === "next_run_date" ? cron.next : cron[sort_by],
 });
 
-/**
- * Compares the sort keys of two crons, and their ids if the keys are equal. Ids are unique, so the order is
- * always defined; they sort by creation time.
- */
+/** Compares the sort keys of two crons, and their ids if the keys are equal. Ids are unique and sort by creation time. */
 function placeOrder(sort_order: "asc" | "desc"): (a: Place, b: Place) => number {
   const sign = sort_order === "desc" ? -1 : 1;
   return (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id));

@@ -22,7 +22,8 @@ export interface WebhookWorkerDeps extends SenderDeps {
 /** No new attempt begins while this many are in progress at all targets together. */
 const SLOTS = 64;
 /**
- * The same limit for all failing targets together: those that did not answer their last attempt.
+ * A target is failing if it did not answer its last attempt. No new attempt at a failing target begins while this many attempts at failing
+ * targets are in progress.
  */
 const SLOTS_FAILING = 16;
 /** The number of deliveries of a target that are read at a time. */
