@@ -5,18 +5,18 @@ import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-
 import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid-bytes.ts";
 
 /** The size of a buffer in bytes. Many values share a buffer, so that few are allocated. */
-const BUFFER_SIZE = 64 * 1024;
+const BUFFER_BYTES = 64 * 1024;
 /** The largest number of bytes of a MessagePack number, or of the type and length in front of a string, array or object. */
-const MAX_HEADER = 9;
+const MAX_HEADER_BYTES = 9;
 /** From this number of characters on, a string is written by `Buffer.write`; for shorter ones a loop is faster. */
-const LONG_STRING = 64;
+const LONG_STRING_CHARACTERS = 64;
 /**
  * An object with at least this many members is remembered with its encoded bytes, until the next such object is encoded. If the same object
  * is encoded again before that, and is frozen, its bytes are copied.
  */
-const LARGE_OBJECT = 4;
+const LARGE_OBJECT_MEMBERS = 4;
 /** For an array with this many items or more, the buffer grows once in advance. Doubling it repeatedly would copy it many times. */
-const LARGE_ARRAY = 4096;
+const LARGE_ARRAY_ITEMS = 4096;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
@@ -32,12 +32,12 @@ const FIRST_STRUCTURE = 0x40;
  * stored in a form that is decoded faster.
  */
 export class PlainPacker {
-  #bytes = Buffer.allocUnsafeSlow(BUFFER_SIZE);
+  #bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   #view = viewOf(this.#bytes);
   #start = 0;
   #at = 0;
   /**
-   * The object that was remembered last (see {@link LARGE_OBJECT}), and the range of its bytes in this buffer. It is remembered because the
+   * The object that was remembered last (see {@link LARGE_OBJECT_MEMBERS}), and the range of its bytes in this buffer. It is remembered because the
    * steps of a run share one metadata object.
    */
   #last: object | null = null;
@@ -55,7 +55,7 @@ export class PlainPacker {
    * named `__proto__`, or anything but null, booleans, numbers, well-formed strings, arrays and plain objects.
    */
   pack(value: unknown, head: number): Buffer | undefined {
-    if (this.#bytes.length - this.#at < BUFFER_SIZE / 16) this.#replaceBuffer(BUFFER_SIZE, 0);
+    if (this.#bytes.length - this.#at < BUFFER_BYTES / 16) this.#replaceBuffer(BUFFER_BYTES, 0);
     const start = this.#at;
     this.#start = start;
     this.#at = start + head;
@@ -70,12 +70,12 @@ export class PlainPacker {
         this.#last = null;
       }
       // A larger buffer is not shared with other values.
-      if (this.#bytes.length > BUFFER_SIZE) this.#replaceBuffer(BUFFER_SIZE, 0);
+      if (this.#bytes.length > BUFFER_BYTES) this.#replaceBuffer(BUFFER_BYTES, 0);
     }
   }
 
   #value(value: unknown): boolean {
-    if (this.#at + MAX_HEADER > this.#bytes.length) this.#grow(MAX_HEADER);
+    if (this.#at + MAX_HEADER_BYTES > this.#bytes.length) this.#grow(MAX_HEADER_BYTES);
     switch (typeof value) {
       case "string":
         return this.#string(value);
@@ -129,11 +129,11 @@ export class PlainPacker {
     const { length } = text;
     // A UTF-16 unit takes at most three bytes of UTF-8. The bytes of a long text are counted, because its buffer is not shared and would
     // otherwise be up to three times too large.
-    const size = length < BUFFER_SIZE ? length * 3 : Buffer.byteLength(text);
-    const most = MAX_HEADER + size;
+    const size = length < BUFFER_BYTES ? length * 3 : Buffer.byteLength(text);
+    const most = MAX_HEADER_BYTES + size;
     if (this.#at + most > this.#bytes.length) this.#grow(most);
     if (length >= LONG_ASCII_TEXT && size === length) return this.#longAscii(text);
-    if (length >= LONG_STRING) return this.#long(text);
+    if (length >= LONG_STRING_CHARACTERS) return this.#long(text);
     const bytes = this.#bytes;
     let at = this.#at;
     if (length === UUID_LENGTH && writeUuid(text, bytes, at + 2)) {
@@ -180,8 +180,8 @@ export class PlainPacker {
   #array(items: readonly unknown[]): boolean {
     const { length } = items;
     this.#count(length, 0x90, 0xdc);
-    const most = length * MAX_HEADER;
-    if (length >= LARGE_ARRAY && this.#at + most > this.#bytes.length) this.#grow(most);
+    const most = length * MAX_HEADER_BYTES;
+    if (length >= LARGE_ARRAY_ITEMS && this.#at + most > this.#bytes.length) this.#grow(most);
     for (let i = 0; i < length; i++) if (!this.#value(items[i])) return false;
     return true;
   }
@@ -202,7 +202,7 @@ export class PlainPacker {
       if (structure === -1 && (name === "__proto__" || !this.#string(name))) return false;
       if (!this.#value((value as { readonly [name: string]: unknown })[name])) return false;
     }
-    if (length >= LARGE_OBJECT && bytes === this.#bytes) {
+    if (length >= LARGE_OBJECT_MEMBERS && bytes === this.#bytes) {
       this.#last = value;
       this.#from = from;
       this.#to = this.#at;
@@ -224,10 +224,10 @@ export class PlainPacker {
     const written = this.#at - this.#start;
     const needed = written + more;
     if (needed > this.#maxBytes) throwValueTooLarge();
-    if (2 * needed <= BUFFER_SIZE) return this.#replaceBuffer(BUFFER_SIZE, written);
+    if (2 * needed <= BUFFER_BYTES) return this.#replaceBuffer(BUFFER_BYTES, written);
     // The new buffer is at least twice as large as the bytes written so far, so that a value of many small parts is not copied many times.
     // The `more` bytes of the next part are not doubled: if the part is large, it may be the last one.
-    const size = Math.max(2 * written, needed + BUFFER_SIZE);
+    const size = Math.max(2 * written, needed + BUFFER_BYTES);
     this.#replaceBuffer(Math.min(this.#maxBytes, size), written);
   }
 

@@ -156,7 +156,7 @@ export interface Runs extends RunCancellation {
    * @throws ServiceError `thread.not_found` if the thread is deleted in the meantime
    */
   result(key: ThreadKey, run: RunRecord): Promise<JsonObject>;
-  /** The id of the run's last event up to one of its checkpoints; -1 when the checkpoint is not one of this run's. */
+  /** The id of the run's last event that shows this checkpoint of the root graph; -1 if the run's events do not contain the checkpoint. */
   lastEventAt(key: ThreadKey, run: RunRecord, checkpoint: string): Promise<number>;
   /** Reads the run's events after `after`; -1: from the start. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, after: number): Reader;

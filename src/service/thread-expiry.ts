@@ -28,7 +28,7 @@ export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 const FIRST_SWEEP_MS = 60_000;
 
 /** The number of threads that are deleted or pruned in one batch. */
-const PIECE = 20;
+const THREADS_PER_BATCH = 20;
 /** Milliseconds between two batches, so that a large number of expired threads does not burden the server. */
 const PAUSE_MS = 20;
 
@@ -74,14 +74,14 @@ export class ThreadExpiry {
     if (journal.whenWritable() !== undefined) return this.#after(interval);
     try {
       const now = clock.now();
-      const due = await catalog.dueThreads(now, PIECE + failed.size);
+      const due = await catalog.dueThreads(now, THREADS_PER_BATCH + failed.size);
       const passed = new Set(failed);
       for (const key of due) {
         if (this.#stopped) return;
         const name = `${key.tenant}/${key.thread}`;
         if (!passed.has(name) && !(await this.#expire(key))) passed.add(name);
       }
-      if (due.length < PIECE + failed.size) this.#after(interval);
+      if (due.length < THREADS_PER_BATCH + failed.size) this.#after(interval);
       else this.#after(PAUSE_MS, passed);
     } catch (cause) {
       logger.warn("expired threads could not be read; retrying later", {

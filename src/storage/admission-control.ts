@@ -8,7 +8,7 @@ export const MAX_CONCURRENT_WRITES = 84;
 /**
  * At least this many of the waiting callers are admitted after every batch, even if many writes are in flight, so that none waits forever.
  */
-const LEAST = 8;
+const MIN_ADMITTED = 8;
 
 /**
  * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once. Then
@@ -37,7 +37,7 @@ export class AdmissionControl {
   /** Admits as many callers as there is capacity for. Called after each batch. Returns true if it has admitted any. */
   admit(): boolean {
     if (this.#waiting.length === 0) return false;
-    this.#admitCallers(Math.max(LEAST, MAX_CONCURRENT_WRITES - this.#underWay()));
+    this.#admitCallers(Math.max(MIN_ADMITTED, MAX_CONCURRENT_WRITES - this.#underWay()));
     // The admitted callers may write nothing, for example if their requests are refused. Then no batch follows, and no
     // batch would admit the next callers. So they are admitted in the next turn of the event loop.
     if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);

@@ -54,7 +54,7 @@ import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
  * The most namespaces of a thread whose latest checkpoint is cached. The latest checkpoint of any other namespace is
  * read from the store.
  */
-const NAMESPACES = 256;
+const MAX_CACHED_NAMESPACES = 256;
 
 /** The context of the functions that turn an append into write operations on the key-value store. */
 export interface AppendWrite {
@@ -140,7 +140,7 @@ export function updateThreadHead({ draft: { head, spanEnds }, append, latest }: 
     }
   }
   // The cache is limited, because every task of a subgraph has its own namespace.
-  if (head.latest.size > NAMESPACES) head.latest.clear();
+  if (head.latest.size > MAX_CACHED_NAMESPACES) head.latest.clear();
   latest?.forEach((made, ns) => head.latest.set(ns, made));
   spanEnds?.forEach((end, span) => head.spanEnds.set(span, end));
   if (events !== undefined) head.ends.set(events.run_id, chunkEnd(events));

@@ -105,10 +105,10 @@ function appendItems(
 }
 
 /** A text with more characters than this is stored under a key of its own. A shorter one is repeated in each later checkpoint. */
-const SMALL = 48;
+const MAX_SMALL_CHARACTERS = 48;
 
 function isSmall(value: unknown): boolean {
-  return typeof value === "string" ? value.length <= SMALL : typeof value !== "object" || value === null;
+  return typeof value === "string" ? value.length <= MAX_SMALL_CHARACTERS : typeof value !== "object" || value === null;
 }
 
 function append(

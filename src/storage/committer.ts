@@ -24,10 +24,10 @@ const MAX_BYTES = 1024 * 1024;
  * disk would otherwise be idle during acknowledgements, and the event loop would be idle during writes. Smaller writes, of a few hundred
  * bytes, are better collected in one batch.
  */
-const AHEAD = 32 * 1024;
+const MIN_AHEAD_BYTES = 32 * 1024;
 
 /** The most milliseconds for which large writes pause, so that other tenants can write. */
-const LONGEST_PAUSE = 100;
+const MAX_LARGE_PAUSE_MS = 100;
 
 /** Changes that are stored together or not at all. */
 export interface PendingWrite {
@@ -241,9 +241,9 @@ export class Committer {
       const error = await flight;
       if (error !== undefined) return this.#fail(batch.writes, error);
       const { writes } = batch;
-      if (batch.isLarge) this.#pauseAfterLarge = Math.min(this.#deps.clock.mono() - since, LONGEST_PAUSE);
+      if (batch.isLarge) this.#pauseAfterLarge = Math.min(this.#deps.clock.mono() - since, MAX_LARGE_PAUSE_MS);
       else if (this.#large.isOtherTenantIn(writes)) this.#pauseLarge();
-      const ahead = this.#waiting + (this.#isLargePaused ? 0 : this.#large.queuedBytes) >= AHEAD;
+      const ahead = this.#waiting + (this.#isLargePaused ? 0 : this.#large.queuedBytes) >= MIN_AHEAD_BYTES;
       if (ahead) {
         batch = this.#take();
         flight = this.#store(batch);

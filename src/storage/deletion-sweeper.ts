@@ -19,7 +19,7 @@ import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /** The number of keys that are deleted in one batch, apart from index keys. */
-const PIECE = 200;
+const DELETIONS_PER_BATCH = 200;
 
 /**
  * Deletes data that does not fit into one batch: all keys of a removed thread, or the events of a run. The batch that
@@ -176,7 +176,7 @@ export class DeletionSweeper {
         if (stored !== undefined)
           for (const at of runIndexKeys(key, stored)) ops.push({ key: at, value: null });
       }
-      if (ops.length < PIECE) continue;
+      if (ops.length < DELETIONS_PER_BATCH) continue;
       await this.#write(ops);
       ops = [];
     }

@@ -218,7 +218,7 @@ export type Get = (key: string) => Eventually<Buffer | undefined>;
 export const CHECKPOINTS_PER_APPEND = 4096;
 
 /** If stored kwargs have this many bytes or more, readers share one decoded copy. */
-const LARGE_KWARGS = 64 * 1024;
+const LARGE_KWARGS_BYTES = 64 * 1024;
 
 /** Reads a run; undefined if it does not exist. `shared`: a cache of large kwargs that other readers have decoded. */
 export function readRun(
@@ -244,7 +244,7 @@ export function readRun(
       }
       // Another reader may have decoded the kwargs during the read.
       const kwargs = shared?.get(name) ?? (unseal(bytes, key, what) as RunKwargs);
-      if (bytes.length >= LARGE_KWARGS) shared?.set(name, kwargs);
+      if (bytes.length >= LARGE_KWARGS_BYTES) shared?.set(name, kwargs);
       return { ...stored, kwargs };
     });
   });

@@ -6,15 +6,15 @@ import type { ClosedDatabaseFiles, FoundDamage, ManifestTable } from "./closed-d
 import type { VerifiedTables } from "./verified-tables.ts";
 
 /** The most milliseconds of work between two pauses. */
-const WORK = 2;
+const WORK_MS = 2;
 /** Milliseconds of each pause. The work takes about 2 % of a core, and reads 10 MB per second. */
 const REST_MS = 100;
 /**
- * The two limits of the pause between two searches for new tables: at least `SCAN_INTERVAL_MS` milliseconds, and at least `SHARE` times as
+ * The two limits of the pause between two searches for new tables: at least `SCAN_INTERVAL_MS` milliseconds, and at least `PAUSE_FACTOR` times as
  * long as the last search took.
  */
 const SCAN_INTERVAL_MS = 10_000;
-const SHARE = 100;
+const PAUSE_FACTOR = 100;
 
 interface Deps {
   readonly clock: Clock;
@@ -99,7 +99,7 @@ export class TableFileVerifier {
         if (error !== logged) logger.warn("tables could not be verified", { error });
         logged = error;
       }
-      if (!this.#isClosed) await this.#rest(Math.max(SCAN_INTERVAL_MS, look * SHARE));
+      if (!this.#isClosed) await this.#rest(Math.max(SCAN_INTERVAL_MS, look * PAUSE_FACTOR));
     }
   }
 
@@ -131,7 +131,7 @@ export class TableFileVerifier {
   }
 
   readonly #pace = {
-    work: WORK,
+    work: WORK_MS,
     rest: (): Promise<void> => this.#rest(REST_MS),
     isCancelled: (): boolean => this.#isClosed,
   };

@@ -48,7 +48,7 @@ export interface ThreadHead {
 }
 
 /** The maximum number of remembered span ends. */
-const TIPS = 256;
+const MAX_SPAN_ENDS = 256;
 
 /** The {@link ThreadHead} of each thread that is being written to, and the cache of thread records. */
 export class ThreadHeads {
@@ -159,7 +159,7 @@ export class ThreadHeads {
     head.inFlight.shift();
     if (head.inFlight.length > 0) return;
     head.tail = undefined;
-    if (head.spanEnds.size > TIPS) head.spanEnds.clear();
+    if (head.spanEnds.size > MAX_SPAN_ENDS) head.spanEnds.clear();
     if (head.released) this.#drop(head);
   }
 

@@ -6,8 +6,9 @@ type MessageFact = Extract<Fact, { t: "message" }>;
 export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
 
 /**
- * The messages that are being streamed at one position of a run's event log, each as received so far, by the id of the fact that began it.
- * A map is never changed after it was made. However many positions refer to a growing text, V8 keeps it in memory only once.
+ * The messages that are being streamed at one position of a run's event log, each as received so far. The key of a message is the id of the
+ * fact that began the message. A map is never changed after it was made. However many positions refer to a growing text, V8 keeps it in
+ * memory only once.
  */
 export type Partials = ReadonlyMap<number, JsonObject>;
 

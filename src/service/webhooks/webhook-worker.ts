@@ -20,12 +20,12 @@ export interface WebhookWorkerDeps extends SenderDeps {
 }
 
 /** No new attempt begins while this many are in progress at all targets together. */
-const SLOTS = 64;
+const MAX_ATTEMPTS = 64;
 /**
  * A target is failing if it did not answer its last attempt. No new attempt at a failing target begins while this many attempts at failing
  * targets are in progress.
  */
-const SLOTS_FAILING = 16;
+const MAX_ATTEMPTS_FAILING = 16;
 /** The number of deliveries of a target that are read at a time. */
 const DELIVERIES_PER_READ = 32;
 /** Milliseconds before a retry after a storage failure. */
@@ -126,7 +126,7 @@ export class WebhookWorker {
       return;
     }
     const waiting: TargetQueue[] = [];
-    while (!this.#stopping && this.#tries.size < SLOTS) {
+    while (!this.#stopping && this.#tries.size < MAX_ATTEMPTS) {
       const queue = this.#waiting.shift();
       if (queue === undefined) break;
       const next = queue.isFull || this.#isThrottled(queue) ? undefined : queue.due.shift();
@@ -149,7 +149,7 @@ export class WebhookWorker {
     if (!failing) return false;
     let taken = 0;
     for (const queue of this.#tries.values()) if (queue.failing) taken++;
-    return taken >= SLOTS_FAILING;
+    return taken >= MAX_ATTEMPTS_FAILING;
   }
 
   /** Reads the due deliveries of a queue; if there are none, finds when the next is due. */
