@@ -10,8 +10,8 @@ const VALUE_LENGTH = PIECE_LENGTH / 4_000;
 export type JsonText = string | LargeJson;
 
 /**
- * The JSON text of a large value. The text is made only when it is sent; until then, it takes no memory besides the value, which is shared. The
- * value MUST NOT change.
+ * The JSON text of a large value. The text is made only when it is sent. Until then, the only memory that is used is that of the value
+ * itself, which is not copied and MUST NOT change.
  */
 export class LargeJson {
   /** The approximate size of the value in memory, in bytes. */

@@ -72,7 +72,8 @@ export function packValue(value: unknown, head: number): Buffer {
   }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
   if (bytes.length > MAX_TEXT_BYTES) checkTexts(value);
-  // Searching the bytes costs a hundredth of checking each string. It nearly always finds nothing, so the strings are rarely checked.
+  // Searching the bytes costs a hundredth of checking each string. The search nearly always finds nothing, so the strings are rarely
+  // checked.
   const suspect =
     bytes.indexOf(SURROGATE, head + 1) !== -1 ||
     (bytes.indexOf(REPLACED_FIRST, head + 1) !== -1 && bytes.indexOf(REPLACED, head + 1) !== -1) ||

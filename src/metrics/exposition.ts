@@ -69,7 +69,9 @@ export class Exposition {
     return registry;
   }
 
-  /** Registers the metrics at the first request: many servers never get one, and a start must be fast. */
+  /**
+   * Registers the metrics at the first request for metrics: many servers never get such a request, and the start of a server must be fast.
+   */
   async #register(): Promise<Registry> {
     const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
     const registry = new Registry();
@@ -117,7 +119,7 @@ export class Exposition {
     return registry;
   }
 
-  /** Reads a metric. A metric that cannot be read is logged and left out, so that the others are still exposed. */
+  /** Reads a metric. A metric that cannot be read is logged and left out, so that the other metrics are still exposed. */
   async #readingOf(name: string, read: () => MetricReading | Promise<MetricReading>): Promise<MetricReading> {
     try {
       return await read();

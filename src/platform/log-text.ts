@@ -18,8 +18,8 @@ const SHORTENED: ReadonlySet<string> = new Set(["thread", "thread_id", "run", "r
 const SHORT_ID = 8;
 
 /**
- * A log line for people: local time, level, message, fields. Values of several lines, such as a stack, are indented below it. Control
- * characters are escaped, since a logged value may come from a client.
+ * A log line for people: local time, level, message, fields. A value of several lines, such as a stack, is printed indented below the line.
+ * Control characters are escaped, since a logged value may come from a client.
  */
 export function textLine(
   at: Date,

@@ -64,7 +64,7 @@ const TAKEN = "taken";
 const reasonOf = (reason: string | undefined) =>
   reason === TAKEN ? `${TAKEN}: another run has taken up its input` : reason;
 
-/** The largest number of delayed runs that are read to find the delayed runs of one tenant. */
+/** The largest number of delayed runs, of all tenants, that are read to find the delayed runs of one tenant. */
 const MAX_DELAYED_RUNS_READ = 100_000;
 /** The number of runs that are cancelled at a time. */
 const MAX_CONCURRENT_CANCELS = 32;

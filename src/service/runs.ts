@@ -397,7 +397,7 @@ export function createRuns(deps: Deps): Runs {
       if (isTerminal(run.status)) return runResultOf(deps, key, { run });
       const end = await system.ended(key, run.run_id);
       if (end.isThreadDeleted !== undefined && (await end.isThreadDeleted)) throw threadDeleted();
-      // A run that was rolled back has no record either. Only if the thread is missing too, the thread was deleted.
+      // `end.run` is undefined after a rollback too. The thread was deleted only if its record is missing.
       if (end.run === undefined && !run.kwargs.temporary && (await journal.thread(key)) === undefined)
         throw threadDeleted();
       return runResultOf(deps, key, end);

@@ -17,7 +17,7 @@ export interface ProtocolAnswer {
   readonly response: unknown;
 }
 
-/** A run request without an assistant: the assistant of the last run is used. */
+/** A run request without an assistant: the assistant of the run that was started last is used. */
 export type RunRequestWithoutAssistant = Omit<RunRequest, "assistant_id">;
 
 export interface CheckpointListQuery {
@@ -27,7 +27,7 @@ export interface CheckpointListQuery {
   readonly before?: string;
 }
 
-/** Where a reader of a thread that several subscribers share has to begin, so that each subscriber gets the events that it needs. */
+/** Where the reader that several subscribers of one thread share has to begin, so that each subscriber gets the events that it needs. */
 export interface FollowStart {
   /** True if one of the subscribers is new. A new subscriber gets the events of the last few runs from their start. */
   readonly isNew: boolean;
@@ -87,7 +87,7 @@ interface Deps {
 const REPLAYED_RUNS = 4;
 
 export function createThreadProtocol({ journal, hub, runs, threads, states }: Deps): ThreadProtocol {
-  /** The assistant of the last run. @throws ServiceError `run.not_found` */
+  /** The assistant of the run that was started last. @throws ServiceError `run.not_found` */
   function lastAssistant({ metadata }: ThreadRecord): string {
     const { assistant_id } = metadata;
     if (typeof assistant_id === "string") return assistant_id;

@@ -2,7 +2,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 
 /**
  * New work is admitted while fewer than this many writes are queued or in flight. With 256 concurrent clients, the limit saves a fifth of
- * the CPU of each run. A lower limit makes more batches: 0.036 a run with 56, 0.024 with 84.
+ * the CPU of each run. A lower limit makes more batches: 0.036 batches a run with a limit of 56, 0.024 with 84.
  */
 export const MAX_CONCURRENT_WRITES = 84;
 /**

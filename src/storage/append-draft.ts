@@ -24,7 +24,7 @@ export class AppendDraft {
     this.#kv = kv;
   }
 
-  /** Adds a value. Returns its size in bytes. */
+  /** Adds an operation that stores `value` under `key`. Returns the stored size of the value in bytes. */
   put(key: string, value: unknown): number {
     const bytes = seal(value);
     this.ops.push({ key, value: bytes });

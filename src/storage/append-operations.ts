@@ -209,7 +209,8 @@ function writeRunRecord(
   const { prefix, key, kwargs } = draft.head;
   const ended = temporary === null ? endedRunKey(key, run) : undefined;
   if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
-  // The record of a run is stored again at each change of the run. The kwargs may be large, so they are stored only when they change.
+  // The record of a run is stored again at each change of the run. The kwargs never change and may be large, so they are not stored again
+  // while `kwargs` has them.
   if (kwargs.get(run.run_id) !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
   draft.put(runKey(prefix, run.run_id), runRowCodec.row(run, "kwargs", null));
   if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);

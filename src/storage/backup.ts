@@ -44,7 +44,7 @@ export async function copyDatabase(
   }
   await makeEmpty(to);
   // Makes the links beside the database, because hard links cannot cross file systems. If that folder is not writable, the links are made
-  // in the target folder. If the links are impossible there because it is on another file system, each table is copied twice.
+  // in the target folder. If the target folder is on another file system, links are impossible there too, and each table is copied twice.
   const staging = await mkdtemp(join(workspace, STAGING)).catch(() => mkdtemp(join(to, STAGING)));
   try {
     await removeAbandoned(workspace, (await stat(staging)).mtimeMs);

@@ -110,7 +110,7 @@ export class Committer {
   #isLargePaused = false;
   /** Ends the wait of {@link #pauseEnd}; undefined while nothing waits. */
   #go: (() => void) | undefined;
-  /** The number of writes in the batch in flight, plus the writes of the last batch that are not acknowledged yet. */
+  /** The number of writes in the batch in flight, plus the writes of the previous batch that are not acknowledged yet. */
   #flying = 0;
   #busy = false;
   #outage: WriteOutage | undefined;

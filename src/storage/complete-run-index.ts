@@ -7,7 +7,7 @@ import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, thread
 import { PRESENT_MARK, RUN_INDEX_MARK, threadRowCodec } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 
-/** Changes are written when there are at least this many. */
+/** The collected operations are written as a batch when there are at least this many of them. */
 const MIN_BATCH_OPS = 1_000;
 
 /** Completes the index of runs for data that an older version of Heddle has written. Nothing else may write at the same time. */

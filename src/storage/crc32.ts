@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 
 /**
- * From this number of bytes on, Node's `crc32` is faster than the loop below. For fewer bytes, calling it and making a view of the buffer costs
- * more.
+ * From this number of bytes on, Node's `crc32` is faster than the loop in {@link crcFrom}. For fewer bytes, calling `crc32` and making a
+ * view of the buffer for it cost more.
  */
 const NATIVE_FROM_BYTES = 192;
 

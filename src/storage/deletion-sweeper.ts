@@ -18,7 +18,7 @@ import { PRESENT_MARK } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** The number of keys that are deleted in one batch, apart from index keys. */
+/** A batch of deletions is written when it has this many, or a few more. */
 const DELETIONS_PER_BATCH = 200;
 
 /**

@@ -26,7 +26,7 @@ import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import { runIndexOps } from "./complete-run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
-/** Changes are written when there are at least this many. */
+/** The collected operations are written as a batch when there are at least this many of them. */
 const MIN_BATCH_OPS = 1_000;
 
 /**

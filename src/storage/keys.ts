@@ -246,7 +246,7 @@ export const BATCHES_RANGE = prefixRange("!batch/");
 export const batchKey = (number: number): string => `!batch/${encodeOrdinal(number)}`;
 export const parseBatchKey = (key: string): number => parseOrdinal(lastSegment(key));
 
-/** The keys of all threads with unfinished runs, of all tenants. They are read when the server starts. */
+/** The keys of the threads of all tenants that have unfinished runs or are temporary. They are read when the server starts. */
 export const ACTIVE_RANGE = prefixRange("!active/");
 export const activePrefix = (tenant: string): string => `!active/${escapeSegment(tenant)}/`;
 export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + escapeSegment(key.thread);

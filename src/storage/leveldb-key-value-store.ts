@@ -186,8 +186,8 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
   }
 
   /**
-   * Checks whether the disk is still full, by writing a separate file. A write to the database itself would not tell:
-   * it would have to be closed and opened again first, which interrupts reads.
+   * Checks whether the disk is still full, by writing a separate file. A write to the database itself would not show this: the database
+   * would have to be closed and opened again first, which interrupts reads.
    */
   async probe(): Promise<void> {
     const path = join(this.#directory, "..", "probe.tmp");

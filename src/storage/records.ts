@@ -30,7 +30,7 @@ export interface JournalEntry {
 /** The pending writes of a task, with the number of the append that wrote them. Older versions of Heddle stored no number. */
 export type StoredTaskWrites = TaskWrites & { readonly seq?: number };
 
-/** A run without its kwargs, which never change and are stored once, under a separate key. */
+/** A run without its kwargs, which never change, and are stored under a key of their own. */
 export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };
 
 /**

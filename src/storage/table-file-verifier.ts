@@ -115,7 +115,7 @@ export class TableFileVerifier {
         this.#verified.delete(table.name);
         this.#found(damage.found);
       }
-      // Last, so that a table is read again if its damage could not be recorded.
+      // The table is marked as read only now, so that it is read again if its damage could not be recorded.
       this.#checked.add(table.name);
     }
     this.#left = undefined;

@@ -107,7 +107,7 @@ class StreamHub implements Hub, LogOwner {
     }
     const sink = log.open(epoch, first);
     log.record = run;
-    // Usually no reader follows all runs of a thread. Then only the size is checked.
+    // Usually no reader follows all runs of a thread. The check of the size then avoids building the key.
     if (this.#watches.size > 0) this.#watches.get(threadOf(key))?.began(run);
     return sink;
   }

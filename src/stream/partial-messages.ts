@@ -76,7 +76,7 @@ function joinCalls(before: unknown, more: unknown): readonly unknown[] {
   return calls;
 }
 
-/** Joins two lists of parts. A part is appended to an earlier part with the same `index`. */
+/** Joins two lists of content blocks or of tool call chunks. An entry is appended to an earlier entry with the same `index`. */
 function joinByIndex(before: unknown, more: unknown): readonly unknown[] {
   const parts = [...asList(before)];
   for (const part of asList(more)) {

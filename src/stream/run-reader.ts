@@ -45,7 +45,7 @@ const READ_AHEAD_FACTS = 1024;
 
 /** Where a reader starts. */
 export interface ReaderStart {
-  /** The id of the last event that the client has; -1: start at the first. */
+  /** The id of the last event that the client has; -1: start at the first event. */
   readonly start: number;
   /** An event id that replaces `start` if the run has reached it. The reader waits until the log knows whether the run has. */
   readonly later: number | undefined;

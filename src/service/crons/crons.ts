@@ -299,7 +299,10 @@ const stored = (run: JsonObject): JsonObject =>
 const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;
 
-/** The cron after it has fired at `slot`. Its next slot is the first one in the future. */
+/**
+ * The cron after it has fired at `slot`. Its next slot is the first time of its schedule after both `slot` and `now`. All times are epoch
+ * milliseconds.
+ */
 export function advancedCron(cron: CronRecord, slot: number, now: number): CronRecord {
   return { ...cron, next: within(nextSlot(cron, Math.max(slot, now)), cron.end_time) };
 }
@@ -322,7 +325,7 @@ function placeOrder(sort_order: "asc" | "desc"): (a: Place, b: Place) => number 
   return (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id));
 }
 
-/** Compares crons in the order of a search. */
+/** Returns a function that compares two crons, as a search with this order sorts them. */
 export function compareCrons(
   sort_by: CronOrder,
   sort_order: "asc" | "desc",

@@ -3,7 +3,9 @@ import { refuseOperation } from "./item-limits.ts";
 
 export type ItemTest = (value: unknown) => boolean;
 
-/** The largest number of conditions in a filter. Each list entry counts as one. */
+/**
+ * The largest number of conditions in a filter. If the operand of a condition is a list, each entry of the list counts as one condition.
+ */
 const MAX_CONDITIONS = 1_000;
 /** The largest number of nesting levels of a filter. */
 const MAX_DEPTH = 32;

@@ -1,7 +1,7 @@
-/** Milliseconds before the first retry, before the random spread. */
+/** Milliseconds before the first retry, without the random spread. */
 const FIRST_DELAY_MS = 10_000;
 const FACTOR = 3;
-/** Milliseconds: the longest delay, before the random spread. A receiver cannot request a longer delay either. */
+/** Milliseconds: the longest delay, without the random spread. A receiver cannot request a longer delay either. */
 const MAX_DELAY_MS = 6 * 3_600_000;
 /**
  * Each delay is changed at random by up to this fraction of its length, so that deliveries that failed together are not retried together.

@@ -19,7 +19,7 @@ export interface WebhookWorkerDeps extends SenderDeps {
   readonly logger: Logger;
 }
 
-/** No new attempt begins while this many are in progress at all targets together. */
+/** No new attempt begins while this many attempts are in progress, at all targets together. */
 const MAX_ATTEMPTS = 64;
 /**
  * A target is failing if it did not answer its last attempt. No new attempt at a failing target begins while this many attempts at failing
@@ -41,7 +41,7 @@ export class WebhookWorker {
   readonly #time: SteadyTime;
   readonly #queues = new Map<string, TargetQueue>();
   readonly #deadLetters: DeadLetterPurger;
-  /** The queues that may have due deliveries and wait for a slot. They are served in turn. */
+  /** The queues that may have due deliveries and wait for their next attempt. They are served in turn. */
   #waiting: TargetQueue[] = [];
   readonly #tries = new Map<AbortController, TargetQueue>();
   #self: URL | undefined;
@@ -98,7 +98,7 @@ export class WebhookWorker {
     return queue;
   }
 
-  /** Adds a queue to the queues that wait for a slot, because it may have due deliveries. */
+  /** Adds a queue to the queues that wait for their next attempt, because it may have due deliveries. */
   #enqueue(queue: TargetQueue): void {
     if (this.#stopping) return;
     queue.wake();
@@ -111,8 +111,8 @@ export class WebhookWorker {
   }
 
   /**
-   * Assigns the free slots to the queues, one slot to each queue in turn. Does nothing while the storage refuses writes: the results of
-   * attempts could not be stored, so each attempt would be repeated.
+   * Starts attempts until {@link MAX_ATTEMPTS} are in progress, one for each waiting queue in turn. Does nothing while the storage refuses
+   * writes: the results of attempts could not be stored, so each attempt would be repeated.
    */
   #fill(): void {
     const writable = this.#deps.journal.whenWritable();
