@@ -108,7 +108,9 @@ function appendItems(
 const MAX_SMALL_CHARACTERS = 48;
 
 function isSmall(value: unknown): boolean {
-  return typeof value === "string" ? value.length <= MAX_SMALL_CHARACTERS : typeof value !== "object" || value === null;
+  return typeof value === "string"
+    ? value.length <= MAX_SMALL_CHARACTERS
+    : typeof value !== "object" || value === null;
 }
 
 function append(

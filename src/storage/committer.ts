@@ -241,7 +241,8 @@ export class Committer {
       const error = await flight;
       if (error !== undefined) return this.#fail(batch.writes, error);
       const { writes } = batch;
-      if (batch.isLarge) this.#pauseAfterLarge = Math.min(this.#deps.clock.mono() - since, MAX_LARGE_PAUSE_MS);
+      if (batch.isLarge)
+        this.#pauseAfterLarge = Math.min(this.#deps.clock.mono() - since, MAX_LARGE_PAUSE_MS);
       else if (this.#large.isOtherTenantIn(writes)) this.#pauseLarge();
       const ahead = this.#waiting + (this.#isLargePaused ? 0 : this.#large.queuedBytes) >= MIN_AHEAD_BYTES;
       if (ahead) {

@@ -25,7 +25,8 @@ export const storedChecksum = (bytes: Buffer): number => bytes.readUInt32LE(4);
 export function envelopeFlaw(bytes: Buffer): string | undefined {
   if (bytes.length < ENVELOPE_BYTES) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
-  if (length !== bytes.length - ENVELOPE_BYTES) return `it has ${bytes.length - ENVELOPE_BYTES} bytes in place of ${length}`;
+  if (length !== bytes.length - ENVELOPE_BYTES)
+    return `it has ${bytes.length - ENVELOPE_BYTES} bytes in place of ${length}`;
   if (crcFrom(bytes, ENVELOPE_BYTES) !== storedChecksum(bytes)) return "its checksum is wrong";
   return undefined;
 }

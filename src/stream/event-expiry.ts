@@ -68,7 +68,9 @@ export class EventExpiry {
     try {
       // oxlint-disable-next-line no-await-in-loop -- a batch at a time, so that other work runs in between
       while (from === null && (await journal.expireOnce(clock.now() - repeats, ENTRIES_PER_BATCH)));
-      const next = await journal.expireEvents(clock.now() - ttl, from, ENTRIES_PER_BATCH, (...run) => hub.isRead(...run));
+      const next = await journal.expireEvents(clock.now() - ttl, from, ENTRIES_PER_BATCH, (...run) =>
+        hub.isRead(...run),
+      );
       this.#after(next === null ? this.#between : PAUSE_MS, next);
     } catch (cause) {
       logger.warn("old events could not be deleted; retrying later", { error: String(cause) });

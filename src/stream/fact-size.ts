@@ -5,7 +5,7 @@ import type { JsonObject } from "../model/json.ts";
 const OBJECT_BYTES = 48;
 /** How many list items or object members are measured; the others are assumed to be similar. */
 const MAX_SAMPLE = 16;
-const MAX_DEPTH = 4;
+const DEPTH = 4;
 
 /**
  * Estimates the bytes that a fact takes in memory. The estimate has to be fast, so only a sample of a long list is measured. The state to
@@ -13,7 +13,7 @@ const MAX_DEPTH = 4;
  * and chunks are removed from memory too early instead of too late.
  */
 export function factSize(fact: Fact, values: JsonObject | undefined): number {
-  const state = values === undefined ? 0 : size(values, MAX_DEPTH);
+  const state = values === undefined ? 0 : size(values, DEPTH);
   switch (fact.t) {
     case "token":
       return OBJECT_BYTES + fact.text.length;
@@ -21,21 +21,21 @@ export function factSize(fact: Fact, values: JsonObject | undefined): number {
     case "event":
       return OBJECT_BYTES + fact.json.length;
     case "log":
-      return 2 * OBJECT_BYTES + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, MAX_DEPTH);
+      return 2 * OBJECT_BYTES + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, DEPTH);
     case "piece":
-      return OBJECT_BYTES + size(fact.chunk, MAX_DEPTH);
+      return OBJECT_BYTES + size(fact.chunk, DEPTH);
     case "result":
-      return 4 * OBJECT_BYTES + size(fact.update, MAX_DEPTH) + size(fact.interrupts, MAX_DEPTH);
+      return 4 * OBJECT_BYTES + size(fact.update, DEPTH) + size(fact.interrupts, DEPTH);
     case "task":
-      return 4 * OBJECT_BYTES + (fact.input === undefined ? 0 : size(fact.input.value, MAX_DEPTH));
+      return 4 * OBJECT_BYTES + (fact.input === undefined ? 0 : size(fact.input.value, DEPTH));
     case "interrupt":
-      return 2 * OBJECT_BYTES + size(fact.interrupts, MAX_DEPTH) + state;
+      return 2 * OBJECT_BYTES + size(fact.interrupts, DEPTH) + state;
     case "message":
-      return 2 * OBJECT_BYTES + size(fact.meta, MAX_DEPTH);
+      return 2 * OBJECT_BYTES + size(fact.meta, DEPTH);
     case "complete":
-      return 2 * OBJECT_BYTES + size(fact.message, MAX_DEPTH) + size(fact.meta, MAX_DEPTH);
+      return 2 * OBJECT_BYTES + size(fact.message, DEPTH) + size(fact.meta, DEPTH);
     case "checkpoint":
-      return 2 * OBJECT_BYTES + state + (fact.tasks === undefined ? 0 : size(fact.tasks, MAX_DEPTH));
+      return 2 * OBJECT_BYTES + state + (fact.tasks === undefined ? 0 : size(fact.tasks, DEPTH));
     case "start":
       return OBJECT_BYTES;
     case "error":
