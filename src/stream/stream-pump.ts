@@ -7,7 +7,7 @@ import type { DeletedDuringRead, NoEventsReason, Reader } from "./run-reader.ts"
 import { LARGE_OUTPUT } from "./log-tail.ts";
 import type { ChunkSlice } from "./rendering.ts";
 
-/** The output to which a pump sends pieces. It buffers at most the last piece. */
+/** The output to which a pump sends pieces. It may join small pieces before it sends them, and buffers pieces that a slow peer has not taken yet. */
 export interface PumpOutput<Out> {
   /** Sends a piece. Returns false if the peer is slow; the pump then waits until {@link StreamPump.drained} is called. */
   put(piece: Out): boolean;
