@@ -1,14 +1,14 @@
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/non-json-data.ts";
 
 /**
- * The path of an instance in the data, and what the plain data does not tell: the class name of a {@link ClassInstance}, or the kind of a
- * {@link NonJsonValue} (its `data` is null here, and is in the plain data).
+ * The place and kind of one instance in the data. `path` leads to it. `content` is the class name of a {@link ClassInstance}, or the kind
+ * of a {@link NonJsonValue}, whose own data stays in the plain data (`content.data` is null).
  */
 type InstanceMark = readonly [path: readonly (string | number)[], content: string | NonJsonContent];
 
 /**
- * Writes a value with {@link ClassInstance} or {@link NonJsonValue} instances as JSON text. The text contains the value as plain data and the
- * list of its instances, inner ones first. Undefined if the value has no instances.
+ * Writes a value with {@link ClassInstance} or {@link NonJsonValue} instances as JSON text: an array of the value as plain data and of the
+ * list of its instances, inner ones first. Returns undefined if the value has no instances.
  */
 export function toInstanceText(value: unknown): string | undefined {
   const marks: InstanceMark[] = [];

@@ -5,53 +5,57 @@ import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-
 import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid-bytes.ts";
 
 /** The size of a buffer in bytes. Many values share a buffer, so that few are allocated. */
-const BUFFER_SIZE = 64 * 1024;
-/** The most bytes that a header or a number takes. */
-const MAX_HEADER = 9;
+const BUFFER_BYTES = 64 * 1024;
+/** The largest number of bytes of a MessagePack number, or of the type and length in front of a string, array or object. */
+const MAX_HEADER_BYTES = 9;
 /** From this number of characters on, a string is written by `Buffer.write`; for shorter ones a loop is faster. */
-const LONG_STRING = 64;
+const LONG_STRING_CHARACTERS = 64;
 /**
- * The last object with at least this many members is remembered. If frozen, its bytes are copied next time.
+ * An object with at least this many members is remembered with its encoded bytes, until the next such object is encoded. If the same object
+ * is encoded again before that, and is frozen, its bytes are copied.
  */
-const LARGE_OBJECT = 4;
+const LARGE_OBJECT_MEMBERS = 4;
 /** For an array with this many items or more, the buffer grows once in advance. Doubling it repeatedly would copy it many times. */
-const LARGE_ARRAY = 4096;
+const LARGE_ARRAY_ITEMS = 4096;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** The first byte value that stands for a structure. For this reason, the numbers from here up to 127 take two bytes instead of one. */
+/**
+ * The first byte value that stands for a structure (see {@link MSGPACK_STRUCTURES}). For this reason, an integer from 0x40 to 0x7f is
+ * written as two bytes, although MessagePack needs only one.
+ */
 const FIRST_STRUCTURE = 0x40;
 
 /**
- * A MessagePack encoder for plain JSON data; msgpackr decodes it. It takes three quarters of the time of msgpackr's encoder,
- * which was an eighth of the cost of a run of one node. Data that is not plain is left to msgpackr. Two things are stored in a
- * shorter form: an object of a known structure (a msgpackr record, see `msgpack-structures.ts`), and a UUID. A long text of ASCII characters is
- * stored in a form that is decoded faster.
+ * A MessagePack encoder for plain JSON data; msgpackr decodes it. PlainPacker takes three quarters of the time of msgpackr's encoder.
+ * (Encoding with msgpackr took an eighth of the time of a run of one node.) Data that is not plain is left to msgpackr. Two things are
+ * stored in a shorter form: an object of a known structure (a msgpackr record, see `msgpack-structures.ts`), and a UUID. A long text of
+ * ASCII characters is stored in a form that is decoded faster.
  */
 export class PlainPacker {
-  #bytes = Buffer.allocUnsafeSlow(BUFFER_SIZE);
+  #bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   #view = viewOf(this.#bytes);
   #start = 0;
   #at = 0;
   /**
-   * The last large object written to this buffer, and the range of its bytes. It is remembered because the steps of a
-   * run share one metadata object.
+   * The object that was remembered last (see {@link LARGE_OBJECT_MEMBERS}), and the range of its bytes in this buffer. It is remembered because the
+   * steps of a run share one metadata object.
    */
   #last: object | null = null;
   #from = 0;
   #to = 0;
   readonly #maxBytes: number;
 
-  /** `maxBytes`: the largest size of an encoded value. */
+  /** `maxBytes`: the largest number of bytes of an encoded value. */
   constructor(maxBytes = MAX_ENCODED_BYTES) {
     this.#maxBytes = maxBytes;
   }
 
   /**
-   * Encodes `value`, with `head` free bytes in front. Undefined if the value contains a member named `__proto__`, or anything
-   * but null, booleans, numbers, well-formed strings, arrays and plain objects.
+   * Encodes `value`. The first `head` bytes of the result are left free for the caller. Returns undefined if the value contains a member
+   * named `__proto__`, or anything but null, booleans, numbers, well-formed strings, arrays and plain objects.
    */
   pack(value: unknown, head: number): Buffer | undefined {
-    if (this.#bytes.length - this.#at < BUFFER_SIZE / 16) this.#replaceBuffer(BUFFER_SIZE, 0);
+    if (this.#bytes.length - this.#at < BUFFER_BYTES / 16) this.#replaceBuffer(BUFFER_BYTES, 0);
     const start = this.#at;
     this.#start = start;
     this.#at = start + head;
@@ -66,12 +70,12 @@ export class PlainPacker {
         this.#last = null;
       }
       // A larger buffer is not shared with other values.
-      if (this.#bytes.length > BUFFER_SIZE) this.#replaceBuffer(BUFFER_SIZE, 0);
+      if (this.#bytes.length > BUFFER_BYTES) this.#replaceBuffer(BUFFER_BYTES, 0);
     }
   }
 
   #value(value: unknown): boolean {
-    if (this.#at + MAX_HEADER > this.#bytes.length) this.#grow(MAX_HEADER);
+    if (this.#at + MAX_HEADER_BYTES > this.#bytes.length) this.#grow(MAX_HEADER_BYTES);
     switch (typeof value) {
       case "string":
         return this.#string(value);
@@ -125,11 +129,11 @@ export class PlainPacker {
     const { length } = text;
     // A UTF-16 unit takes at most three bytes of UTF-8. The bytes of a long text are counted, because its buffer is not shared and would
     // otherwise be up to three times too large.
-    const size = length < BUFFER_SIZE ? length * 3 : Buffer.byteLength(text);
-    const most = MAX_HEADER + size;
+    const size = length < BUFFER_BYTES ? length * 3 : Buffer.byteLength(text);
+    const most = MAX_HEADER_BYTES + size;
     if (this.#at + most > this.#bytes.length) this.#grow(most);
     if (length >= LONG_ASCII_TEXT && size === length) return this.#longAscii(text);
-    if (length >= LONG_STRING) return this.#long(text);
+    if (length >= LONG_STRING_CHARACTERS) return this.#long(text);
     const bytes = this.#bytes;
     let at = this.#at;
     if (length === UUID_LENGTH && writeUuid(text, bytes, at + 2)) {
@@ -164,7 +168,7 @@ export class PlainPacker {
     const isWide = text.length >= 0x1_0000 / 3;
     const from = this.#at + (isWide ? 5 : 3);
     const count = this.#bytes.write(text, from);
-    // `Buffer.write` replaces a lone surrogate, so the value is not encoded here.
+    // `Buffer.write` would store a lone surrogate as U+FFFD, so the caller has to encode the whole value in another way.
     if (count !== text.length && LONE_SURROGATE.test(text)) return false;
     if (count > MAX_TEXT_BYTES) throwTextTooLong();
     if (isWide) this.#sized(0xdb, count, 4);
@@ -176,8 +180,8 @@ export class PlainPacker {
   #array(items: readonly unknown[]): boolean {
     const { length } = items;
     this.#count(length, 0x90, 0xdc);
-    const most = length * MAX_HEADER;
-    if (length >= LARGE_ARRAY && this.#at + most > this.#bytes.length) this.#grow(most);
+    const most = length * MAX_HEADER_BYTES;
+    if (length >= LARGE_ARRAY_ITEMS && this.#at + most > this.#bytes.length) this.#grow(most);
     for (let i = 0; i < length; i++) if (!this.#value(items[i])) return false;
     return true;
   }
@@ -198,7 +202,7 @@ export class PlainPacker {
       if (structure === -1 && (name === "__proto__" || !this.#string(name))) return false;
       if (!this.#value((value as { readonly [name: string]: unknown })[name])) return false;
     }
-    if (length >= LARGE_OBJECT && bytes === this.#bytes) {
+    if (length >= LARGE_OBJECT_MEMBERS && bytes === this.#bytes) {
       this.#last = value;
       this.#from = from;
       this.#to = this.#at;
@@ -220,10 +224,10 @@ export class PlainPacker {
     const written = this.#at - this.#start;
     const needed = written + more;
     if (needed > this.#maxBytes) throwValueTooLarge();
-    if (2 * needed <= BUFFER_SIZE) return this.#replaceBuffer(BUFFER_SIZE, written);
-    // The size is at least doubled, so that many small parts are not copied many times. A large part is not doubled,
-    // because it may be the last one.
-    const size = Math.max(2 * written, needed + BUFFER_SIZE);
+    if (2 * needed <= BUFFER_BYTES) return this.#replaceBuffer(BUFFER_BYTES, written);
+    // The new buffer is at least twice as large as the bytes written so far, so that a value of many small parts is not copied many times.
+    // The `more` bytes of the next part are not doubled: if the part is large, it may be the last one.
+    const size = Math.max(2 * written, needed + BUFFER_BYTES);
     this.#replaceBuffer(Math.min(this.#maxBytes, size), written);
   }
 

@@ -1,23 +1,20 @@
 import { stringifyJson } from "../model/stringify-json.ts";
 import { isPlain, isToJson, memorySizeOf } from "../model/memory-size.ts";
 
-/** The approximate size of a piece of JSON, in characters. */
+/** The approximate number of characters of one piece of JSON text, as {@link jsonPieces} yields it. */
 const PIECE_LENGTH = 64 * 1024;
-/**
- * The number of characters that is added to the length of each value, so that a piece has at most 4,000 values, even if
- * they are tiny.
- */
+/** Each value counts as this many characters more than it has, so that a piece has at most 4,000 values, even if they are tiny. */
 const VALUE_LENGTH = PIECE_LENGTH / 4_000;
 
 /** JSON text: a string if it is short, otherwise a {@link LargeJson}. */
 export type JsonText = string | LargeJson;
 
 /**
- * The JSON text of a large value. The text is made only when it is sent; until then, it takes no memory besides the value, which is shared. The
- * value MUST NOT change.
+ * The JSON text of a large value. The text is made only when it is sent. Until then, the only memory that is used is that of the value
+ * itself, which is not copied and MUST NOT change.
  */
 export class LargeJson {
-  /** The approximate size of the value in bytes. */
+  /** The approximate size of the value in memory, in bytes. */
   readonly length: number;
   readonly #value: unknown;
   readonly #before: string;

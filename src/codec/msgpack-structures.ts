@@ -82,7 +82,7 @@ export const MSGPACK_STRUCTURES: readonly (readonly string[])[] = [
   ["name", "task_id", "duration_ms"],
 ];
 
-/** The most structures: the byte values 0x40 to 0x7f stand for them. */
+/** The largest number of structures: the byte values 0x40 to 0x7f stand for them. */
 const MAX_STRUCTURES = 0x40;
 if (MSGPACK_STRUCTURES.length > MAX_STRUCTURES)
   throw new RangeError(`More than ${MAX_STRUCTURES} structures`);

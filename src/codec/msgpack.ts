@@ -59,9 +59,9 @@ const PROTO = Buffer.from("__proto__");
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * Encodes JSON data, which may contain {@link ClassInstance} instances, with `head` free bytes in front. Decoding gives exactly
- * what `JSON.stringify` and `JSON.parse` would give. For this reason, a value with lone surrogates or a member named
- * `__proto__`, which msgpackr would alter, is written as JSON text.
+ * Encodes JSON data, which may contain {@link ClassInstance} and {@link NonJsonValue} instances. The first `head` bytes of the result are
+ * left free for the caller. Plain data is decoded exactly as if it had passed through `JSON.stringify` and `JSON.parse`. For this reason, a
+ * value with lone surrogates or a member named `__proto__`, which msgpackr would alter, is written as JSON text.
  * @throws ServiceError `value.unstorable` for more than 2 GiB, and for a text of more than 512 MiB
  */
 export function packValue(value: unknown, head: number): Buffer {
@@ -72,7 +72,8 @@ export function packValue(value: unknown, head: number): Buffer {
   }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
   if (bytes.length > MAX_TEXT_BYTES) checkTexts(value);
-  // Searching the bytes costs a hundredth of checking each string. It nearly always finds nothing, so the strings are rarely checked.
+  // Searching the bytes costs a hundredth of checking each string. The search nearly always finds nothing, so the strings are rarely
+  // checked.
   const suspect =
     bytes.indexOf(SURROGATE, head + 1) !== -1 ||
     (bytes.indexOf(REPLACED_FIRST, head + 1) !== -1 && bytes.indexOf(REPLACED, head + 1) !== -1) ||

@@ -36,18 +36,18 @@ export class SseBatch {
     if (parts.length === 0) return NONE;
     let length = 0;
     for (const part of parts) length += part.length;
-    return length < LARGE ? Buffer.from(parts.join("")) : new LargeSse(parts, this.#isShared);
+    return length < LARGE_OUTPUT_BYTES ? Buffer.from(parts.join("")) : new LargeSse(parts, this.#isShared);
   }
 }
 
 const NONE = new Uint8Array(0);
 /** From this approximate number of bytes on, events are encoded only when they are sent. */
-const LARGE = 256 * 1024;
+const LARGE_OUTPUT_BYTES = 256 * 1024;
 /**
- * The number of bytes that are passed to a connection at a time. It is small, because the transport copies what a slow
- * client has not read.
+ * The largest number of bytes that are passed to a connection at a time. It is small, because the transport copies the bytes that a slow
+ * client has not read yet.
  */
-const PIECE = 64 * 1024;
+const MAX_PIECE_BYTES = 64 * 1024;
 
 /**
  * SSE events that are encoded only when they are sent. Until then, they take no more memory than the values that the
@@ -55,7 +55,7 @@ const PIECE = 64 * 1024;
  */
 export class LargeSse {
   readonly #parts: readonly JsonText[];
-  /** The pieces that were already encoded for another client; undefined if the output is not shared. */
+  /** The pieces that are encoded so far, for all clients that get this output; undefined if the output is for one client only. */
   readonly #written: Uint8Array[] | undefined;
   readonly #rest: Generator<Uint8Array>;
 
@@ -83,7 +83,7 @@ export class LargeSse {
     let text = "";
     for (const part of this.#parts) {
       for (const piece of typeof part === "string" ? slicesOf(part) : part.pieces()) {
-        if (text.length + piece.length > PIECE) {
+        if (text.length + piece.length > MAX_PIECE_BYTES) {
           yield* bytesOf(text);
           text = "";
         }
@@ -96,7 +96,7 @@ export class LargeSse {
 
 function* bytesOf(text: string): Generator<Uint8Array> {
   const bytes = Buffer.from(text);
-  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
+  for (let at = 0; at < bytes.length; at += MAX_PIECE_BYTES) yield bytes.subarray(at, at + MAX_PIECE_BYTES);
 }
 
 /**

@@ -4,11 +4,11 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 /** Milliseconds between two measurements. */
 const SAMPLE_INTERVAL_MS = 100;
 /** Milliseconds for which measuring continues after the last request for metrics. */
-const UNASKED = 5 * 60_000;
+const MAX_UNASKED_MS = 5 * 60_000;
 
 /**
  * Lag of the event loop: how late a timer fires. Measuring starts at a request for metrics, and ends when
- * there was no further request for the time {@link UNASKED}.
+ * there was no further request for the time {@link MAX_UNASKED_MS}.
  */
 export class EventLoopLag {
   readonly #clock: Clock;
@@ -24,7 +24,7 @@ export class EventLoopLag {
     this.#scheduler = scheduler;
   }
 
-  /** Starts or continues measuring. `observe` gets each lag in seconds. */
+  /** Starts or continues measuring. From now on, `observe` gets each lag in seconds, and an earlier `observe` no longer does. */
   readonly look = (observe: (seconds: number) => void): void => {
     this.#observe = observe;
     this.#asked = this.#clock.mono();
@@ -46,6 +46,6 @@ export class EventLoopLag {
     this.#cancel = null;
     const now = this.#clock.mono();
     this.#observe(Math.max(0, now - this.#due) / 1_000);
-    if (now - this.#asked < UNASKED) this.#wait(now);
+    if (now - this.#asked < MAX_UNASKED_MS) this.#wait(now);
   };
 }

@@ -29,7 +29,7 @@ export class Exposition {
     this.#shared = shared;
   }
 
-  /** The metrics of this process, for the process that renders the metrics of all. */
+  /** The metrics of this process as JSON data, for the process that renders the metrics of all processes. */
   async snapshot(): Promise<unknown> {
     const registry = await (this.#registry ??= this.#register());
     return registry.getMetricsAsJSON();
@@ -58,7 +58,7 @@ export class Exposition {
       ...(ownShard === undefined ? [] : [[ownShard, 1] as const]),
       ...Array.from(others, ([shard, answer]) => [shard, answer === undefined ? 0 : 1] as const),
     ];
-    // It has no label for the node, so that each shard has one series, wherever it moves.
+    // This metric has no label for the node, so that each shard has one series, on whatever node the shard is.
     const gauge = new Gauge({
       name: SHARD_UP,
       help: "Whether the process of a shard has answered: 1, or 0, and then its metrics are missing here",
@@ -69,7 +69,9 @@ export class Exposition {
     return registry;
   }
 
-  /** Registers the metrics at the first request: many servers never get one, and a start must be fast. */
+  /**
+   * Registers the metrics at the first request for metrics: many servers never get such a request, and the start of a server must be fast.
+   */
   async #register(): Promise<Registry> {
     const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
     const registry = new Registry();
@@ -117,7 +119,7 @@ export class Exposition {
     return registry;
   }
 
-  /** Reads a metric. A metric that cannot be read is logged and left out, so that the others are still exposed. */
+  /** Reads a metric. A metric that cannot be read is logged and left out, so that the other metrics are still exposed. */
   async #readingOf(name: string, read: () => MetricReading | Promise<MetricReading>): Promise<MetricReading> {
     try {
       return await read();

@@ -11,7 +11,7 @@ interface Named {
 
 /** A counter or gauge. It is read when metrics are requested, and not updated as its value changes. */
 export interface ScalarFamily extends Named {
-  /** A counter only goes up, from 0 at the start. */
+  /** A counter starts at 0 when the process starts, and only goes up. */
   readonly type: "counter" | "gauge";
   readonly labels?: readonly string[];
   /** The value, or samples with labels. Undefined: there is no value, and none is exposed. */

@@ -2,13 +2,13 @@ import type { Clock } from "../ports/clock.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { MetricsHistoryRecord } from "../ports/shard-metrics.ts";
 
-/** Milliseconds between two entries. */
+/** Milliseconds between two entries of the history. */
 export const ENTRY_INTERVAL_MS = 10_000;
 /** The number of entries that are kept: those of one hour. */
 export const MAX_HISTORY_ENTRIES = 360;
 /**
- * Milliseconds between two measurements of the event loop's lag. `/metrics` measures ten times a second, which would keep an idle process
- * awake.
+ * Milliseconds between two measurements of the event loop's lag. The measurement for `/metrics` runs ten times a second; at that rate, the
+ * history would keep an idle process awake.
  */
 const LAG_INTERVAL_MS = 1_000;
 
@@ -61,7 +61,7 @@ export class MetricsHistory {
     this.#deps = deps;
   }
 
-  /** Takes the first entry, and from now on one in each interval. */
+  /** Takes the first entry now, and then one in each interval. */
   start(): void {
     const now = this.#deps.clock.mono();
     this.#take(now);
@@ -121,6 +121,6 @@ export class MetricsHistory {
   }
 }
 
-/** Rounds to six digits. Nobody reads more, and they would take up half of the response. */
+/** Rounds to six significant digits. More digits are of no use, and would take up half of the response. */
 const rounded = (value: number | undefined): number | null =>
   value === undefined || Number.isNaN(value) ? null : Number(value.toPrecision(6));

@@ -16,7 +16,7 @@ export interface SharedMetrics {
 /** The answer of each shard, by its number; undefined if the shard has not answered. */
 export type AnswersOfShards<T> = ReadonlyMap<number, T | undefined>;
 
-/** Reads the metrics of all shards, in the order of their numbers. `own`: the metrics of this process. */
+/** Reads the metrics of all shards. The result is in the order of the shard numbers. `own`: the metrics of this process. */
 export async function readAllShards<T>(
   shared: SharedMetrics,
   own: ShardMetrics,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The most file descriptors that this process may have open; undefined when the platform gives no limit. */
+/** The most file descriptors that this process may have open; undefined if there is no limit, or if the system is not Linux. */
 export function maxFileDescriptors(): number | undefined {
   try {
     const most = Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1]);

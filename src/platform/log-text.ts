@@ -18,8 +18,8 @@ const SHORTENED: ReadonlySet<string> = new Set(["thread", "thread_id", "run", "r
 const SHORT_ID = 8;
 
 /**
- * A log line for people: local time, level, message, fields. Values of several lines, such as a stack, are indented below it. Control
- * characters are escaped, since a logged value may come from a client.
+ * A log line for people: local time, level, message, fields. A value of several lines, such as a stack, is printed indented below the line.
+ * Control characters are escaped, since a logged value may come from a client.
  */
 export function textLine(
   at: Date,
@@ -71,7 +71,7 @@ function blockOf(value: unknown): readonly string[] | undefined {
   return typeof value === "string" && value.includes("\n") ? value.trimEnd().split("\n") : undefined;
 }
 
-/** The stack of an error, and of its causes. */
+/** The stack of an error, followed by the stacks of its causes, at most {@link MAX_CAUSES}. */
 function stackOf(error: Error, depth = 0): string {
   const { name, message, stack, cause } = error;
   const own = typeof stack === "string" ? readableStack(stack) : `${name}: ${message}`;

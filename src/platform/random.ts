@@ -5,20 +5,20 @@ import type { Random } from "../ports/random.ts";
  * The number of bytes that are read from the kernel at once, which is ten times cheaper than a read for each
  * id.
  */
-const POOL = 4096;
-const LARGEST = 64;
+const POOL_BYTES = 4096;
+const MAX_BYTES_PER_CALL = 64;
 
-/** Random bytes from the kernel, which cannot be predicted. The numbers of `float` are not of that kind. */
+/** Random bytes come from the kernel and cannot be predicted. The numbers of `float` can be predicted. */
 export function systemRandom(): Random {
-  let pool = randomFillSync(new Uint8Array(POOL));
+  let pool = randomFillSync(new Uint8Array(POOL_BYTES));
   let used = 0;
   return {
     bytes(count) {
-      if (!Number.isInteger(count) || count < 0 || count > LARGEST) {
-        throw new TypeError(`bytes(count) gives 0 to ${LARGEST} bytes, not ${count}`);
+      if (!Number.isInteger(count) || count < 0 || count > MAX_BYTES_PER_CALL) {
+        throw new TypeError(`bytes(count) gives 0 to ${MAX_BYTES_PER_CALL} bytes, not ${count}`);
       }
-      if (used + count > POOL) {
-        pool = randomFillSync(new Uint8Array(POOL));
+      if (used + count > POOL_BYTES) {
+        pool = randomFillSync(new Uint8Array(POOL_BYTES));
         used = 0;
       }
       // No byte is returned twice, so callers may keep and change what they get.

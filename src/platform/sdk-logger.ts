@@ -26,7 +26,7 @@ interface Server {
   readonly logger: Logger;
 }
 
-/** The loggers of this process's servers, in the order of their starts. The first one gets the lines. */
+/** The loggers of this process's servers, in the order in which the servers started. The first logger gets the lines that the SDK logs. */
 const SERVERS = Symbol("heddle.loggers");
 
 type SdkLogger = {

@@ -3,7 +3,7 @@ import type { WorkerThread } from "../ports/worker-thread.ts";
 
 /**
  * Starts a worker thread that runs `file`. The thread reads `data` with {@link workerStartData}.
- * @param heapMb the heap limit: a thread that needs more is ended. Default: that of the process
+ * @param heapMb the heap limit in MiB: a thread that needs more is ended. Default: the limit of the process
  */
 export function startWorker<Out, In>(file: URL, data: unknown, heapMb?: number): WorkerThread<Out, In> {
   const isSource = file.pathname.endsWith(".ts");

@@ -36,7 +36,7 @@ export interface ActorInspection {
   machines(): Eventually<readonly MachineInfo[]>;
   /** The statechart with this id; undefined when there is none. */
   machine(id: string): Eventually<MachineInfo | undefined>;
-  /** The permitted threads whose actors are in memory. Threads with unfinished runs come first. */
+  /** The permitted threads whose actors are in memory, at most `limit`. Threads with unfinished runs come first. */
   liveThreads(tenant: string, limit: number, permits?: Permits): Eventually<readonly LiveThreadSummary[]>;
   /**
    * The thread of a run. @throws ServiceError `run.not_found` when the run is not in memory and its thread cannot be derived from its id,

@@ -63,8 +63,8 @@ export function apiThread(thread: ThreadRecord, values: JsonObject | null): Json
 }
 
 /**
- * The number and size of what a thread has stored. LangGraph's own server returns the first three sections,
- * and their sum as `total_bytes`. The other sections exist only in Heddle.
+ * The numbers and bytes of the rows that a thread has stored. `checkpoints`, `channel_values`, `pending_writes` and their sum `total_bytes`
+ * are also returned by LangGraph's own server. The other members exist only in Heddle.
  */
 export function apiThreadStorage(
   { thread }: ThreadKey,
@@ -224,8 +224,8 @@ export function apiState(parts: StateParts): JsonObject {
 }
 
 /**
- * A checkpoint from which a run can start. For a checkpoint of a subgraph, it also names the checkpoints of the graphs
- * above, which `metadata` contains.
+ * A checkpoint from which a run can start. For a checkpoint of a subgraph, the result also names the checkpoints of the graphs that contain
+ * the subgraph; they are taken from `metadata`.
  */
 export function apiCheckpoint(thread: string, ns: string, id: string, metadata: JsonObject = {}): JsonObject {
   return {
@@ -322,7 +322,10 @@ function interruptsOf(
   return isOlder ? [...answered, ...waiting] : waiting;
 }
 
-/** What a task wrote, read from the next checkpoint (`later`); null when that is not known. */
+/**
+ * The update of a task; null if it is not known. The update of the task that takes the input is stored in the task's own checkpoint, every
+ * other update in the next checkpoint (`later`).
+ */
 function resultOf(task: PlannedTask, { id, next, writes }: CheckpointHead, later?: CheckpointHead): unknown {
   if (task.name === START) return writes?.[START] ?? null;
   if (later === undefined || later.parent !== id || later.source !== "loop") return null;

@@ -17,14 +17,14 @@ interface Deps {
  * machine may set any number of timers for the same moment; so many runs at once would make the requests of
  * other tenants wait.
  */
-const ADMITTED_TOGETHER = 4;
+const MAX_ADMITTED_TOGETHER = 4;
 
 /** Codes of errors that mean that the thread was changed or deleted after its timer was read. */
 const CHANGED: ReadonlySet<string> = new Set(["run.conflict", "thread.not_found"]);
 
 /** Creates the handler of due timers. It starts or queues a run that processes the timer's event, with the thread's last assistant. */
 export function createTimerHandler({ journal, runs }: Deps): AdmitTimerRun {
-  const slots = new TenantSlots(ADMITTED_TOGETHER);
+  const slots = new TenantSlots(MAX_ADMITTED_TOGETHER);
   return (key, timer) => slots.run(key.tenant, () => admit(key, timer));
 
   async function admit(key: ThreadKey, timer: Timer): Promise<boolean> {

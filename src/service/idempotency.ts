@@ -18,8 +18,8 @@ export interface IdempotencyKey {
 }
 
 /**
- * The name under which the idempotency key of a request to start a run is stored. If the run has no thread, the hash of this name selects
- * its shard.
+ * The name under which the idempotency key of a request to start a run is stored. If the request names no thread, the hash of this name
+ * selects the shard of the run.
  */
 export const startKeyOf = (key: string): string => `request ${key}`;
 

@@ -23,8 +23,8 @@ export interface RunCancellation {
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, options?: CancelOptions): Promise<void>;
   /**
-   * Registers that the client wants the run to end with its connection. A shutdown of the server closes the connection, so the run ends at
-   * the shutdown, and is not continued by the next start.
+   * Registers that the client wants the run to end when its connection closes. A shutdown of the server closes the connection, so the run
+   * ends at the shutdown, and is not continued when the server starts again.
    */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /** Cancels the unfinished runs of a thread, including queued and delayed runs. @throws ServiceError `thread.not_found` */
@@ -64,15 +64,15 @@ const TAKEN = "taken";
 const reasonOf = (reason: string | undefined) =>
   reason === TAKEN ? `${TAKEN}: another run has taken up its input` : reason;
 
-/** The largest number of delayed runs that are read to find the delayed runs of one tenant. */
+/** The largest number of delayed runs, of all tenants, that are read to find the delayed runs of one tenant. */
 const MAX_DELAYED_RUNS_READ = 100_000;
 /** The number of runs that are cancelled at a time. */
 const MAX_CONCURRENT_CANCELS = 32;
 
 export function createRunCancellation({ system, journal, find }: Deps): RunCancellation {
   /**
-   * A thread's unfinished runs, the one that would start last first. Cancelled in this order, no run starts because the end of an earlier
-   * one has made room for it.
+   * The ids of a thread's unfinished runs. The run that would start last comes first, and the run in progress comes last: if runs are
+   * cancelled in this order, the end of one never lets another one start.
    */
   function inFlight(key: ThreadKey, thread: ThreadRecord, which: CancelTarget): readonly string[] {
     const { active, queue, delayed } = thread;

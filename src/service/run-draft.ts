@@ -31,7 +31,10 @@ export interface RunRequest {
    */
   readonly checkpoint?: {
     readonly checkpoint_id?: string | null;
-    /** A subgraph's namespace. `checkpoint_map` names the checkpoints of the graphs above; without it, they are looked up. */
+    /**
+     * A subgraph's namespace. `checkpoint_map` names the checkpoints of the graphs that contain the subgraph; without it, they are looked
+     * up.
+     */
     readonly checkpoint_ns?: string | null;
     readonly checkpoint_map?: JsonObject | null;
   };

@@ -65,7 +65,7 @@ function baseOf({ kwargs, base_checkpoint }: RunRecord): string | null {
   return rootCheckpointOf(kwargs.config.configurable) ?? base_checkpoint;
 }
 
-/** The run's last checkpoint; if the run made none, the checkpoint from which it started. */
+/** The run's last checkpoint; if the run made none, the checkpoint from which it started. Without `run`, the thread's latest checkpoint. */
 async function lastOf(
   journal: Journal,
   key: ThreadKey,

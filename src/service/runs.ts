@@ -72,7 +72,7 @@ export interface RunSearchQuery extends RunFilter {
   readonly cursor?: string;
   /** By creation. Default `desc`. */
   readonly sort_order?: "asc" | "desc";
-  /** True: only runs because of which their thread waits, for an answer or at a breakpoint. False: only the others. */
+  /** True: only runs because of which their thread waits, for an answer or at a breakpoint. False: only runs for which this is not so. */
   readonly paused?: boolean;
   /** All these entries must be contained in the metadata of the run's thread. */
   readonly thread_metadata?: JsonObject;
@@ -139,8 +139,8 @@ export interface Runs extends RunCancellation {
   /** Finds a run. A run without a thread is no longer found when it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
   find(key: ThreadKey, run: string): Promise<RunRecord>;
   /**
-   * Finds a run whose events are to be read. Unlike {@link find}, it finds a run without a thread for a while after its end. Throws as
-   * {@link find} does.
+   * Finds a run whose events are to be read. Unlike {@link find}, it also finds a run without a thread that has ended, until the run is
+   * deleted. Throws as {@link find} does.
    */
   findForReading(key: ThreadKey, run: string): Promise<RunRecord>;
   /** Calls `read`, which finds a run and begins to read it. A run without a thread stays readable during that time, even if it ends. */
@@ -156,7 +156,7 @@ export interface Runs extends RunCancellation {
    * @throws ServiceError `thread.not_found` if the thread is deleted in the meantime
    */
   result(key: ThreadKey, run: RunRecord): Promise<JsonObject>;
-  /** The id of the run's last event up to one of its checkpoints; -1 when the checkpoint is not one of this run's. */
+  /** The id of the run's last event that shows this checkpoint of the root graph; -1 if the run's events do not contain the checkpoint. */
   lastEventAt(key: ThreadKey, run: RunRecord, checkpoint: string): Promise<number>;
   /** Reads the run's events after `after`; -1: from the start. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, after: number): Reader;
@@ -397,7 +397,7 @@ export function createRuns(deps: Deps): Runs {
       if (isTerminal(run.status)) return runResultOf(deps, key, { run });
       const end = await system.ended(key, run.run_id);
       if (end.isThreadDeleted !== undefined && (await end.isThreadDeleted)) throw threadDeleted();
-      // The run was rolled back, or deleted with its thread.
+      // `end.run` is undefined after a rollback too. The thread was deleted only if its record is missing.
       if (end.run === undefined && !run.kwargs.temporary && (await journal.thread(key)) === undefined)
         throw threadDeleted();
       return runResultOf(deps, key, end);
@@ -411,7 +411,7 @@ export function createRuns(deps: Deps): Runs {
   };
 }
 
-/** The position of a run among the runs of its thread, and what the thread waits for because of it. */
+/** The position of a run among the runs of its thread. `pausedAt`: what the thread waits for because of this run; null: nothing. */
 interface RunPlace {
   readonly isLatest: boolean;
   readonly pausedAt: "question" | "breakpoint" | null;

@@ -38,7 +38,10 @@ export interface ServiceDeps {
   /** Makes long work yield to other work. */
   readonly budget: TimeBudget;
   readonly assistantDefaults?: AssistantDefaults | undefined;
-  /** Replaces the assistants of this shard. In a cluster, the process that has the home shard stores the assistants for all shards. */
+  /**
+   * Wraps the assistants of this shard. In a server with several processes, all assistants are stored in shard 0 (the home shard), and the
+   * other processes read them from the process that has it.
+   */
   readonly assistants?: ((own: Assistants) => Assistants) | undefined;
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they do not expire. */

@@ -19,22 +19,22 @@ export interface ThreadExpiryDeps {
 }
 
 /**
- * Milliseconds: the default time between two searches for expired threads. Usually a thread is deleted at
- * most this long after its expiry.
+ * Milliseconds: the default time between two searches for expired threads. A thread is usually deleted or pruned at most this long after
+ * its expiry.
  */
 export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 
 /** Milliseconds before the first search. Short, so that even a server that restarts often deletes expired threads. */
 const FIRST_SWEEP_MS = 60_000;
 
-/** The number of threads that are deleted in one batch. */
-const PIECE = 20;
-/** Milliseconds between batches, so that the deletion of many threads does not burden the server. */
+/** The number of threads that are deleted or pruned in one batch. */
+const THREADS_PER_BATCH = 20;
+/** Milliseconds between two batches, so that a large number of expired threads does not burden the server. */
 const PAUSE_MS = 20;
 
 /**
- * Deletes expired threads in the background, at intervals. The expiry is stored and indexed, so each search reads only
- * the threads that are due, and continues the work of an earlier process.
+ * Deletes or prunes expired threads in the background, at intervals; the lifetime of a thread says which of the two. The expiry is stored
+ * and indexed, so each search reads only the threads that are due, and continues the work of an earlier process.
  */
 export class ThreadExpiry {
   readonly #deps: ThreadExpiryDeps;
@@ -65,8 +65,8 @@ export class ThreadExpiry {
   }
 
   /**
-   * Deletes the expired threads that are due first. `failed` has the threads whose deletion has already failed during this search. These
-   * threads still come first in the index, so each batch reads that many more threads.
+   * Deletes or prunes the expired threads that are due first. `failed` has the threads for which this has already failed during this
+   * search. These threads still come first in the index, so each batch reads that many more threads.
    */
   async #expireBatch(failed: ReadonlySet<string>): Promise<void> {
     const { journal, catalog, clock, interval, logger } = this.#deps;
@@ -74,14 +74,14 @@ export class ThreadExpiry {
     if (journal.whenWritable() !== undefined) return this.#after(interval);
     try {
       const now = clock.now();
-      const due = await catalog.dueThreads(now, PIECE + failed.size);
+      const due = await catalog.dueThreads(now, THREADS_PER_BATCH + failed.size);
       const passed = new Set(failed);
       for (const key of due) {
         if (this.#stopped) return;
         const name = `${key.tenant}/${key.thread}`;
         if (!passed.has(name) && !(await this.#expire(key))) passed.add(name);
       }
-      if (due.length < PIECE + failed.size) this.#after(interval);
+      if (due.length < THREADS_PER_BATCH + failed.size) this.#after(interval);
       else this.#after(PAUSE_MS, passed);
     } catch (cause) {
       logger.warn("expired threads could not be read; retrying later", {

@@ -17,7 +17,7 @@ export interface ProtocolAnswer {
   readonly response: unknown;
 }
 
-/** A run request without an assistant: the assistant of the last run is used. */
+/** A run request without an assistant: the assistant of the run that was started last is used. */
 export type RunRequestWithoutAssistant = Omit<RunRequest, "assistant_id">;
 
 export interface CheckpointListQuery {
@@ -27,7 +27,7 @@ export interface CheckpointListQuery {
   readonly before?: string;
 }
 
-/** Where a reader of a thread that several subscribers share has to begin, so that each subscriber gets the events that it needs. */
+/** Where the reader that several subscribers of one thread share has to begin, so that each subscriber gets the events that it needs. */
 export interface FollowStart {
   /** True if one of the subscribers is new. A new subscriber gets the events of the last few runs from their start. */
   readonly isNew: boolean;
@@ -63,7 +63,7 @@ export interface ThreadProtocol {
    * `thread.not_found`, `run.not_found`
    */
   tree(key: ThreadKey): Promise<JsonObject>;
-  /** The number of the thread's latest event; 0 if it has none. */
+  /** The number of the last event of the runs that have ended; 0 if no run has ended. Events of a run in progress are not counted. */
   lastEventNumber(key: ThreadKey): Promise<number>;
   /**
    * Reads the events of all runs of a thread, including future runs, each run from its first event. The permission to read the thread is
@@ -87,7 +87,7 @@ interface Deps {
 const REPLAYED_RUNS = 4;
 
 export function createThreadProtocol({ journal, hub, runs, threads, states }: Deps): ThreadProtocol {
-  /** The assistant of the last run. @throws ServiceError `run.not_found` */
+  /** The assistant of the run that was started last. @throws ServiceError `run.not_found` */
   function lastAssistant({ metadata }: ThreadRecord): string {
     const { assistant_id } = metadata;
     if (typeof assistant_id === "string") return assistant_id;

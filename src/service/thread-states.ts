@@ -70,15 +70,16 @@ export interface ThreadStates {
   /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   at(key: ThreadKey, position: StatePosition, projection: StateProjection): Promise<JsonObject>;
   /**
-   * The states of all branches of the thread's history, newest first, except that the thread's current state always comes first. Each state
-   * is read only when the iterator reaches it, because all of them together may be larger than memory.
+   * The states of all branches of the history of the root graph or of a subgraph, newest first. Without `before`, the current state of the
+   * thread comes first in the history of the root graph, even if it is not the newest. Each state is read only when the iterator reaches
+   * it, because all of them together may be larger than memory.
    * @throws ServiceError `thread.not_found`, `checkpoint.not_found`
    */
   history(key: ThreadKey, request: HistoryRequest, projection: StateProjection): AsyncIterable<JsonObject>;
   /**
    * Changes the state at a checkpoint. If the checkpoint is not the latest, the change begins a new branch. Resolves when the change is
-   * stored, with the new checkpoint as the API shows it. `by`: the identity of the user who changes it, which the checkpoint's metadata
-   * names; absent: it has none.
+   * stored, with the new checkpoint as the API shows it. `by`: the identity of the user who changes the state; the metadata of the new
+   * checkpoint names it.
    * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
    */
   update(key: ThreadKey, position: StatePosition, update: UpdateRequest, by?: string): Promise<JsonObject>;

@@ -83,7 +83,7 @@ export interface Threads {
   prune(threads: readonly ThreadKey[], strategy: TtlStrategy): Promise<number>;
   /**
    * The number and bytes of the rows that the thread has stored. `total_bytes` is the sum of its checkpoints, values and pending writes.
-   * Its runs, events and records are shown separately.
+   * Its runs, events and record are shown separately.
    * @throws ServiceError `thread.not_found`
    */
   storage(key: ThreadKey): Promise<JsonObject>;
@@ -109,7 +109,8 @@ interface Deps {
 }
 
 /**
- * The maximum length of a state text that is cached, in characters. The cache has at most as many entries as the journal's record cache.
+ * The maximum length of a state text that is cached, in characters. A text is cached as long as the thread's record is in memory, so about
+ * as many texts are cached as the journal caches records.
  */
 const MAX_CACHED_CHARACTERS = 16 * 1024;
 

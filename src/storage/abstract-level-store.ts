@@ -8,12 +8,12 @@ import { Slots } from "../ports/slots.ts";
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
 /** The most entries that are fetched from the database at a time. */
-const PAGE = 512;
+const MAX_PAGE_ENTRIES = 512;
 /**
  * How many keys the first fetch of a scan gets: enough for a page of a list, and some more. Each further
- * fetch gets twice as many as the one before, at most {@link PAGE}.
+ * fetch gets twice as many as the one before, at most {@link MAX_PAGE_ENTRIES}.
  */
-const FIRST = 48;
+const FIRST_PAGE_KEYS = 48;
 /**
  * How many bytes of keys are fetched at a time. Only LevelDB has this option. It fetches in another thread, so a few
  * large fetches cost less than many small ones.
@@ -21,12 +21,12 @@ const FIRST = 48;
 const FETCH_BYTES = 64 * 1024;
 
 /**
- * How many of the four threads of Node's pool may read at once. The other two stay free for writes: a run's start and end are stored there, and
- * would otherwise wait behind reads of 14 MB blocks.
+ * How many of the four threads of Node's pool may read at once. The other two stay free for writes. Otherwise the write that stores the
+ * start or the end of a run would wait behind reads of 14 MB blocks.
  */
-const POOL_READS = 2;
+const MAX_POOL_READS = 2;
 /** How many large values may be in memory at once while they are read and decoded. */
-const SLOW_READS = 2;
+const MAX_SLOW_READS = 2;
 
 const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
 
@@ -34,8 +34,8 @@ const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
 export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore {
   budget: TimeBudget | undefined;
   protected db: D | undefined;
-  readonly #poolReads = new Slots(POOL_READS);
-  readonly #slowReads = new Slots(SLOW_READS);
+  readonly #poolReads = new Slots(MAX_POOL_READS);
+  readonly #slowReads = new Slots(MAX_SLOW_READS);
 
   abstract open(): Promise<void>;
 
@@ -89,7 +89,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     try {
       for (;;) {
         // LevelDB may return a short page, because it stops a fetch after 16 KiB. Only an empty page is the end.
-        const page = await this.#poolReads.run(tenant, () => iterator.nextv(PAGE));
+        const page = await this.#poolReads.run(tenant, () => iterator.nextv(MAX_PAGE_ENTRIES));
         if (page.length === 0) return;
         for (const entry of page) {
           yield entry;
@@ -109,7 +109,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     const options = { highWaterMarkBytes: FETCH_BYTES, ...range };
     const iterator = this.#open(() => this.#opened().keys(options));
     try {
-      for (let size = FIRST; ; size = Math.min(2 * size, PAGE)) {
+      for (let size = FIRST_PAGE_KEYS; ; size = Math.min(2 * size, MAX_PAGE_ENTRIES)) {
         const page = await this.#poolReads.run(tenant, () => iterator.nextv(size));
         if (page.length === 0) return;
         yield page;

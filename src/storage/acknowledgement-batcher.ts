@@ -3,7 +3,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 
 /** Milliseconds that the acknowledgements of one turn of the event loop may take. */
 const BUDGET_MS = 15;
-/** The smallest batch, however long its acknowledgements take. */
+/** The smallest number of acknowledgements in a batch, however long they take. */
 const MIN_BATCH = 8;
 
 /**
@@ -27,7 +27,7 @@ export class AcknowledgementBatcher {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `acknowledgeOne` with 0 to `count` - 1. Resolves in the turn of the event loop that makes the last call. */
+  /** Calls `acknowledgeOne` with each index from 0 to `count` - 1. Resolves in the turn of the event loop that makes the last call. */
   async acknowledge(count: number, acknowledgeOne: (index: number) => void): Promise<void> {
     for (let acknowledged = 0; acknowledged < count;) {
       if (acknowledged > 0) {

@@ -1,12 +1,14 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 
 /**
- * New work is admitted while at most this many writes are queued or in flight. With 256 concurrent clients, the limit saves a
- * fifth of the CPU of each run. A lower limit makes more batches: 0.036 a run with 56, 0.024 with 84.
+ * New work is admitted while fewer than this many writes are queued or in flight. With 256 concurrent clients, the limit saves a fifth of
+ * the CPU of each run. A lower limit makes more batches: 0.036 batches a run with a limit of 56, 0.024 with 84.
  */
 export const MAX_CONCURRENT_WRITES = 84;
-/** At least this many callers are admitted after every batch, even if much is in flight, so that none waits forever. */
-const LEAST = 8;
+/**
+ * At least this many of the waiting callers are admitted after every batch, even if many writes are in flight, so that none waits forever.
+ */
+const MIN_ADMITTED = 8;
 
 /**
  * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once. Then
@@ -35,7 +37,7 @@ export class AdmissionControl {
   /** Admits as many callers as there is capacity for. Called after each batch. Returns true if it has admitted any. */
   admit(): boolean {
     if (this.#waiting.length === 0) return false;
-    this.#admitCallers(Math.max(LEAST, MAX_CONCURRENT_WRITES - this.#underWay()));
+    this.#admitCallers(Math.max(MIN_ADMITTED, MAX_CONCURRENT_WRITES - this.#underWay()));
     // The admitted callers may write nothing, for example if their requests are refused. Then no batch follows, and no
     // batch would admit the next callers. So they are admitted in the next turn of the event loop.
     if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);

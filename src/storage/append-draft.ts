@@ -15,7 +15,7 @@ export class AppendDraft {
   spanEnds: SmallMap<string, number> | undefined;
   /** The size of the thread's record in bytes. */
   size = 0;
-  /** The size of the largest value in bytes. */
+  /** The size in bytes of the largest value that the append stores. */
   largest = 0;
   readonly #kv: KeyValueStore;
 
@@ -24,7 +24,7 @@ export class AppendDraft {
     this.#kv = kv;
   }
 
-  /** Adds a value. Returns its size in bytes. */
+  /** Adds an operation that stores `value` under `key`. Returns the stored size of the value in bytes. */
   put(key: string, value: unknown): number {
     const bytes = seal(value);
     this.ops.push({ key, value: bytes });

@@ -54,7 +54,7 @@ import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
  * The most namespaces of a thread whose latest checkpoint is cached. The latest checkpoint of any other namespace is
  * read from the store.
  */
-const NAMESPACES = 256;
+const MAX_CACHED_NAMESPACES = 256;
 
 /** The context of the functions that turn an append into write operations on the key-value store. */
 export interface AppendWrite {
@@ -140,7 +140,7 @@ export function updateThreadHead({ draft: { head, spanEnds }, append, latest }: 
     }
   }
   // The cache is limited, because every task of a subgraph has its own namespace.
-  if (head.latest.size > NAMESPACES) head.latest.clear();
+  if (head.latest.size > MAX_CACHED_NAMESPACES) head.latest.clear();
   latest?.forEach((made, ns) => head.latest.set(ns, made));
   spanEnds?.forEach((end, span) => head.spanEnds.set(span, end));
   if (events !== undefined) head.ends.set(events.run_id, chunkEnd(events));
@@ -209,7 +209,8 @@ function writeRunRecord(
   const { prefix, key, kwargs } = draft.head;
   const ended = temporary === null ? endedRunKey(key, run) : undefined;
   if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
-  // The record of a run is stored again at each change of the run. The kwargs may be large, so they are stored only when they change.
+  // The record of a run is stored again at each change of the run. The kwargs never change and may be large, so they are not stored again
+  // while `kwargs` has them.
   if (kwargs.get(run.run_id) !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
   draft.put(runKey(prefix, run.run_id), runRowCodec.row(run, "kwargs", null));
   if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);

@@ -12,7 +12,10 @@ const MAX_TRIES = 50;
 
 /** The beginning of the names of folders in which backups collect the files. */
 const STAGING = "backup-";
-/** Milliseconds after which a folder with this prefix counts as left behind by a backup that was killed. No backup takes that long. */
+/**
+ * Milliseconds after which a folder with the prefix {@link STAGING} counts as left behind by a backup that was killed. No backup takes that
+ * long.
+ */
 const ABANDONED_MS = 24 * 60 * 60 * 1000;
 
 export interface BackupOptions {
@@ -41,7 +44,7 @@ export async function copyDatabase(
   }
   await makeEmpty(to);
   // Makes the links beside the database, because hard links cannot cross file systems. If that folder is not writable, the links are made
-  // in the target folder. If the target folder is on another file system, each table is copied twice.
+  // in the target folder. If the target folder is on another file system, links are impossible there too, and each table is copied twice.
   const staging = await mkdtemp(join(workspace, STAGING)).catch(() => mkdtemp(join(to, STAGING)));
   try {
     await removeAbandoned(workspace, (await stat(staging)).mtimeMs);

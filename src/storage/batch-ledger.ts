@@ -16,15 +16,15 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
 /** A new ledger file is started after batches with this many bytes in total. */
-const SEGMENT = 40 * 1024 * 1024;
+const SEGMENT_BYTES = 40 * 1024 * 1024;
 /**
  * The number of ledger files. The ledger must cover the batches that LevelDB has only in its logs: at most two logs of 32 MiB each. The current
  * file may have just begun, so the two files before it must suffice: they cover 80 MiB.
  */
-const SEGMENTS = 3;
+const MAX_SEGMENTS = 3;
 
 /** If the last file of an earlier process has more bytes than this, a new file is started. */
-const LARGE = 4 * 1024 * 1024;
+const LARGE_SEGMENT_BYTES = 4 * 1024 * 1024;
 
 /**
  * Milliseconds for which lines are collected before they are written. Each write wakes a thread of Node's pool, which blocks the event loop for
@@ -120,9 +120,9 @@ export class BatchLedger {
     const latest = this.#segments.at(-1);
     // A new file is started if there is none, or if the last one is large. The oldest files can then be dropped: when LevelDB
     // opened, it wrote all earlier batches to tables, and the ledger need not cover these.
-    if (latest === undefined || (latest < next && statSync(this.#path(latest)).size > LARGE)) {
+    if (latest === undefined || (latest < next && statSync(this.#path(latest)).size > LARGE_SEGMENT_BYTES)) {
       this.#segments.push(next);
-      while (this.#segments.length > SEGMENTS) this.#drop();
+      while (this.#segments.length > MAX_SEGMENTS) this.#drop();
     }
     const fd = openSync(this.#path(this.#segments.at(-1) as number), "a");
     this.#fd = fd;
@@ -138,7 +138,7 @@ export class BatchLedger {
     this.#lines += lineOf(synced ? "synced" : "streamed", number, touches);
     this.#cancel ??= this.#scheduler.after(COLLECT_MS, this.#flush);
     this.#bytes += bytes;
-    if (this.#bytes < SEGMENT || this.#isWriting) return false;
+    if (this.#bytes < SEGMENT_BYTES || this.#isWriting) return false;
     this.#bytes = 0;
     return this.#begin(number + 1);
   }
@@ -191,7 +191,7 @@ export class BatchLedger {
     }
     closeSync(old);
     this.#segments.push(next);
-    if (this.#segments.length <= SEGMENTS) return false;
+    if (this.#segments.length <= MAX_SEGMENTS) return false;
     this.#drop();
     return true;
   }

@@ -11,7 +11,7 @@ interface Write {
 }
 
 /** The number of old batch numbers that each batch deletes. A batch adds one number, so it must delete more than one for the old numbers to become fewer. */
-const TRIMMED = 2;
+const DELETED_PER_BATCH = 2;
 
 /**
  * Numbers the batches. Each batch stores its number under a separate key, so that a missing number shows that LevelDB has lost part of its log.
@@ -20,9 +20,12 @@ const TRIMMED = 2;
 export class BatchNumbers {
   readonly #ledger: BatchLedger;
   #next: number;
-  /** The lowest number whose key is not deleted yet. Each batch deletes some keys of batches that the ledger no longer covers. */
+  /**
+   * The lowest batch number whose key may still be stored. Each batch deletes a few keys of batches that the ledger no longer covers,
+   * beginning here.
+   */
   #trimmed: number;
-  /** The number of the first batch in the ledger, in its stored form. Each batch stores it as the value of its key. */
+  /** The number of the first batch in the ledger, in its stored form. Each new batch stores this number as the value of its own key. */
   #first: Buffer;
 
   constructor(ledger: BatchLedger, { next, trimmed }: { readonly next: number; readonly trimmed: number }) {
@@ -36,7 +39,7 @@ export class BatchNumbers {
   number(writes: readonly Write[]): readonly WriteOperation[] {
     const ops: WriteOperation[] = [{ key: batchKey(this.#next), value: this.#first }];
     const first = this.#ledger.first ?? 0;
-    for (let i = 0; i < TRIMMED && this.#trimmed < first; i++) {
+    for (let i = 0; i < DELETED_PER_BATCH && this.#trimmed < first; i++) {
       ops.push({ key: batchKey(this.#trimmed++), value: null });
     }
     // Loops instead of `flatMap`, which is slow.

@@ -111,7 +111,7 @@ function appendItems(
 const MAX_SMALL_TEXT = 48;
 /**
  * An object with more values than this, at all levels together, or with more characters in its names and texts, is stored under a key of its
- * own. A row less for the snapshot of a machine takes 8 % of the CPU of its run (2026-11-27).
+ * own.
  */
 const MAX_SMALL_VALUES = 12;
 const MAX_SMALL_CHARACTERS = 80;

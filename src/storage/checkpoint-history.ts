@@ -25,7 +25,7 @@ import { parseOrdinal } from "./sortable-numbers.ts";
  * A stored checkpoint with more bytes than this begins a new page. So it is not in memory while the checkpoints before
  * it are sent.
  */
-const LARGE = 256 * 1024;
+const LARGE_CHECKPOINT_BYTES = 256 * 1024;
 
 /**
  * Reads checkpoints of a namespace, and returns them newest first. With `after`, they are the oldest of those that are newer than this
@@ -47,7 +47,7 @@ export async function readHistory(
   let size = 0;
   for await (const [at, bytes] of kv.entries({ gte, lt, reverse, limit })) {
     const stored = decodeCheckpoint(bytes, key, lastSegment(at));
-    const isLarge = bytes.length > LARGE || isCheckpointPartial(stored);
+    const isLarge = bytes.length > LARGE_CHECKPOINT_BYTES || isCheckpointPartial(stored);
     if (isLarge && found.length > 0 && most < Number.POSITIVE_INFINITY) break;
     const get = (from: string): Eventually<Buffer | undefined> =>
       andThen(kv.get(from), (value) => {

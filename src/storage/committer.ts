@@ -14,20 +14,20 @@ import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementBatcher } from "./acknowledgement-batcher.ts";
 
 /**
- * The most operations in a batch: about those of fifty runs. Each batch has a fixed cost, so large batches are cheaper.
- * But acknowledging a still larger batch would make a turn of the event loop too long.
+ * The most operations in a batch, unless one write has more: about those of fifty runs. Each batch has a fixed cost, so large batches are
+ * cheaper. But the acknowledgements of a still larger batch would make a turn of the event loop too long.
  */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
 /**
- * If this many bytes are queued, the next batch starts before the last one is acknowledged. Streaming runs write so
- * much that, otherwise, the disk would be idle during acknowledgements, and the event loop would be idle during writes.
- * Writes of a few hundred bytes, in contrast, are better collected in one batch.
+ * If this many bytes are queued, the next batch starts before the previous batch is acknowledged. Streaming runs write so much that the
+ * disk would otherwise be idle during acknowledgements, and the event loop would be idle during writes. Smaller writes, of a few hundred
+ * bytes, are better collected in one batch.
  */
-const AHEAD = 32 * 1024;
+const MIN_AHEAD_BYTES = 32 * 1024;
 
 /** The most milliseconds for which large writes pause, so that other tenants can write. */
-const LONGEST_PAUSE = 100;
+const MAX_LARGE_PAUSE_MS = 100;
 
 /** Changes that are stored together or not at all. */
 export interface PendingWrite {
@@ -100,14 +100,17 @@ export class Committer {
   #queued = 0;
   /** The number of writes that were ever taken from the queue. */
   #taken = 0;
-  /** True if the last batch had large writes. Batches of large writes alternate with ordinary ones. */
+  /** True if the batch that was taken last had large writes. Batches of large writes alternate with ordinary ones. */
   #wasLarge = false;
-  /** Milliseconds that the last large write took, at most {@link LONGEST_PAUSE}; undefined once large writes have paused for it. */
+  /**
+   * Milliseconds that the last batch of large writes took, at most {@link MAX_LARGE_PAUSE_MS}; undefined once large writes have paused for
+   * it.
+   */
   #pauseAfterLarge: number | undefined;
   #isLargePaused = false;
   /** Ends the wait of {@link #pauseEnd}; undefined while nothing waits. */
   #go: (() => void) | undefined;
-  /** The number of writes in the batch in flight, plus the writes of the last batch that are not acknowledged yet. */
+  /** The number of writes in the batch in flight, plus the writes of the previous batch that are not acknowledged yet. */
   #flying = 0;
   #busy = false;
   #outage: WriteOutage | undefined;
@@ -213,7 +216,7 @@ export class Committer {
     }).finally(() => (this.#check = undefined)));
   }
 
-  /** Refuses new writes. Resolves when all accepted ones are stored or refused. */
+  /** Refuses new writes. Resolves when each write that was accepted before has been stored or has failed. */
   async close(): Promise<void> {
     // Some callers may still wait for the budget of large writes. Their writes were accepted too, so they must be stored.
     while (this.#large.isWaitedFor) await new Promise<void>(this.#later);
@@ -238,9 +241,10 @@ export class Committer {
       const error = await flight;
       if (error !== undefined) return this.#fail(batch.writes, error);
       const { writes } = batch;
-      if (batch.isLarge) this.#pauseAfterLarge = Math.min(this.#deps.clock.mono() - since, LONGEST_PAUSE);
+      if (batch.isLarge)
+        this.#pauseAfterLarge = Math.min(this.#deps.clock.mono() - since, MAX_LARGE_PAUSE_MS);
       else if (this.#large.isOtherTenantIn(writes)) this.#pauseLarge();
-      const ahead = this.#waiting + (this.#isLargePaused ? 0 : this.#large.queuedBytes) >= AHEAD;
+      const ahead = this.#waiting + (this.#isLargePaused ? 0 : this.#large.queuedBytes) >= MIN_AHEAD_BYTES;
       if (ahead) {
         batch = this.#take();
         flight = this.#store(batch);
@@ -293,8 +297,9 @@ export class Committer {
   readonly #afterBegins = (resolve: () => void): void => this.#deps.scheduler.soon(resolve, true);
 
   /**
-   * Pauses large writes once, for as long as the last one took. Called when a write of another tenant is stored. A run stores its
-   * start and its end within a few milliseconds: in the pause, its end need not wait for a large write as its start did.
+   * Pauses large writes once, for as long as the last batch of large writes took. Called when a write of another tenant is stored. A run
+   * stores its start and its end within a few milliseconds. The start may have waited for a large write; because of the pause, the end need
+   * not.
    */
   #pauseLarge(): void {
     if (this.#pauseAfterLarge === undefined) return;
@@ -422,7 +427,7 @@ function largeBatch(writes: readonly PendingWrite[]): Batch {
   return { writes, ops, bytes, isLarge: true };
 }
 
-/** The size in bytes. Keys are ASCII. */
+/** The size of all keys and values in bytes. Keys are ASCII. */
 function sizeOf(ops: readonly WriteOperation[]): number {
   let bytes = 0;
   for (const { key, value } of ops) bytes += key.length + (value === null ? 0 : value.length);

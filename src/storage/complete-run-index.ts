@@ -7,8 +7,8 @@ import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, thread
 import { PRESENT_MARK, RUN_INDEX_MARK, threadRowCodec } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 
-/** How many changes are written at a time. */
-const BATCH = 1_000;
+/** The collected operations are written as a batch when there are at least this many of them. */
+const MIN_BATCH_OPS = 1_000;
 
 /** Completes the index of runs for data that an older version of Heddle has written. Nothing else may write at the same time. */
 export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
@@ -22,7 +22,7 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
     const prefix = threadPrefix(key);
     for await (const places of runIndexOps(kv, key, prefix)) ops.push(...places);
     onProgress?.({ work: "building the index of runs", done: ++done, unit: "threads" });
-    if (ops.length >= BATCH) {
+    if (ops.length >= MIN_BATCH_OPS) {
       await kv.batch(ops, { sync: false });
       ops = [];
     }

@@ -1,10 +1,10 @@
 import { crc32 } from "node:zlib";
 
 /**
- * From this number of bytes on, Node's `crc32` is faster than the loop below. For fewer bytes, calling it and making a view of the buffer costs
- * more.
+ * From this number of bytes on, Node's `crc32` is faster than the loop in {@link crcFrom}. For fewer bytes, calling `crc32` and making a
+ * view of the buffer for it cost more.
  */
-const LARGE = 192;
+const NATIVE_FROM_BYTES = 192;
 
 /** Four lookup tables: the CRC of each byte value alone, and of each byte value followed by one, two or three zero bytes. */
 const TABLE = tables();
@@ -27,7 +27,7 @@ function tables(): Int32Array {
 /** The CRC-32 (as in zlib, RFC 1952 §8) of the bytes from `from` on. */
 export function crcFrom(bytes: Buffer, from: number): number {
   const { length } = bytes;
-  if (length - from >= LARGE) return crc32(bytes.subarray(from));
+  if (length - from >= NATIVE_FROM_BYTES) return crc32(bytes.subarray(from));
   let sum = -1;
   let at = from;
   // Handles four bytes at a time, which takes five sixths of the time of single bytes.

@@ -42,11 +42,11 @@ const MARK = "database.json";
 const LEDGER = "batches";
 const NO_LEDGER = `the ledger of batches (${LEDGER}/) is missing or empty, so nobody can tell whether acknowledged writes are lost at the end of the log`;
 /**
- * The file with the list of verified tables. Like the other files here, it is outside the database, so that damage of the database does not
- * affect it.
+ * The file with the list of verified tables. Like all files of the damage detection, it is outside the database, so that damage of the
+ * database does not affect it.
  */
 const VERIFIED = "tables.json";
-/** The most names in one log line. */
+/** The most names of threads and keys in one log line. */
 const MAX_NAMES = 20;
 
 /** Detects damage of the database, and quarantines the data that may be wrong. */
@@ -59,16 +59,16 @@ export class DamageDetection {
   readonly #files: ClosedDatabaseFiles;
   readonly #ledger: BatchLedger;
   readonly #verified: VerifiedTables;
-  /** Tables that were read at the start. */
+  /** The names of the tables that were read when the server started. */
   readonly #read = new Set<string>();
   #verifier: TableFileVerifier | undefined;
   /**
-   * True if this directory has had a ledger before. A mark records that; it is stored after the first ledger. Backups and directories of
-   * older versions have neither a ledger nor the mark.
+   * True if this directory has had a ledger before. The file {@link MARK} shows that, because it is stored only after the ledger. Backups
+   * and directories of older versions have neither a ledger nor this file.
    */
   readonly #hadLedger: boolean;
   #mark: Mark;
-  /** Damage that is quarantined and logged, and could not be recorded yet: the ids of its records. */
+  /** The ids of damage that is quarantined and logged, but whose record could not be stored yet. */
   readonly #unrecorded = new Set<string>();
 
   constructor(directory: string, database: string, deps: Deps) {
@@ -109,7 +109,10 @@ export class DamageDetection {
     return this.#files.damage(this.#mark.manifest, verified, (name) => this.#read.add(name));
   }
 
-  /** Verifies the remaining tables while the server runs. `found` is called when damage was found and quarantined. */
+  /**
+   * Verifies, while the server runs, the tables that were not read when it started. `found` is called when damage was found and
+   * quarantined.
+   */
   watch(found: () => void): void {
     this.#verifier = new TableFileVerifier(this.#files, this.#verified, this.#read, this.#deps, (damage) => {
       this.#add(this.#findingsIn(damage));
@@ -143,7 +146,7 @@ export class DamageDetection {
   }
 
   /**
-   * Checks that no batches are missing. Called each time the database was opened. Reports each loss, and returns the numbering for further
+   * Checks that no batches are missing. Called after each opening of the database. Reports each loss, and returns the numbering for further
    * batches. `isForced`: continues even if it is unknown what was lost.
    * @throws ServiceError `journal.damaged` if it is unknown what was lost
    */
@@ -207,7 +210,10 @@ export class DamageDetection {
     }
   }
 
-  /** Logs how many findings there are. It is called at each start; a finding itself is logged only at the start that has found it. */
+  /**
+   * Logs the number of damage records that are not accepted yet. It is called at each start; a damage record itself is logged only at the
+   * start that has found the damage.
+   */
   #warnOfFindings(): void {
     const findings = this.findings.list.length;
     if (findings === 0) return;

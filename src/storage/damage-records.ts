@@ -40,7 +40,7 @@ export class DamageRecords {
     const added = findings.filter((finding) => !known.has(damageId(finding)));
     if (added.length === 0) return;
     const list = [...this.#list, ...added];
-    // If this fails, the findings remain unknown, so that a later call stores them.
+    // If this throws, `#list` does not have the findings yet, so that a later call stores them.
     store(join(this.#directory, DAMAGE_FILE), list);
     this.#list = list;
   }

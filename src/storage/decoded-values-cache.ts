@@ -3,7 +3,7 @@ import { WeakCache } from "../model/weak-cache.ts";
 import { storedChecksum } from "./envelope.ts";
 
 /** If a stored value has this many bytes or more, readers share one decoded copy. */
-const LARGE = 64 * 1024;
+const MIN_SHARED_BYTES = 64 * 1024;
 
 /**
  * A cache of large decoded values. Checkpoints of a thread have most of their values in common, so states that are read at the same time
@@ -19,7 +19,7 @@ export class DecodedValues {
    * value from one of an earlier thread with the same id.
    */
   decode(state: JsonObject, key: string, bytes: Buffer, decode: () => unknown): unknown {
-    if (bytes.length < LARGE) return decode();
+    if (bytes.length < MIN_SHARED_BYTES) return decode();
     const name = `${key} ${bytes.length} ${storedChecksum(bytes)}`;
     let entry = this.#entries.get(name);
     if (entry === undefined) this.#entries.set(name, (entry = { value: decode() }));

@@ -18,8 +18,8 @@ import { PRESENT_MARK } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** The number of deletions in one batch. */
-const PIECE = 200;
+/** A batch of deletions is written when it has this many, or a few more. */
+const DELETIONS_PER_BATCH = 200;
 
 /**
  * Deletes data that does not fit into one batch: all keys of a removed thread, or the events of a run. The batch that
@@ -31,11 +31,16 @@ export class DeletionSweeper {
   readonly #committer: Committer;
   readonly #order: WriteOrder;
   readonly #logger: Logger;
-  /** The keys of the stored marks, and of marks that {@link reserve} is storing. They hide their thread or run from readers. */
+  /**
+   * Deletion marks (see {@link DeletionSweeper}) that are stored, or that {@link reserve} is storing. Each hides its thread or run from
+   * readers.
+   */
   readonly #marks = new Set<string>();
-  /** Marks whose batch is in flight. Writes to their thread or run are refused, but readers still see it until the mark is stored. */
+  /**
+   * Deletion marks whose batch is in flight. Writes to the thread or run are refused, but readers still see it until the mark is stored.
+   */
   readonly #refusing = new Set<string>();
-  /** The marks of threads that are being written in pieces. They hide such a thread until it is complete. */
+  /** Deletion marks of threads that are being written in pieces. Such a mark hides the thread until all of its pieces are written. */
   readonly #reserved = new Set<string>();
 
   /** Called when readers must drop cached data: after a thread or run was hidden, before its data is deleted, and after the stored marks were read. */
@@ -58,8 +63,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * True when the mark hides its thread or run. The mark of a deletion is added to `#marks` only when its batch is acknowledged, some time
-   * after the batch was stored. For a mark that is not acknowledged yet, this method reads the store.
+   * True when a deletion mark hides its thread or run. The mark is added to `#marks` only when its batch is acknowledged, some time after
+   * the batch was stored. For a mark that is not acknowledged yet, this method reads the store.
    */
   #isGone(mark: string): Eventually<boolean> {
     if (this.#marks.has(mark)) return true;
@@ -73,7 +78,7 @@ export class DeletionSweeper {
     return isRefused(sweepKey(key, null)) || (run !== null && isRefused(sweepKey(key, run)));
   }
 
-  /** Refuses writes to the thread or run from now on. Called when the batch with the mark is submitted. */
+  /** Refuses writes to the thread or run from now on. Called when the batch with the deletion mark is submitted. */
   refuseWrites(key: ThreadKey, run: string | null): void {
     this.#refusing.add(sweepKey(key, run));
   }
@@ -87,14 +92,17 @@ export class DeletionSweeper {
     await this.sweep(key, run);
   }
 
-  /** Hides the thread or run from all readers from now on. Called when the mark is stored. */
+  /** Hides the thread or run from all readers from now on. Called when the deletion mark is stored. */
   hide(key: ThreadKey, run: string | null): void {
     this.#refusing.delete(sweepKey(key, run));
     this.#marks.add(sweepKey(key, run));
     this.onHide();
   }
 
-  /** Marks a thread that will be written in pieces. Until {@link publish}, nobody can read it, and after a crash its pieces are deleted. */
+  /**
+   * Stores a deletion mark for a thread that will be written in pieces. Until {@link publish}, nobody can read the thread, and after a
+   * crash its pieces are deleted.
+   */
   async reserve(key: ThreadKey): Promise<void> {
     const mark = sweepKey(key, null);
     this.#marks.add(mark);
@@ -119,7 +127,7 @@ export class DeletionSweeper {
     this.#marks.delete(mark);
   }
 
-  /** Forgets all marks after a failed write. The marks that are stored are then read again: see {@link readMarks}. */
+  /** Forgets all deletion marks after a failed write. Those that are stored are then read again: see {@link readMarks}. */
   clear(): void {
     this.#marks.clear();
     this.#refusing.clear();
@@ -127,8 +135,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * Reads the stored marks. MUST have resolved before the first write is accepted: otherwise a thread could be created while
-   * the sweep of an earlier thread with the same id deletes its keys.
+   * Reads the stored deletion marks. MUST have resolved before the first write is accepted: otherwise a thread could be created while the
+   * sweep of an earlier thread with the same id deletes its keys.
    */
   async readMarks(): Promise<void> {
     for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) this.#marks.add(mark);
@@ -168,7 +176,7 @@ export class DeletionSweeper {
         if (stored !== undefined)
           for (const at of runIndexKeys(key, stored)) ops.push({ key: at, value: null });
       }
-      if (ops.length < PIECE) continue;
+      if (ops.length < DELETIONS_PER_BATCH) continue;
       await this.#write(ops);
       ops = [];
     }

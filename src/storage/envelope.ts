@@ -7,14 +7,14 @@ import { crcFrom } from "./crc32.ts";
  * The size in bytes of the envelope in front of each value. It contains the value's length and CRC-32, each with 32 bits, little-endian. They
  * show whether the value is complete: LevelDB may return less than was written.
  */
-const HEAD = 8;
+const ENVELOPE_BYTES = 8;
 const NOT_DECODABLE = "it cannot be decoded";
 
 /** Encodes a value with its envelope. */
 export function seal(value: unknown): Buffer {
-  const bytes = packValue(value, HEAD);
-  bytes.writeUInt32LE(bytes.length - HEAD, 0);
-  bytes.writeUInt32LE(crcFrom(bytes, HEAD), 4);
+  const bytes = packValue(value, ENVELOPE_BYTES);
+  bytes.writeUInt32LE(bytes.length - ENVELOPE_BYTES, 0);
+  bytes.writeUInt32LE(crcFrom(bytes, ENVELOPE_BYTES), 4);
   return bytes;
 }
 
@@ -23,10 +23,11 @@ export const storedChecksum = (bytes: Buffer): number => bytes.readUInt32LE(4);
 
 /** Describes what is wrong with stored bytes; undefined if they are intact. */
 export function envelopeFlaw(bytes: Buffer): string | undefined {
-  if (bytes.length < HEAD) return "its envelope is cut short";
+  if (bytes.length < ENVELOPE_BYTES) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
-  if (length !== bytes.length - HEAD) return `it has ${bytes.length - HEAD} bytes in place of ${length}`;
-  if (crcFrom(bytes, HEAD) !== storedChecksum(bytes)) return "its checksum is wrong";
+  if (length !== bytes.length - ENVELOPE_BYTES)
+    return `it has ${bytes.length - ENVELOPE_BYTES} bytes in place of ${length}`;
+  if (crcFrom(bytes, ENVELOPE_BYTES) !== storedChecksum(bytes)) return "its checksum is wrong";
   return undefined;
 }
 
@@ -43,7 +44,7 @@ export function unseal(bytes: Buffer, key: ThreadKey, what: string): unknown {
   const found = envelopeFlaw(bytes);
   if (found !== undefined) throw damagedError(key, `${what}: ${found}`);
   try {
-    return unpackValue(bytes, HEAD);
+    return unpackValue(bytes, ENVELOPE_BYTES);
   } catch (cause) {
     throw damagedError(key, `${what}: ${NOT_DECODABLE}`, cause);
   }

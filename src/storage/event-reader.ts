@@ -104,7 +104,7 @@ export class EventReader {
     return { chunks: [], isShareSpent: false };
   }
 
-  /** The id after the last stored event. */
+  /** The id after the last stored event; 0 if no event is stored. */
   async next(): Promise<number> {
     const last = await this.#last(prefixRange(this.#prefix).lt);
     return last === undefined ? 0 : chunkEnd(last);

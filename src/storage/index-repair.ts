@@ -26,8 +26,8 @@ import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import { runIndexOps } from "./complete-run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
-/** How many changes are written at a time. */
-const BATCH = 1_000;
+/** The collected operations are written as a batch when there are at least this many of them. */
+const MIN_BATCH_OPS = 1_000;
 
 /**
  * Rebuilds the indexes of threads and of runs, and the list of threads with unfinished runs (`!active/`), from the stored records. Nothing
@@ -51,7 +51,7 @@ export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): P
         }
       }
     }
-    if (ops.length < BATCH) continue;
+    if (ops.length < MIN_BATCH_OPS) continue;
     await kv.batch(ops, { sync: false });
     ops = [];
   }

@@ -45,10 +45,10 @@ import { ThreadIndexScans, type ScanQuery } from "./thread-index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /**
- * How much a search reads after its page to count further matches, in units: an index key costs 1, a record 5. So more matches are counted
- * if the index keys are enough to decide which threads match.
+ * How much a search reads after its page to count further matches, in units of cost: an index key costs 1, a record 5. So more matches are
+ * counted if the index keys are enough to decide which threads match.
  */
-const AHEAD = 25;
+const READ_AHEAD_COST = 25;
 
 /**
  * How many searches of one tenant may run at once. An iterator of LevelDB keeps its current block in memory, and index
@@ -201,7 +201,7 @@ export class KeyValueCatalog implements Catalog {
 
   async searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound> {
     const { limit, offset, sort_by, sort_order, ...selection } = search;
-    const page = { limit, offset, ahead: AHEAD };
+    const page = { limit, offset, ahead: READ_AHEAD_COST };
     const found = await this.#find(tenant, selection, { sort_by, reverse: sort_order === "desc" }, page);
     const { threads, total, isAll } = found;
     const more = !isAll || total > offset + limit;

@@ -72,7 +72,7 @@ import {
 } from "./append-operations.ts";
 
 /** The maximum number of keys that are remembered as slow to read. */
-const SLOW_KEYS = 4096;
+const MAX_SLOW_KEYS = 4096;
 
 /**
  * Large decoded records, which concurrent readers share. Each deletion of a thread or run replaces this object, because the
@@ -96,7 +96,7 @@ export class KeyValueJournal implements Journal {
   readonly #budget: TimeBudget;
   readonly #sharedValues = new DecodedValues();
   #shared = new SharedRecords();
-  readonly #slowKeys = new BoundedSet<string>(SLOW_KEYS);
+  readonly #slowKeys = new BoundedSet<string>(MAX_SLOW_KEYS);
   readonly #memberKeys = new MemberKeyCache();
 
   constructor(

@@ -13,14 +13,14 @@ import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
  *   r/<run>                           a run
  *   k/<run>                           the kwargs of a run
  *   o/<order>/<run>                   the place of a run among the thread's runs: `order` grows with each run that is admitted
- *   s/<event>/<run>                   a delayed run that has started; `event` is the number of the thread's latest event at that time
+ *   s/<event>/<run>                   a delayed run that has started; `event` is the thread's number of the run's first event (`seq_base`)
  *   c/<ns>/<id>                       a checkpoint
  *   b/<ns>/<channel>/<at>             the whole value of a channel; `at` is the number of the checkpoint that wrote it
  *   l/<ns>/<channel>/<at>/<start>     a segment of a list, from index `start` on; `at` is the number of the checkpoint that started the span
  *                                     of the segment (see `Spans` in `channel-values.ts`)
  *   w/<ns>/<checkpoint>[/<task>]      pending writes of a task; without a task: a mark that the checkpoint has pending writes
  *   w/<ns>/<checkpoint>/<task>/<seq>  results of `ctx.step` calls that append `seq` added to the pending writes of the task
- *   e/<run>/<first>                   a chunk of events; `first` is the number of its first event
+ *   e/<run>/<first>                   a chunk of events; `first` is the id of its first event in the run
  */
 
 /** Characters that need no escape in a segment: those of ordinary ids and names. */
@@ -246,7 +246,7 @@ export const BATCHES_RANGE = prefixRange("!batch/");
 export const batchKey = (number: number): string => `!batch/${encodeOrdinal(number)}`;
 export const parseBatchKey = (key: string): number => parseOrdinal(lastSegment(key));
 
-/** The keys of all threads with unfinished runs, of all tenants. They are read when the server starts. */
+/** The keys of the threads of all tenants that have unfinished runs or are temporary. They are read when the server starts. */
 export const ACTIVE_RANGE = prefixRange("!active/");
 export const activePrefix = (tenant: string): string => `!active/${escapeSegment(tenant)}/`;
 export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + escapeSegment(key.thread);

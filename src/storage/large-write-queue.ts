@@ -81,8 +81,9 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Takes writes for one batch, up to `maxBytes` in total; a first write may be larger. A write must not overtake the ordinary writes that were
-   * submitted before it, so a write stays queued until these are taken. `ordinaryTaken`: the number of ordinary writes that were taken so far.
+   * Takes writes for one batch, up to `maxBytes` in total; the first write of the batch may be larger. A write must not overtake the
+   * ordinary writes that were submitted before it, so a write stays queued until these are taken. `ordinaryTaken`: the number of ordinary
+   * writes that were taken so far.
    */
   take(ordinaryTaken: number, maxBytes: number): readonly PendingWrite[] {
     const writes: PendingWrite[] = [];
@@ -162,9 +163,9 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Admits one caller in each turn of the event loop, so that other work can be done in between, and so that the bytes
-   * of its write are counted before the next caller is admitted. If encoding waits for a read of the storage,
-   * the next caller may be admitted before that encoding has finished, so several writes may be encoded at once.
+   * Admits one caller in each turn of the event loop, so that other work can be done in between, and so that the bytes of the caller's
+   * write are counted before the next caller is admitted. If the encoding of a write waits for a read of the storage, the next caller may
+   * be admitted before that encoding has finished, so several writes may be encoded at once.
    */
   #scheduleAdmission(): void {
     if (this.#isAdmitting || this.#waiting.size === 0) return;

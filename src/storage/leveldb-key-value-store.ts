@@ -14,16 +14,16 @@ type Db = Level<string, Buffer>;
  * a larger log, tables are merged less often, but the start after a crash takes longer. Twice the size halves the merges; reading the log takes
  * 20 ms per megabyte.
  */
-const WRITE_BUFFER = 32 * 1024 * 1024;
+const WRITE_BUFFER_BYTES = 32 * 1024 * 1024;
 /** The size of a block in a table, in bytes. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
-const BLOCK = 8 * 1024;
+const BLOCK_BYTES = 8 * 1024;
 /**
  * The size of the block cache: there is none. A large value is a block of its own, and each of the cache's 16 parts may keep one: with states of 15 MiB,
  * that would be 240 MiB that nobody reads any more. Without a cache a read takes only 0.7 us more, because tables are in the system's page cache.
  */
-const CACHE = 0;
+const CACHE_BYTES = 0;
 /** The disk space in bytes that opening the database after a failure may need: LevelDB then writes its log as a table. */
-const ROOM = WRITE_BUFFER;
+const REOPEN_BYTES = WRITE_BUFFER_BYTES;
 
 /**
  * A batch of abstract-level's interface for implementers (in its manual: "Private API"), which takes keys and values in their stored form. The
@@ -48,7 +48,7 @@ interface NativeDb {
  * A batch with more bytes of values than this is passed as an array. LevelDB's copy of an array is freed as soon as it is written. The copy of a
  * {@link NativeBatch} is freed only by the garbage collector, which does not know how large it is.
  */
-const LARGE_BATCH = 256 * 1024;
+const LARGE_BATCH_BYTES = 256 * 1024;
 
 /** A LevelDB database in a directory. It MUST NOT be opened twice at the same time: see `directory-lock.ts`. */
 export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements ReplaceableKeyValueStore {
@@ -86,9 +86,9 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
       keyEncoding: "utf8",
       valueEncoding: "buffer",
       createIfMissing: !this.#mustExist(),
-      writeBufferSize: WRITE_BUFFER,
-      cacheSize: CACHE,
-      blockSize: BLOCK,
+      writeBufferSize: WRITE_BUFFER_BYTES,
+      cacheSize: CACHE_BYTES,
+      blockSize: BLOCK_BYTES,
     });
     try {
       await db.open();
@@ -110,7 +110,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
       } finally {
         await fresh.close();
       }
-      // LevelDB writes its log as a table when it opens a database, and syncs the table. So a power cut after this takes nothing.
+      // LevelDB writes its log as a table when it opens a database, and syncs the table. So a power cut after this loses nothing.
       await fresh.open();
       await fresh.close();
     } catch (error) {
@@ -129,7 +129,10 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
     await rm(former, { recursive: true, force: true });
   }
 
-  /** Deletes what a {@link replace} has left behind whose process ended early. MUST NOT be called while another process uses the directory. */
+  /**
+   * Deletes the directories that a {@link replace} left behind because its process ended early. MUST NOT be called while another process
+   * uses the directory.
+   */
   async removeLeftovers(): Promise<void> {
     const { made, former } = besides(this.#directory);
     for (const path of [made, former]) await rm(path, { recursive: true, force: true });
@@ -160,7 +163,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
   ): Promise<void> {
     let bytes = 0;
     for (const { value } of ops) bytes += value?.length ?? 0;
-    if (bytes > LARGE_BATCH) {
+    if (bytes > LARGE_BATCH_BYTES) {
       const entries = ops.map(({ key, value }) =>
         value === null ? ({ type: "del", key } as const) : ({ type: "put", key, value } as const),
       );
@@ -183,8 +186,8 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
   }
 
   /**
-   * Checks whether the disk is still full, by writing a separate file. A write to the database itself would not tell:
-   * it would have to be closed and opened again first, which interrupts reads.
+   * Checks whether the disk is still full, by writing a separate file. A write to the database itself would not show this: the database
+   * would have to be closed and opened again first, which interrupts reads.
    */
   async probe(): Promise<void> {
     const path = join(this.#directory, "..", "probe.tmp");
@@ -192,7 +195,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
       const file = await openFile(path, "w");
       try {
         const piece = Buffer.alloc(1024 * 1024);
-        for (let done = 0; done < ROOM; done += piece.length) await file.write(piece);
+        for (let done = 0; done < REOPEN_BYTES; done += piece.length) await file.write(piece);
         await file.datasync();
       } finally {
         await file.close();

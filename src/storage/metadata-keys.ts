@@ -13,8 +13,8 @@ export function memberKey(name: string, value: unknown): string | undefined {
 
 /** The maximum number of cached keys. There is a limit, because the members come from clients. */
 const MAX_CACHED_KEYS = 256;
-/** Members whose name or value has more characters are not cached. */
-const LONGEST_KNOWN = 128;
+/** Members whose name or value has more characters than this are not cached. */
+const MAX_CACHED_LENGTH = 128;
 
 /** A cache of metadata index keys. Nearly every thread has members with the ids of its graph and its assistant, which repeat often. */
 export class MemberKeyCache {
@@ -22,7 +22,7 @@ export class MemberKeyCache {
   #count = 0;
 
   of(name: string, value: unknown): string | undefined {
-    if (typeof value !== "string" || value.length > LONGEST_KNOWN || name.length > LONGEST_KNOWN) {
+    if (typeof value !== "string" || value.length > MAX_CACHED_LENGTH || name.length > MAX_CACHED_LENGTH) {
       return memberKey(name, value);
     }
     let values = this.#known.get(name);

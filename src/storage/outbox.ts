@@ -28,7 +28,7 @@ import type { WriteOrder } from "./write-order.ts";
 
 const STATUSES = ["pending", "dead"] as const;
 
-/** The outbox over a key-value store. The journal's appends fill it. */
+/** The outbox of webhook deliveries in a key-value store. The append that ends a run also stores the run's delivery. */
 export class KeyValueOutbox implements Outbox {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;

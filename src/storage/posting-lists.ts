@@ -17,7 +17,7 @@ const MAX_IDS = 4_096;
 /** After this many key lookups, all ids of a condition are read into memory instead. */
 const MAX_LOOKUPS = 200;
 /** The cost of one lookup, measured in keys of a range scan. */
-const LOOK = 3;
+const LOOKUP_COST = 3;
 
 /** Filters the candidates of one search by the index keys of its other conditions, without reading records. */
 export class PostingLists {
@@ -58,7 +58,7 @@ export class PostingLists {
       if (first) left = left.map(doubtfulCandidate);
       first = false;
       asked += looked;
-      yield { found: left, seen: seen + LOOK * looked };
+      yield { found: left, seen: seen + LOOKUP_COST * looked };
     }
   }
 

@@ -102,7 +102,7 @@ function refusalOf(key: string): Error {
   return damagedError(thread ?? { tenant: key.slice(0, key.indexOf("/")), thread: "" }, WHY);
 }
 
-/** The thread to which a key belongs, or which an index entry or a mark names. */
+/** The thread to which a key belongs, or which an index entry or a mark names; undefined if the key belongs to no thread. */
 export function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? threadOfIndexKey(key);
   if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseThreadExpiryKey(key).key;

@@ -30,7 +30,7 @@ export interface JournalEntry {
 /** The pending writes of a task, with the number of the append that wrote them. Older versions of Heddle stored no number. */
 export type StoredTaskWrites = TaskWrites & { readonly seq?: number };
 
-/** A run without its kwargs, which never change and are stored once, under a separate key. */
+/** A run without its kwargs, which never change, and are stored under a key of their own. */
 export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };
 
 /**
@@ -202,7 +202,7 @@ export const HIDDEN_MARK: Buffer = seal(false);
  */
 export const RUN_INDEX_MARK: Buffer = seal(3);
 
-/** The numbers below 256, encoded in advance. They are the sequence numbers of a thread's first runs, and so the most frequent ones. */
+/** The numbers below 256, encoded in advance. They are the numbers of a thread's first appends, and so the most frequent ones. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));
 
 export function sealNumber(n: number): Buffer {
@@ -211,11 +211,14 @@ export function sealNumber(n: number): Buffer {
 
 export type Get = (key: string) => Eventually<Buffer | undefined>;
 
-/** The maximum number of checkpoints in an append. The number of a checkpoint is `seq` of its append times this constant, plus its index there. */
+/**
+ * The maximum number of checkpoints in an append. The number of a checkpoint is the append's `seq` times this constant, plus the index of
+ * the checkpoint in the append.
+ */
 export const CHECKPOINTS_PER_APPEND = 4096;
 
 /** If stored kwargs have this many bytes or more, readers share one decoded copy. */
-const LARGE_KWARGS = 64 * 1024;
+const LARGE_KWARGS_BYTES = 64 * 1024;
 
 /** Reads a run; undefined if it does not exist. `shared`: a cache of large kwargs that other readers have decoded. */
 export function readRun(
@@ -241,7 +244,7 @@ export function readRun(
       }
       // Another reader may have decoded the kwargs during the read.
       const kwargs = shared?.get(name) ?? (unseal(bytes, key, what) as RunKwargs);
-      if (bytes.length >= LARGE_KWARGS) shared?.set(name, kwargs);
+      if (bytes.length >= LARGE_KWARGS_BYTES) shared?.set(name, kwargs);
       return { ...stored, kwargs };
     });
   });

@@ -2,7 +2,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import type { WriteOutage } from "./write-outage.ts";
 
-/** Milliseconds to wait before the first attempt. */
+/** Milliseconds to wait before the first attempt to open the store again. */
 const FIRST_DELAY_MS = 50;
 /** The longest time between two attempts, in milliseconds. */
 const MAX_DELAY_MS = 2_000;

@@ -28,9 +28,9 @@ import { runIndexKeys } from "./run-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
 /**
- * Deletes runs: their records, their checkpoints, and the values that only these checkpoints refer to. The journal lists what was written since the
- * runs were admitted, so the cost does not depend on the size of the whole thread. The sweeper deletes their events later, because there may be
- * many.
+ * Deletes runs: their records, their checkpoints, and the values that only these checkpoints refer to. The journal lists what was written
+ * since the runs were admitted, so the cost does not depend on the size of the whole thread. The {@link DeletionSweeper} deletes the events
+ * of the runs later, because there may be many.
  */
 export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<void> {
   const { prefix, key } = draft.head;

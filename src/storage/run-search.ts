@@ -81,7 +81,7 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
   }
   const isUnended = status !== undefined && !isTerminal(status);
   const cron = isUnended ? undefined : cronIdFromMetadata(metadata);
-  // Only failed runs have an error.
+  // Only runs that failed or timed out have an error. The index for the status `error` has both.
   const ending = status === undefined && error !== undefined ? "error" : status;
   const prefix =
     cron === undefined

@@ -142,7 +142,7 @@ export class KeyValueItems implements StoreItems {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
     const records = changes.map((change) => itemRowKey(tenant, "s", change));
-    // Until this write is submitted, nothing else writes to these records. So no append of the thread can change its epoch between the
+    // Until this write is submitted, nothing else writes to these records. So no append can change the epoch of the thread between the
     // check of the fence and the write.
     if (write.fence !== undefined) records.push(threadMapKey(write.fence.thread));
     const submitted = this.#order.run(records, () => runSteps(this.#submit(tenant, changes, write)));

@@ -5,16 +5,16 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { ClosedDatabaseFiles, FoundDamage, ManifestTable } from "./closed-database-files.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** The maximum time of work between two pauses, in milliseconds. */
-const WORK = 2;
+/** The most milliseconds of work between two pauses. */
+const WORK_MS = 2;
 /** Milliseconds of each pause. The work takes about 2 % of a core, and reads 10 MB per second. */
 const REST_MS = 100;
 /**
- * The two limits of the pause between two searches for new tables: at least `SCAN_INTERVAL_MS` milliseconds, and at least `SHARE` times as
+ * The two limits of the pause between two searches for new tables: at least `SCAN_INTERVAL_MS` milliseconds, and at least `PAUSE_FACTOR` times as
  * long as the last search took.
  */
 const SCAN_INTERVAL_MS = 10_000;
-const SHARE = 100;
+const PAUSE_FACTOR = 100;
 
 interface Deps {
   readonly clock: Clock;
@@ -99,7 +99,7 @@ export class TableFileVerifier {
         if (error !== logged) logger.warn("tables could not be verified", { error });
         logged = error;
       }
-      if (!this.#isClosed) await this.#rest(Math.max(SCAN_INTERVAL_MS, look * SHARE));
+      if (!this.#isClosed) await this.#rest(Math.max(SCAN_INTERVAL_MS, look * PAUSE_FACTOR));
     }
   }
 
@@ -115,7 +115,7 @@ export class TableFileVerifier {
         this.#verified.delete(table.name);
         this.#found(damage.found);
       }
-      // Last, so that a table is read again if its damage could not be recorded.
+      // The table is marked as read only now, so that it is read again if its damage could not be recorded.
       this.#checked.add(table.name);
     }
     this.#left = undefined;
@@ -131,7 +131,7 @@ export class TableFileVerifier {
   }
 
   readonly #pace = {
-    work: WORK,
+    work: WORK_MS,
     rest: (): Promise<void> => this.#rest(REST_MS),
     isCancelled: (): boolean => this.#isClosed,
   };

@@ -30,7 +30,9 @@ import { runIndexKeys } from "./run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/** Returns true if the thread, or the event log of `run`, is being deleted. Readers no longer see the deleted data. */
+/**
+ * Returns true if readers do not see the thread, or the event log of `run`, because it is being deleted or is not completely written yet.
+ */
 export type IsDeleted = (key: ThreadKey, run: string | null) => Eventually<boolean>;
 
 interface Chunk {

@@ -22,9 +22,9 @@ interface Deps {
 const COPIED_KEY_KINDS: ReadonlySet<string> = new Set(["j", "c", "b", "l", "w"]);
 
 /** A piece of the copy is written when it has this many operations. */
-const PIECE = 256;
+const PIECE_OPS = 256;
 /** A piece of the copy is also written when its values have this many bytes or more. */
-const BYTES = 256 * 1024;
+const PIECE_BYTES = 256 * 1024;
 
 /**
  * Copies a thread in the state of one moment. The copy may be too large for one batch, so it is written in pieces. Until it is complete, it
@@ -95,7 +95,7 @@ async function copyRows(
     if (!COPIED_KEY_KINDS.has(rest.split("/", 1)[0] ?? "")) continue;
     ops.push({ key: target + rest, value });
     bytes += value.length;
-    if (ops.length < PIECE && bytes < BYTES) continue;
+    if (ops.length < PIECE_OPS && bytes < PIECE_BYTES) continue;
     await sweeper.writePiece(to, ops);
     [ops, bytes] = [[], 0];
   }

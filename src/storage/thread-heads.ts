@@ -21,9 +21,9 @@ export interface ThreadHead {
   readonly prefix: string;
   epoch: number;
   seq: number;
-  /** The order number of the next run. Runs with lower numbers are stored or in flight. */
+  /** The order number that the next admitted run gets. */
   next_run: number;
-  /** True if the thread is listed under `!active/`, which lists the threads with unfinished runs. */
+  /** True if the thread is listed under `!active/`, which lists the threads that have unfinished runs or are temporary. */
   active: boolean;
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
@@ -34,7 +34,9 @@ export interface ThreadHead {
    * For spans, see `Spans` in `channel-values.ts`.
    */
   readonly spanEnds: SmallMap<string, number>;
-  /** The stored kwargs of unfinished runs. If a run still has the same object, it need not be written again. */
+  /**
+   * The stored kwargs of unfinished runs. If the record of a run still has the same object as its kwargs, the kwargs are not written again.
+   */
   readonly kwargs: SmallMap<string, RunKwargs>;
   /** By run: one more than the id of its last event. Only for runs whose events were written since this object was made. */
   readonly ends: SmallMap<string, number>;
@@ -47,8 +49,8 @@ export interface ThreadHead {
   isValid: boolean;
 }
 
-/** The maximum number of remembered span ends. */
-const TIPS = 256;
+/** The maximum number of span ends that are remembered for one thread. */
+const MAX_SPAN_ENDS = 256;
 
 /** The {@link ThreadHead} of each thread that is being written to, and the cache of thread records. */
 export class ThreadHeads {
@@ -159,7 +161,7 @@ export class ThreadHeads {
     head.inFlight.shift();
     if (head.inFlight.length > 0) return;
     head.tail = undefined;
-    if (head.spanEnds.size > TIPS) head.spanEnds.clear();
+    if (head.spanEnds.size > MAX_SPAN_ENDS) head.spanEnds.clear();
     if (head.released) this.#drop(head);
   }
 

@@ -16,8 +16,8 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { checkpointRowCodec, type StoredCheckpoint } from "./records.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/** The number of operations in one batch. */
-const PIECE = 200;
+/** The most deletions in one batch. */
+const DELETIONS_PER_BATCH = 200;
 
 type Write = (ops: readonly WriteOperation[], durable: boolean) => Promise<void>;
 
@@ -46,8 +46,8 @@ export async function pruneThread(
   if (orphans.length > 0) await write(orphans, true);
   const keptKeys = new Set(kept.map(({ ns, id }) => `${escapeSegment(ns)}/${escapeSegment(id)}`));
   await drop(kv, `${prefix}w/`, write, (rest) => keptKeys.has(rest.split("/", 2).join("/")));
-  for (let i = 0; i < gone.length; i += PIECE) {
-    const piece = gone.slice(i, i + PIECE);
+  for (let i = 0; i < gone.length; i += DELETIONS_PER_BATCH) {
+    const piece = gone.slice(i, i + DELETIONS_PER_BATCH);
     await write(
       piece.map((at) => ({ key: at, value: null })),
       false,
@@ -108,7 +108,7 @@ async function drop(
   for await (const [at] of kv.entries(prefixRange(under))) {
     if (isNeeded(at.slice(under.length), at)) continue;
     ops.push({ key: at, value: null });
-    if (ops.length < PIECE) continue;
+    if (ops.length < DELETIONS_PER_BATCH) continue;
     await write(ops, false);
     ops = [];
   }

@@ -24,7 +24,7 @@ export interface PageRange {
   readonly limit: number;
   /**
    * How much the search may spend after the page, to count further matches. An index key costs 1, a record {@link
-   * RECORD}.
+   * RECORD_COST}.
    */
   readonly ahead: number;
 }
@@ -37,15 +37,15 @@ export interface ThreadMatches {
 }
 
 /** The cost of a candidate whose record is read, which takes about 5 us. A candidate whose key is enough takes about 1 us and costs 1. */
-const RECORD = 5;
+const RECORD_COST = 5;
 /**
  * The cost that each scan may spend in one turn of the event loop; it takes about half a millisecond. The first turns are shorter, because
  * one of the scans may finish early.
  */
 const TURN_COST = 500;
-const FIRST_TURN = 100;
+const FIRST_TURN_COST = 100;
 
-/** Returns the record of a thread if it matches all conditions. */
+/** Returns the record of a thread if it matches all conditions, else undefined. */
 export type FindThread = (thread: string) => Eventually<ThreadRecord | undefined>;
 
 /** Runs all scans side by side. The first to finish gives the result. */
@@ -90,7 +90,7 @@ async function* seek(
   const threads: ThreadRecord[] = [];
   let total = 0;
   let spent = 0;
-  let turn = FIRST_TURN;
+  let turn = FIRST_TURN_COST;
   let left = ahead;
   for await (const { found, seen } of scan.candidates()) {
     // Each key that was skipped costs 1.
@@ -98,7 +98,7 @@ async function* seek(
     for (const { thread, doubtful } of found) {
       const isShown = total >= offset && threads.length < limit;
       const isRead = isShown || !scan.sure || doubtful === true;
-      const cost = isRead ? RECORD : 1;
+      const cost = isRead ? RECORD_COST : 1;
       if (threads.length >= limit && total >= offset && (left -= cost) < 0) {
         return { threads, total, isAll: false };
       }
@@ -147,7 +147,7 @@ async function* collect(
   let places: Place[] = [];
   let total = 0;
   let spent = 0;
-  let turn = FIRST_TURN;
+  let turn = FIRST_TURN_COST;
   let isAll = true;
   search: for await (const { found, seen } of scan.candidates()) {
     // Each key that was skipped costs 1.
@@ -159,7 +159,7 @@ async function* collect(
         total++;
         places.push({ id: thread, by: threadSortKey(sort_by, record) });
       }
-      if ((spent += RECORD) < turn && !share.isSpent()) continue;
+      if ((spent += RECORD_COST) < turn && !share.isSpent()) continue;
       spent = 0;
       turn = Math.min(TURN_COST, 2 * turn);
       if (places.length > most && (scan.bounded === true || places.length > 2 * most + TURN_COST)) {

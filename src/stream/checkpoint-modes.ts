@@ -82,7 +82,10 @@ function childTaskOf(run: RunRecord, ns: string, own: string): JsonObject {
   return plannedOf(run, ns, { id, name, path: ["__pregel_push", name], triggers: [] }, { subgraph: true });
 }
 
-/** Calls `put` with the checkpoint, with its state if states are shown. Does nothing if it is no longer stored. */
+/**
+ * Calls `put` with the checkpoint, and with its state if states are shown. Does nothing if the mode does not show the fact, or if the
+ * checkpoint is no longer stored.
+ */
 function withCheckpoint(
   fact: CheckpointFact,
   context: RenderContext,

@@ -21,14 +21,14 @@ export interface ExpiryDeps {
 export const DEFAULT_EVENT_TTL = 86_400_000;
 
 /** How many threads are checked, or how many records of idempotency keys are deleted, in one batch. */
-const PIECE = 100;
+const ENTRIES_PER_BATCH = 100;
 /** Milliseconds between batches, so that a search through many threads does not delay other work for long. */
 const PAUSE_MS = 100;
 /**
  * The shortest and the longest time between two searches for expired events, in milliseconds. Within these limits, the time is a tenth of
  * the events' lifetime.
  */
-const SHORTEST = 1_000;
+const MIN_INTERVAL_MS = 1_000;
 const MAX_INTERVAL_MS = 3_600_000;
 
 /** Deletes the events of runs that ended long ago, and old idempotency keys, at intervals in the background. */
@@ -41,7 +41,7 @@ export class EventExpiry {
 
   constructor(deps: ExpiryDeps) {
     this.#deps = deps;
-    this.#between = Math.min(MAX_INTERVAL_MS, Math.max(SHORTEST, deps.ttl / 10));
+    this.#between = Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, deps.ttl / 10));
   }
 
   /** Starts the first search within a minute, so that even a server that restarts often deletes expired events. */
@@ -67,8 +67,10 @@ export class EventExpiry {
     const { journal, hub, clock, ttl, repeats, logger } = this.#deps;
     try {
       // oxlint-disable-next-line no-await-in-loop -- a batch at a time, so that other work runs in between
-      while (from === null && (await journal.expireOnce(clock.now() - repeats, PIECE)));
-      const next = await journal.expireEvents(clock.now() - ttl, from, PIECE, (...run) => hub.isRead(...run));
+      while (from === null && (await journal.expireOnce(clock.now() - repeats, ENTRIES_PER_BATCH)));
+      const next = await journal.expireEvents(clock.now() - ttl, from, ENTRIES_PER_BATCH, (...run) =>
+        hub.isRead(...run),
+      );
       this.#after(next === null ? this.#between : PAUSE_MS, next);
     } catch (cause) {
       logger.warn("old events could not be deleted; retrying later", { error: String(cause) });

@@ -2,44 +2,44 @@ import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
 /** The bytes of an object without its members. */
-const BASE = 48;
+const OBJECT_BYTES = 48;
 /** How many list items or object members are measured; the others are assumed to be similar. */
-const SAMPLE = 16;
+const MAX_SAMPLE = 16;
 const DEPTH = 4;
 
 /**
  * Estimates the bytes that a fact takes in memory. The estimate has to be fast, so only a sample of a long list is measured. The state to
- * which a fact refers counts in full, although the states of several facts share most of their values. So the estimate is rather too high,
- * and chunks are removed from memory too early rather than too late.
+ * which a fact refers counts in full, although the states of several facts share most of their values. So the estimate is usually too high,
+ * and chunks are removed from memory too early instead of too late.
  */
 export function factSize(fact: Fact, values: JsonObject | undefined): number {
   const state = values === undefined ? 0 : size(values, DEPTH);
   switch (fact.t) {
     case "token":
-      return BASE + fact.text.length;
+      return OBJECT_BYTES + fact.text.length;
     case "custom":
     case "event":
-      return BASE + fact.json.length;
+      return OBJECT_BYTES + fact.json.length;
     case "log":
-      return 2 * BASE + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, DEPTH);
+      return 2 * OBJECT_BYTES + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, DEPTH);
     case "piece":
-      return BASE + size(fact.chunk, DEPTH);
+      return OBJECT_BYTES + size(fact.chunk, DEPTH);
     case "result":
-      return 4 * BASE + size(fact.update, DEPTH) + size(fact.interrupts, DEPTH);
+      return 4 * OBJECT_BYTES + size(fact.update, DEPTH) + size(fact.interrupts, DEPTH);
     case "task":
-      return 4 * BASE + (fact.input === undefined ? 0 : size(fact.input.value, DEPTH));
+      return 4 * OBJECT_BYTES + (fact.input === undefined ? 0 : size(fact.input.value, DEPTH));
     case "interrupt":
-      return 2 * BASE + size(fact.interrupts, DEPTH) + state;
+      return 2 * OBJECT_BYTES + size(fact.interrupts, DEPTH) + state;
     case "message":
-      return 2 * BASE + size(fact.meta, DEPTH);
+      return 2 * OBJECT_BYTES + size(fact.meta, DEPTH);
     case "complete":
-      return 2 * BASE + size(fact.message, DEPTH) + size(fact.meta, DEPTH);
+      return 2 * OBJECT_BYTES + size(fact.message, DEPTH) + size(fact.meta, DEPTH);
     case "checkpoint":
-      return 2 * BASE + state + (fact.tasks === undefined ? 0 : size(fact.tasks, DEPTH));
+      return 2 * OBJECT_BYTES + state + (fact.tasks === undefined ? 0 : size(fact.tasks, DEPTH));
     case "start":
-      return BASE;
+      return OBJECT_BYTES;
     case "error":
-      return 2 * BASE + fact.error.message.length;
+      return 2 * OBJECT_BYTES + fact.error.message.length;
     default:
       return fact satisfies never;
   }
@@ -48,18 +48,18 @@ export function factSize(fact: Fact, values: JsonObject | undefined): number {
 function size(value: unknown, depth: number): number {
   if (typeof value === "string") return value.length + 16;
   if (typeof value !== "object" || value === null) return 8;
-  if (depth === 0) return 4 * BASE;
+  if (depth === 0) return 4 * OBJECT_BYTES;
   let seen = 0;
   let sum = 0;
   if (Array.isArray(value)) {
-    for (; seen < value.length && seen < SAMPLE; seen++) sum += size(value[seen], depth - 1);
-    return BASE + (seen < value.length ? Math.ceil((sum / seen) * value.length) : sum);
+    for (; seen < value.length && seen < MAX_SAMPLE; seen++) sum += size(value[seen], depth - 1);
+    return OBJECT_BYTES + (seen < value.length ? Math.ceil((sum / seen) * value.length) : sum);
   }
   const object = value as JsonObject;
   const keys = Object.keys(object);
-  for (; seen < keys.length && seen < SAMPLE; seen++) {
+  for (; seen < keys.length && seen < MAX_SAMPLE; seen++) {
     const key = keys[seen] as string;
     sum += key.length + size(object[key], depth - 1);
   }
-  return BASE + (seen < keys.length ? Math.ceil((sum / seen) * keys.length) : sum);
+  return OBJECT_BYTES + (seen < keys.length ? Math.ceil((sum / seen) * keys.length) : sum);
 }

@@ -6,8 +6,8 @@ import type { Journal } from "../ports/journal.ts";
 const CHUNKS_PER_READ = 64;
 
 /**
- * Finds the checkpoint of the root graph in the event log of a run, and returns the id of the last event that shows it; -1 if it is not in
- * the log.
+ * Finds the checkpoint of the root graph in the event log of a run, and returns the id of the last event that shows the checkpoint; -1 if
+ * the checkpoint is not in the log.
  */
 export async function checkpointEventId(
   journal: Journal,

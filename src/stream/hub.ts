@@ -57,7 +57,7 @@ export interface Hub extends RunEventSinks {
 }
 
 /** Milliseconds that an ended log stays in memory for readers that have not reached its end. */
-const LINGER = 60_000;
+const LINGER_MS = 60_000;
 
 export function createHub(deps: HubDeps): Hub {
   return new StreamHub(deps);
@@ -107,7 +107,7 @@ class StreamHub implements Hub, LogOwner {
     }
     const sink = log.open(epoch, first);
     log.record = run;
-    // Usually no reader follows all runs of a thread. Then only the size is checked.
+    // Usually no reader follows all runs of a thread. The check of the size then avoids building the key.
     if (this.#watches.size > 0) this.#watches.get(threadOf(key))?.began(run);
     return sink;
   }
@@ -223,7 +223,7 @@ class StreamHub implements Hub, LogOwner {
     return watch;
   }
 
-  /** The run of a thread that is being executed by an actor now. */
+  /** The run of a thread that is being executed by an actor now; undefined if there is none. */
   #running({ tenant, thread }: ThreadKey): RunRecord | undefined {
     for (const { key, record } of this.#logs.values()) {
       if (record !== undefined && key.thread === thread && key.tenant === tenant) return record;
@@ -246,7 +246,7 @@ class StreamHub implements Hub, LogOwner {
     if (log.state === "broken") this.#drop(log);
     if (log.readers === 0 && log.state !== "live") this.#drop(log);
     else if (log.state === "ended")
-      log.lingering ??= this.#deps.scheduler.after(LINGER, () => this.#drop(log));
+      log.lingering ??= this.#deps.scheduler.after(LINGER_MS, () => this.#drop(log));
   }
 
   #make(name: string, key: ThreadKey, run: string): RunLog {

@@ -60,7 +60,7 @@ export interface TailLimits {
 }
 
 /** Rendered output is cached for this many of the newest chunks. Readers that keep up with the writer do not need older chunks. */
-const RENDERED = 8;
+const MAX_RENDERED_CHUNKS = 8;
 /** Output with more characters than this is counted in the memory budget. It is cached only for the newest chunk. */
 export const LARGE_OUTPUT = 256 * 1024;
 
@@ -93,7 +93,7 @@ export class LogTail {
     this.#entries.push(entry);
     this.#weight += entry.weight;
     this.#facts += entry.chunk.facts.length;
-    const older = this.#entries.length - 1 - RENDERED;
+    const older = this.#entries.length - 1 - MAX_RENDERED_CHUNKS;
     if (older >= this.#head) (this.#entries[older] as TailChunk).rendered = undefined;
     const previous = this.#entries.length - 2;
     if (previous >= this.#head) dropLargeOutput(this.#entries[previous] as TailChunk);

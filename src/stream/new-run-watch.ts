@@ -8,7 +8,7 @@ export interface RunListener {
 
 /**
  * Notifies the readers of a thread of each run that begins. It loads no thread and no actor into memory. It is created for the first reader
- * of the thread, and removed with the last one.
+ * of the thread, and removed when the last reader leaves.
  */
 export class NewRunWatch {
   readonly #onEmpty: () => void;

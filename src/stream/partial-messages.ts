@@ -6,8 +6,9 @@ type MessageFact = Extract<Fact, { t: "message" }>;
 export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
 
 /**
- * The messages that are being streamed at one position of a run's event log, each as received so far, by the id of the fact that began it.
- * A map is never changed after it was made. However many positions refer to a growing text, V8 keeps it in memory only once.
+ * The messages that are being streamed at one position of a run's event log, each as received so far. The key of a message is the id of the
+ * fact that began the message. A map is never changed after it was made. However many positions refer to a growing text, V8 keeps it in
+ * memory only once.
  */
 export type Partials = ReadonlyMap<number, JsonObject>;
 
@@ -75,7 +76,7 @@ function joinCalls(before: unknown, more: unknown): readonly unknown[] {
   return calls;
 }
 
-/** Joins two lists of parts. A part is appended to an earlier part with the same `index`. */
+/** Joins two lists of content blocks or of tool call chunks. An entry is appended to an earlier entry with the same `index`. */
 function joinByIndex(before: unknown, more: unknown): readonly unknown[] {
   const parts = [...asList(before)];
   for (const part of asList(more)) {

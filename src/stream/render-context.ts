@@ -36,8 +36,8 @@ export interface RenderContext {
 }
 
 /**
- * Renders one of the events of a kind of fact; it may also render nothing. {@link eventModes} lists the events of each kind, and the name
- * of an entry there is its slot.
+ * Renders one of the events of a kind of fact; it may also render nothing. {@link eventModes} lists the events of each kind; an entry of
+ * such a list, the mode of the event, is called its slot.
  */
 export interface EventRenderer<T extends FactKind> {
   /** Renders the fact. The next renderer is called when this call has returned or resolved. */

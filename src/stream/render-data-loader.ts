@@ -23,7 +23,7 @@ export interface TokenEventFrame {
 export class SharedReads {
   /** Checkpoints by thread, namespace and id. */
   readonly checkpoints = new WeakCache<Checkpoint>();
-  /** Decoded large states. */
+  /** Large states that were read, by their checkpoint. */
   readonly states = new WeakMap<Checkpoint, JsonObject>();
   /** Waits for a turn of the event loop that the tenant may use for long work. */
   readonly turn: (tenant: string) => Promise<void>;
@@ -40,12 +40,12 @@ export interface RenderDataDeps {
 }
 
 /** The maximum number of cached {@link TokenEventFrame}s of one run. A frame that was removed from the cache is made again from its fact. */
-const HEADS = 1024;
+const MAX_FRAMES = 1024;
 /**
  * The maximum number of checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. The newest ones are kept, and
  * there are enough of them for the subgraphs that usually run at the same time.
  */
-const SNAPSHOTS = 8;
+const MAX_SNAPSHOTS = 8;
 /** How many chunks are read at a time. */
 const CHUNKS_PER_READ = 64;
 
@@ -186,7 +186,7 @@ export class RenderDataLoader {
       if (head !== undefined) known.head = head;
       return;
     }
-    if (this.#snapshots.size >= SNAPSHOTS) {
+    if (this.#snapshots.size >= MAX_SNAPSHOTS) {
       const oldest = this.#snapshots.keys().next();
       if (!oldest.done) this.#snapshots.delete(oldest.value);
     }
@@ -200,7 +200,7 @@ export class RenderDataLoader {
 
   learn(id: number, fact: MessageFact): void {
     if (this.#heads.has(id)) return;
-    if (this.#heads.size >= HEADS) {
+    if (this.#heads.size >= MAX_FRAMES) {
       const oldest = this.#heads.keys().next();
       if (!oldest.done) this.#heads.delete(oldest.value);
     }

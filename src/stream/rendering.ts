@@ -276,7 +276,7 @@ class Rendering<Out> implements RenderContext {
     });
   }
 
-  /** The state of the current fact that is in memory, if the fact refers to this checkpoint. */
+  /** The state that is held in memory for the current fact, if the fact refers to this checkpoint; otherwise undefined. */
   #live(checkpoint: string): LiveState | undefined {
     const { entry } = this.#slice;
     const live = entry.states?.get(this.#index);

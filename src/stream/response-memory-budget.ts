@@ -16,7 +16,7 @@ const LIMITS: MemoryLimits = { tenant: 32 * 1024 * 1024, all: 128 * 1024 * 1024,
  * progress could wait for each other until clients of other tenants that read nothing are disconnected.
  */
 const FAIR_PART = 16;
-/** Milliseconds after which a client that reads nothing is disconnected if other responses wait for its memory. */
+/** Milliseconds after which a client that reads nothing is disconnected, if any response waits for memory. */
 const STALL_MS = 10_000;
 /** Milliseconds between two searches for stalled clients. */
 const CHECK_INTERVAL_MS = 1_000;

@@ -210,7 +210,8 @@ export class RunLog {
 
   #show(entry: TailChunk): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
-    // The chunks in memory must not have gaps. If this chunk does not follow the last one directly, the earlier chunks are removed.
+    // The chunks in memory must not have gaps. If this chunk does not follow the newest one in memory directly, the chunks in memory are
+    // removed.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();
     this.#shown = true;
     this.#visible = entry.end;

@@ -41,11 +41,11 @@ export interface Reader {
 const MIN_CHUNKS_PER_READ = 4;
 const MAX_CHUNKS_PER_READ = 256;
 /** The approximate number of facts that are read in advance. */
-const AHEAD = 1024;
+const READ_AHEAD_FACTS = 1024;
 
 /** Where a reader starts. */
 export interface ReaderStart {
-  /** The id of the last event that the client has; -1: start at the first. */
+  /** The id of the last event that the client has; -1: start at the first event. */
   readonly start: number;
   /** An event id that replaces `start` if the run has reached it. The reader waits until the log knows whether the run has. */
   readonly later: number | undefined;
@@ -220,8 +220,8 @@ export class RunReader implements Reader {
     }
     let facts = 0;
     for (const chunk of shown) facts += chunk.facts.length;
-    if (facts * 2 <= AHEAD) this.#limit = Math.min(MAX_CHUNKS_PER_READ, this.#limit * 2);
-    else if (facts > AHEAD) this.#limit = Math.max(MIN_CHUNKS_PER_READ, this.#limit >> 1);
+    if (facts * 2 <= READ_AHEAD_FACTS) this.#limit = Math.min(MAX_CHUNKS_PER_READ, this.#limit * 2);
+    else if (facts > READ_AHEAD_FACTS) this.#limit = Math.max(MIN_CHUNKS_PER_READ, this.#limit >> 1);
     this.#ahead = shown;
     this.#index = 0;
   }

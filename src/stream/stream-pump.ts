@@ -7,7 +7,7 @@ import type { DeletedDuringRead, NoEventsReason, Reader } from "./run-reader.ts"
 import { LARGE_OUTPUT } from "./log-tail.ts";
 import type { ChunkSlice } from "./rendering.ts";
 
-/** The output to which a pump sends pieces. It buffers at most the last piece. */
+/** The output to which a pump sends pieces. It may join small pieces before it sends them, and buffers pieces that a slow peer has not taken yet. */
 export interface PumpOutput<Out> {
   /** Sends a piece. Returns false if the peer is slow; the pump then waits until {@link StreamPump.drained} is called. */
   put(piece: Out): boolean;
@@ -56,9 +56,9 @@ export interface OutputMemory {
 /** The result of a step. `on`: the pump continues with the next step. `stop`: the pump has to wait, or has ended. */
 type Step = "on" | "stop";
 
-const STALL = 10_000;
+const DEFAULT_STALL_MS = 10_000;
 /** The number of slices that are pumped before other work of the event loop gets a turn. */
-const BURST = 32;
+const MAX_SLICES_PER_TURN = 32;
 
 /** Moves events from a reader to one peer, at the speed of the peer. Events that the peer has not read stay in the log. */
 export class StreamPump<Out> {
@@ -138,7 +138,7 @@ export class StreamPump<Out> {
     if (sent !== undefined) this.#reader.rewind(sent);
     this.#reader.rest();
     this.#blocked = true;
-    const { scheduler, stall = STALL } = this.#options;
+    const { scheduler, stall = DEFAULT_STALL_MS } = this.#options;
     this.#cancelStall = scheduler.after(stall, () => this.#finish("stalled"));
   }
 
@@ -164,7 +164,7 @@ export class StreamPump<Out> {
   /** Runs steps until the pump has to wait. If it waits for a promise, it stays busy. */
   #run(): void {
     for (let burst = 0; !this.#done && !this.#blocked; burst++) {
-      if (burst === BURST) return this.#options.scheduler.soon(this.#again);
+      if (burst === MAX_SLICES_PER_TURN) return this.#options.scheduler.soon(this.#again);
       const got = this.#reader.next();
       const step = got instanceof Promise ? got.then((now) => this.#step(now)) : this.#step(got);
       if (step instanceof Promise) {

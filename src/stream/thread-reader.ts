@@ -190,7 +190,7 @@ export class ThreadReader implements Reader, RunListener {
       this.#page = found.filter(({ seq_base }) => seq_base > this.#base);
       this.#index = 0;
       if (this.#page.length > 0) return this.#seek();
-      // All runs but the last one are stored now. The last one may not be stored yet, but the watch knows it.
+      // All runs but the one that began last are stored now. That one may not be stored yet, but the watch knows it.
       return watch.version === version ? this.#takeLast() : this.#seek();
     });
   }

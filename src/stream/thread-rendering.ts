@@ -4,7 +4,10 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { ThreadReader } from "./thread-reader.ts";
 import { type OutputFormat, render, type ChunkSlice, type StreamView, createView } from "./rendering.ts";
 
-/** The event for the end of a run in a thread's stream. Its data is `{"run_id","status"}`; `status` is null if the run was rolled back. */
+/**
+ * The event for the end of a run in a thread's stream. Its data is `{"run_id","status"}`; `status` is null if the run was rolled back or
+ * deleted.
+ */
 const RUN_END = "run_done";
 
 /** True if the client wants the events of the runs themselves. */

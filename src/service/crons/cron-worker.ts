@@ -45,7 +45,7 @@ const MAX_WAIT_MS = 30_000;
  * them is deleted; if the cron has a user, only if the thread or assistant was really deleted.
  */
 const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
-/** Temporary errors: the slot is tried again. */
+/** Temporary errors. After one of them, the run of the slot (the time at which the cron fires) is started again later. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "server.busy",
   "server.draining",
@@ -134,7 +134,7 @@ export class CronWorker {
     return first === undefined ? null : Math.min(MAX_WAIT_MS, Math.max(0, first.slot - clock.now()));
   }
 
-  /** Fires one slot. Returns false when it must be tried again. */
+  /** Fires one cron at one slot (a time of its schedule). Returns false when this must be tried again. */
   async #handle(at: DueCron): Promise<boolean> {
     const { book, clock, logger } = this.#deps;
     if (this.#stopped) return true;
@@ -158,7 +158,10 @@ export class CronWorker {
     }
   }
 
-  /** Starts the run of a slot. `isOver` in the result: the cron's runs can never start again, so the cron is deleted. */
+  /**
+   * Starts the run of a slot (a time at which the cron fires). `isOver` in the result: the cron's runs can never start again, so the cron
+   * is deleted.
+   */
   async #fire(at: DueCron, cron: CronRecord): Promise<Fired> {
     const { clock, crons, logger } = this.#deps;
     // A missed slot is dropped if the cron's end time has passed since.

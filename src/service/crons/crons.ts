@@ -26,7 +26,7 @@ export interface CronDefinition {
   readonly enabled?: boolean;
   readonly on_run_completed?: OnRunCompleted;
   readonly metadata?: JsonObject;
-  /** Fields of a run request, with their types checked. */
+  /** Fields of a run request. Their types have been checked already. */
   readonly run: JsonObject;
 }
 
@@ -299,7 +299,10 @@ const stored = (run: JsonObject): JsonObject =>
 const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;
 
-/** The cron after it has fired at `slot`. Its next slot is the first one in the future. */
+/**
+ * The cron after it has fired at `slot`. Its next slot is the first time of its schedule after both `slot` and `now`. All times are epoch
+ * milliseconds.
+ */
 export function advancedCron(cron: CronRecord, slot: number, now: number): CronRecord {
   return { ...cron, next: within(nextSlot(cron, Math.max(slot, now)), cron.end_time) };
 }
@@ -316,16 +319,13 @@ const placeOf = (cron: CronRecord, sort_by: CronOrder): Place => ({
   by: sort_by === "next_run_date" ? cron.next : cron[sort_by],
 });
 
-/**
- * Compares the sort keys of two crons, and their ids if the keys are equal. Ids are unique, so the order is
- * always defined; they sort by creation time.
- */
+/** Compares the sort keys of two crons, and their ids if the keys are equal. Ids are unique and sort by creation time. */
 function placeOrder(sort_order: "asc" | "desc"): (a: Place, b: Place) => number {
   const sign = sort_order === "desc" ? -1 : 1;
   return (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id));
 }
 
-/** Compares crons in the order of a search. */
+/** Returns a function that compares two crons, as a search with this order sorts them. */
 export function compareCrons(
   sort_by: CronOrder,
   sort_order: "asc" | "desc",

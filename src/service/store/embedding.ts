@@ -6,7 +6,7 @@ export interface StoreIndex {
   /** Returns a vector of `dims` numbers for each text, in order. */
   readonly embed: (texts: string[]) => unknown;
   readonly dims: number;
-  /** Paths in a value whose texts are embedded, unless a put names its own. */
+  /** Paths, within an item's value, of the texts to embed. A put may name its own paths instead. */
   readonly fields: readonly string[];
 }
 
@@ -15,7 +15,8 @@ const EMBEDDING_TIMEOUT_MS = 60_000;
 
 /**
  * Embeds texts as vectors of length 1.
- * @throws ServiceError `store.embedding` when the embedder fails, takes too long, or returns something else
+ * @throws ServiceError `store.embedding` when the embedder fails, takes too long, or returns anything but one vector of `dims` numbers for
+ * each text
  */
 export async function embedTexts(
   { embed: call, dims }: StoreIndex,

@@ -3,10 +3,12 @@ import { refuseOperation } from "./item-limits.ts";
 
 export type ItemTest = (value: unknown) => boolean;
 
-/** The largest number of conditions in a filter. Each list entry counts as one. */
+/**
+ * The largest number of conditions in a filter. If the operand of a condition is a list, each entry of the list counts as one condition.
+ */
 const MAX_CONDITIONS = 1_000;
 /** The largest number of nesting levels of a filter. */
-const DEEPEST = 32;
+const MAX_DEPTH = 32;
 
 /** Orders two numbers or two strings; NaN for all other pairs. */
 function compare(a: unknown, b: unknown): number {
@@ -78,7 +80,7 @@ function oneOf(wanted: boolean) {
 export function compileFilter(filter: JsonObject, at: string): ItemTest {
   let count = 0;
   const members = (object: JsonObject, path: string, depth: number): ItemTest => {
-    if (depth > DEEPEST) refuseOperation(path, `is nested deeper than ${DEEPEST} levels`);
+    if (depth > MAX_DEPTH) refuseOperation(path, `is nested deeper than ${MAX_DEPTH} levels`);
     const tests = Object.entries(object).map(([name, wanted]): ItemTest => {
       if (++count > MAX_CONDITIONS) refuseOperation(at, `has more than ${MAX_CONDITIONS} conditions`);
       const test = condition(wanted, `${path}.${name}`, depth);

@@ -56,7 +56,7 @@ export function checkKeyText(key: unknown, at: string): void {
   if (key.length > ITEM_LIMITS.key) refuseOperation(at, `is longer than ${ITEM_LIMITS.key} characters`);
 }
 
-/** Checks a value, and returns it in storable form. */
+/** Checks the value of a put, and returns it in the form in which it can be stored. */
 export function checkValue(value: unknown, at: string): JsonObject {
   if (value === undefined || value === null) refuseOperation(at, "is required");
   const stored = storableObject(value, at);

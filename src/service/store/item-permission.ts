@@ -7,7 +7,7 @@ import type { ItemKey, Namespace } from "../../model/store-item.ts";
  * The largest number of items and namespaces that one operation may skip because the caller may not reach them. There is a limit, because
  * skipping an item costs as much as finding one.
  */
-const MAX_PASSED = 10_000;
+const MAX_SKIPPED = 10_000;
 
 /** An item, or the namespace and key of one that does not exist. */
 interface PlacedValue extends ItemKey {
@@ -48,7 +48,7 @@ export class ItemPermissionFilter {
   }
 
   #counted(isAllowed: boolean): boolean {
-    if (!isAllowed && ++this.#passed > MAX_PASSED) {
+    if (!isAllowed && ++this.#passed > MAX_SKIPPED) {
       const message =
         "The store would have to be searched too far for what you may see: name a longer namespace";
       throw new ServiceError("store.scan_limit", message);

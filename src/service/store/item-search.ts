@@ -18,9 +18,9 @@ export interface ItemSearch {
   readonly test: ItemTest | undefined;
   /** The query's vector; undefined: no semantic search. */
   readonly vector: Float32Array | undefined;
-  /** Filters out items that the caller may not reach; undefined: it may reach all. */
+  /** Filters out items that the caller may not reach; undefined: the caller may reach all items. */
   readonly gate: ItemPermissionFilter | undefined;
-  /** Prefix that names the operation in an error. */
+  /** The prefix that names the operation in an error, such as `ops[2].`. */
   readonly at: string;
   /** Makes the search yield to other work. */
   readonly share: BudgetShare;
@@ -40,9 +40,9 @@ interface Candidate {
  * A page of the items under a prefix. With a query, the most similar items come first, followed by items without vectors. Without a query,
  * the items that were updated last come first.
  *
- * The scan reads items without their values, and keeps only a small number of them in memory. Values are read afterwards, in the order of
- * the answer. Without a filter, only the values of the page are read; with a filter, values are read until the page is full. With a query,
- * every vector under the prefix is read and compared.
+ * The scan reads items without their values, and keeps only a limited number of them in memory. Values are read afterwards, in the order of
+ * the answer: only those of the page, or, with a filter or a permission, as many as are needed to fill the page. With a query, every vector
+ * under the prefix is read and compared.
  */
 export async function searchItems(items: StoreItems, search: ItemSearch): Promise<readonly ItemMatch[]> {
   const { tenant, op, now, test, gate, at, share } = search;
@@ -51,7 +51,7 @@ export async function searchItems(items: StoreItems, search: ItemSearch): Promis
   if (limit < 1) return page;
   let bytes = 0;
   const candidates = await candidatesOf(items, search);
-  // Without a filter, only the values of the page have to be read.
+  // Without a filter and a permission, only the values of the page have to be read.
   const isFiltered = test !== undefined || gate !== undefined;
   let skip = isFiltered ? offset : 0;
   const found = isFiltered ? candidates.from(0) : candidates.from(offset, limit);

@@ -13,7 +13,7 @@ export interface ItemSweeperDeps {
 }
 
 /** The number of items that are deleted at a time. */
-const PIECE = 200;
+const ITEMS_PER_BATCH = 200;
 
 /** Deletes expired items of the store to free their space. Reads ignore expired items in any case. */
 export class ItemSweeper {
@@ -42,7 +42,7 @@ export class ItemSweeper {
 
   async #pass(): Promise<void> {
     try {
-      while (!this.#stopped && (await this.#piece()) === PIECE);
+      while (!this.#stopped && (await this.#piece()) === ITEMS_PER_BATCH);
     } catch (cause) {
       this.#deps.logger.warn("expired items could not be deleted; retrying later", {
         error: String(cause),
@@ -54,7 +54,7 @@ export class ItemSweeper {
   async #piece(): Promise<number> {
     const { items, clock } = this.#deps;
     const now = clock.now();
-    const due = (await items.expiring(PIECE)).filter(({ expires_at }) => expires_at <= now);
+    const due = (await items.expiring(ITEMS_PER_BATCH)).filter(({ expires_at }) => expires_at <= now);
     await Promise.all(
       due.map(({ tenant, namespace, key, expires_at }) =>
         items.change(tenant, [{ kind: "expire", namespace, key, expires_at }], { now, durable: false }),

@@ -53,7 +53,7 @@ export interface StoreDeps {
 /** The largest number of texts that are embedded for one item. */
 const MAX_TEXTS = 256;
 /** The number of texts that are passed to the embedder at a time. */
-const PIECE = 256;
+const TEXTS_PER_CALL = 256;
 
 const MINUTE = 60_000;
 
@@ -74,8 +74,8 @@ export function createStore(deps: StoreDeps): Store {
   async function vectorsOf(texts: readonly string[]): Promise<readonly Float32Array[]> {
     if (index === undefined || texts.length === 0) return [];
     const vectors: Float32Array[] = [];
-    for (let from = 0; from < texts.length; from += PIECE) {
-      vectors.push(...(await embedTexts(index, texts.slice(from, from + PIECE), scheduler)));
+    for (let from = 0; from < texts.length; from += TEXTS_PER_CALL) {
+      vectors.push(...(await embedTexts(index, texts.slice(from, from + TEXTS_PER_CALL), scheduler)));
     }
     return vectors;
   }

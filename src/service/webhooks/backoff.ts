@@ -1,12 +1,11 @@
-/** Milliseconds: the first delay. */
+/** Milliseconds before the first retry, without the random spread. */
 const FIRST_DELAY_MS = 10_000;
 const FACTOR = 3;
-/**
- * Milliseconds: the longest delay before the random spread, and the longest delay that a receiver can
- * request.
- */
+/** Milliseconds: the longest delay, without the random spread. A receiver cannot request a longer delay either. */
 const MAX_DELAY_MS = 6 * 3_600_000;
-/** Random spread of each delay (a fraction), so that deliveries that failed together are not retried together. */
+/**
+ * Each delay is changed at random by up to this fraction of its length, so that deliveries that failed together are not retried together.
+ */
 const JITTER = 0.2;
 
 /**
@@ -19,7 +18,7 @@ export function webhookRetryDelay(failed: number, luck: number, asked = 0): numb
   return Math.round(Math.max(spread, Math.min(asked, MAX_DELAY_MS)));
 }
 
-/** Milliseconds that a `Retry-After` header requests; it contains seconds or a date. */
+/** Milliseconds that a `Retry-After` header requests, in which there are seconds or a date; 0 if there is no valid header. */
 export function retryAfter(header: string | undefined, now: number): number {
   if (header === undefined) return 0;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
@@ -33,7 +32,10 @@ export function retryAfter(header: string | undefined, now: number): number {
  */
 const FINAL: ReadonlySet<number> = new Set([400, 405, 410, 411, 413, 414, 415, 422, 431, 501, 505]);
 
-/** The result of an attempt, by the status of the response. Redirects are not followed: they would bypass the checks of the URL. */
+/**
+ * The result of an attempt, by the status of the response; `again` means that the delivery is retried, `never` that it is given up.
+ * Redirects are not followed: they would bypass the checks of the URL.
+ */
 export function attemptVerdict(status: number): "delivered" | "again" | "never" {
   if (status >= 200 && status < 300) return "delivered";
   if (status >= 300 && status < 400) return "never";

@@ -17,11 +17,11 @@ export class TargetQueue {
   /** Names (tenant and id) of the deliveries that are being attempted. */
   readonly trying = new Set<string>();
   /**
-   * True if the target did not answer the last attempt. Then fewer concurrent attempts are made, so that they do not take the slots of
-   * other targets.
+   * True if the target did not answer the last attempt. Then fewer concurrent attempts are made at it, so that more of the worker's
+   * concurrent attempts are left for other targets.
    */
   failing = false;
-  /** True if the queue is in the worker's list of queues that wait for a slot. */
+  /** True if the queue is in the worker's list of queues that wait for their next attempt. */
   inLine = false;
   reading = false;
   /** Whether a delivery was stored while the queue was being read. */

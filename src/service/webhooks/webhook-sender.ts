@@ -33,7 +33,7 @@ export type AttemptOutcome =
       /** The status of the receiver's response; null when there was no response. */
       readonly status: number | null;
       readonly error: string;
-      /** Milliseconds that the receiver requested before the next attempt. */
+      /** Milliseconds that the receiver requested before the next attempt; 0 if it requested none. */
       readonly asked: number;
     };
 

@@ -19,12 +19,13 @@ export interface WebhookWorkerDeps extends SenderDeps {
   readonly logger: Logger;
 }
 
-/** No new attempt begins while this many are in progress at all targets together. */
-const SLOTS = 64;
+/** No new attempt begins while this many attempts are in progress, at all targets together. */
+const MAX_ATTEMPTS = 64;
 /**
- * The same limit for all failing targets together: those that did not answer their last attempt.
+ * A target is failing if it did not answer its last attempt. No new attempt at a failing target begins while this many attempts at failing
+ * targets are in progress.
  */
-const SLOTS_FAILING = 16;
+const MAX_ATTEMPTS_FAILING = 16;
 /** The number of deliveries of a target that are read at a time. */
 const DELIVERIES_PER_READ = 32;
 /** Milliseconds before a retry after a storage failure. */
@@ -40,7 +41,7 @@ export class WebhookWorker {
   readonly #time: SteadyTime;
   readonly #queues = new Map<string, TargetQueue>();
   readonly #deadLetters: DeadLetterPurger;
-  /** The queues that may have due deliveries and wait for a slot. They are served in turn. */
+  /** The queues that may have due deliveries and wait for their next attempt. They are served in turn. */
   #waiting: TargetQueue[] = [];
   readonly #tries = new Map<AbortController, TargetQueue>();
   #self: URL | undefined;
@@ -97,7 +98,7 @@ export class WebhookWorker {
     return queue;
   }
 
-  /** Adds a queue to the queues that wait for a slot, because it may have due deliveries. */
+  /** Adds a queue to the queues that wait for their next attempt, because it may have due deliveries. */
   #enqueue(queue: TargetQueue): void {
     if (this.#stopping) return;
     queue.wake();
@@ -110,8 +111,8 @@ export class WebhookWorker {
   }
 
   /**
-   * Assigns the free slots to the queues, one slot to each queue in turn. Does nothing while the storage refuses writes: the results of
-   * attempts could not be stored, so each attempt would be repeated.
+   * Starts attempts until {@link MAX_ATTEMPTS} are in progress, one for each waiting queue in turn. Does nothing while the storage refuses
+   * writes: the results of attempts could not be stored, so each attempt would be repeated.
    */
   #fill(): void {
     const writable = this.#deps.journal.whenWritable();
@@ -125,7 +126,7 @@ export class WebhookWorker {
       return;
     }
     const waiting: TargetQueue[] = [];
-    while (!this.#stopping && this.#tries.size < SLOTS) {
+    while (!this.#stopping && this.#tries.size < MAX_ATTEMPTS) {
       const queue = this.#waiting.shift();
       if (queue === undefined) break;
       const next = queue.isFull || this.#isThrottled(queue) ? undefined : queue.due.shift();
@@ -148,7 +149,7 @@ export class WebhookWorker {
     if (!failing) return false;
     let taken = 0;
     for (const queue of this.#tries.values()) if (queue.failing) taken++;
-    return taken >= SLOTS_FAILING;
+    return taken >= MAX_ATTEMPTS_FAILING;
   }
 
   /** Reads the due deliveries of a queue; if there are none, finds when the next is due. */

@@ -63,7 +63,7 @@ function applyEdit(tables: Map<number, TableEntry>, edit: ByteReader): void {
         edit.text();
         break;
       case 2: // the log's number
-      case 3: // the next file's
+      case 3: // the next file's number
       case 4: // the last sequence number
       case 9: // the previous log's number
         edit.varint();

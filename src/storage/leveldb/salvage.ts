@@ -21,7 +21,7 @@ export interface TableBounds {
  * After a damaged block, only blocks with at most this many bytes are searched for. Larger blocks, each with one large
  * value, are lost.
  */
-const LARGEST = 64 * 1024;
+const MAX_FOUND_BLOCK_BYTES = 64 * 1024;
 /** The maximum number of bytes that one search reads in total. Reading them takes about a second. */
 const MAX_SEARCH_BYTES = 512 * 1024 * 1024;
 /** How many bytes are read between two yields. */
@@ -39,7 +39,7 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
   /** True if a block must begin at `at`: at the start of the file, and after the end of a block that was found. */
   let isBlockStart = true;
   for (let at = 0; at + BLOCK_TRAILER_BYTES < bytes.length && read < MAX_SEARCH_BYTES;) {
-    const most = isBlockStart ? bytes.length : Math.min(bytes.length, at + LARGEST);
+    const most = isBlockStart ? bytes.length : Math.min(bytes.length, at + MAX_FOUND_BLOCK_BYTES);
     const end = isBlockStart || looksLikeBlock(bytes, at) ? findChecksum(bytes, at, most) : undefined;
     if (isBlockStart || end !== undefined) read += (end ?? most) - at;
     if (read - turn > TURN_BYTES) {

@@ -26,7 +26,7 @@ export class Translator {
   readonly #messages: MessageEvents;
   /** The namespaces of subgraphs that have started but not ended. */
   readonly #children = new Set<string>();
-  /** Those among them that are child machines. No task's result tells their end. */
+  /** The namespaces in `#children` that belong to child machines. No task's result reports the end of a child machine. */
   readonly #machines = new Set<string>();
   readonly #asked = new Set<string>();
   #at: number;
@@ -173,7 +173,10 @@ export class Translator {
     this.#lifecycle(ns, event, failed);
   }
 
-  /** The run pauses, and the child machines with it. The run that continues starts them again, as it does subgraphs. */
+  /**
+   * Reports that the run pauses, and its child machines with it. The run that continues reports them as started again, as it does for
+   * subgraphs.
+   */
   #pause(): void {
     this.#paused = true;
     for (const ns of [...this.#machines].toReversed()) this.#childMachine(ns, { status: "stopped" });
