@@ -139,8 +139,8 @@ export class ShardProcesses {
   readonly #sockets = mkdtempSync(join(tmpdir(), "heddle-"));
   readonly #children = new Map<number, ChildProcess>();
   /**
-   * Undefined means {@link STOP_MS} of `process-lifecycle.ts`. The processes stop at the same time, so the time limit of one process holds
-   * for all.
+   * Undefined means `STOP_MS` of `process-lifecycle.ts`. The processes stop at the same time, so the time limit of one process holds for
+   * all.
    */
   readonly stopMs = undefined;
   #isStopping = false;

@@ -46,7 +46,7 @@ export const openNode: TransportOpener = async (handlers, options) => {
     headersTimeout: HEAD_TIMEOUT_MS,
     connectionsCheckingInterval: 2_000,
     keepAliveTimeout: HEAD_TIMEOUT_MS,
-    // There is no time limit for a whole request, because a large body on a slow connection is legitimate. Instead, {@link SlowUploadGuard}
+    // There is no time limit for a whole request, because a large body on a slow connection is legitimate. Instead, `SlowUploadGuard`
     // closes connections whose bodies arrive below a minimum speed.
     requestTimeout: 0,
     // Bytes, including the request line. Larger than Heddle's own limit, so that normally Heddle itself refuses a request that is too
