@@ -114,7 +114,7 @@ export function createHandler(
   };
 }
 
-/** The same request with another path. */
+/** Wraps a request so that it has a different path. */
 class RequestWithPath implements HttpRequest {
   readonly path: string;
   readonly method: string;

@@ -191,7 +191,7 @@ export function checkOptions(options: object, known: Readonly<Record<string, tru
 /** The key of an app's internal parts, which `createHandler` uses. */
 export const HANDLER_INTERNALS: unique symbol = Symbol("heddle.handlers");
 
-/** The parts of an app that `createHandler` uses. */
+/** What `createHandler` uses of an app. */
 export interface HandlerDeps {
   readonly handlers: Handlers;
   readonly maxBody: number;

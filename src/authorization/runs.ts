@@ -160,7 +160,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       const shown = runs.show(key, run);
       const { config } = run.kwargs;
       if (userIdOf(config.configurable) === rules.user.identity) return shown;
-      // Only the user who started the run sees all fields of that user; others do not.
+      // The user who started the run is shown to other users without most of that user's fields.
       const configurable = withoutUserFields(config.configurable);
       return { ...shown, kwargs: { ...run.kwargs, config: { ...config, configurable } } };
     },

@@ -171,7 +171,7 @@ export class ClusterNodeProcesses {
   }
 
   /**
-   * Joins the cluster, and starts the processes. Resolves with the data of the first started process.
+   * Joins the cluster, and starts the processes. Resolves with the report of one of them when all have started.
    * @throws the error of a process that could not start; all processes are then ended
    */
   async start(): Promise<StartedProcess> {

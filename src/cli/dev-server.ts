@@ -39,8 +39,8 @@ const QUIET_MS = 100;
 const DRAIN_MS = 2_000;
 
 /**
- * Extensions of source files. After a failed load, a change to any watched source file causes another attempt, because the file that
- * repairs the fault may not have been loaded yet.
+ * Extensions of source files. After a failed load, a change to any source file next to a watched file causes another attempt, because the
+ * file that repairs the fault may not have been loaded yet.
  */
 const SOURCES: ReadonlySet<string> = new Set([
   ".ts",

@@ -79,8 +79,8 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
       const isRead = request.method === "GET" || request.method === "HEAD";
       const send = async (): Promise<void> => {
         const body = isRead ? {} : { body: await request.body(more.client.tenant) };
-        // The body is not parsed in this process, so the turn of this body to be parsed ends now. If it lasted until the response, other
-        // large bodies would wait for it, even a body on which this response depends.
+        // The body is not parsed in this process, so the next large body may be parsed from now on. If it had to wait for the response, a
+        // body on which this response depends would wait too.
         request.bodyRead?.();
         const isRepeatable = isRead || isKeyed || more.startsRun;
         await new Exchange(reply, more).run(deps, shard, { ...asked, ...body }, isRepeatable);

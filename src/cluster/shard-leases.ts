@@ -6,7 +6,7 @@ import { isSettled, nextMove, type PlacementRules, preferredOwner } from "./shar
 
 /** How often leases are renewed within the length of a lease. */
 const RENEWALS_PER_LEASE = 3;
-/** The same while shards move or have no owner, so that nodes see changes soon. */
+/** How often leases are renewed within the length of a lease while shards move or have no owner, so that nodes see changes soon. */
 const RENEWALS_IN_MOTION = 30;
 /**
  * How long a node must have been a member before other nodes give shards to it, in lengths of a lease. A node stays a member for one length
@@ -37,7 +37,7 @@ export interface ShardLeasesDeps {
   release(shard: number): Promise<void>;
   /** Called with a new lease: from now on, this node owns the shard. */
   acquired(lease: ShardLease): void;
-  /** Called when another node has taken a shard of this node. The shard MUST no longer be served. */
+  /** Called when another node has taken a shard of this node. The caller MUST stop serving the shard at once. */
   lost(shard: number): void;
   /** Called after each renewal. No other node can take this node's shards before `validUntil`, in milliseconds of the monotonic clock. */
   renewed(view: ClusterView, validUntil: number): void;

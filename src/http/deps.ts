@@ -35,7 +35,7 @@ export interface ReadyDetails {
 export interface HttpDeps {
   /** The service without permission checks. Routes use {@link RouteCall.service} instead. */
   readonly service: Service;
-  /** The service restricted to what a user may do; absent when the server has no users. */
+  /** Returns the service restricted to what a user may do. Absent if the server has no users. */
   readonly serviceOf?: (user: AuthUser) => Service;
   readonly access: AccessControl;
   /** Which request headers are passed to the runs that a request starts. */

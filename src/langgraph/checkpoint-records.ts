@@ -150,7 +150,12 @@ export function checkpointTupleOf(library: Library, thread: string, position: Po
 // --- pending writes ---
 
 /** Channels for which a task has at most one write. A later write replaces an earlier one. */
-const SPECIAL_CHANNELS: ReadonlySet<string> = new Set(["__error__", "__scheduled__", "__interrupt__", "__resume__"]);
+const SPECIAL_CHANNELS: ReadonlySet<string> = new Set([
+  "__error__",
+  "__scheduled__",
+  "__interrupt__",
+  "__resume__",
+]);
 
 /**
  * A stored write of a task. `place`: the index of the write among all writes of the task, if it differs from its index in the stored list.

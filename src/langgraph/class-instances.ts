@@ -75,7 +75,8 @@ function messageOf(message: Message): ObjectData {
  * unknown, or its constructor throws: the value then becomes plain data.
  */
 export function createInstance(library: Library, kind: string, members: JsonObject): object | undefined {
-  if (kind.startsWith(MESSAGE_PREFIX)) return messageFrom(library, kind.slice(MESSAGE_PREFIX.length), members);
+  if (kind.startsWith(MESSAGE_PREFIX))
+    return messageFrom(library, kind.slice(MESSAGE_PREFIX.length), members);
   switch (kind) {
     case "error":
       return errorFrom(members);

@@ -267,9 +267,9 @@ export class ExecutionRecorder {
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
-    // Members are listed one by one, here and below, because an object literal that begins with a spread costs a microsecond for each
-    // member. LangGraph streams the start of all tasks of the step from which a run continues, also of tasks that have ended and do not run
-    // again.
+    // Members are listed one by one in these branches, because an object literal that begins with a spread costs a microsecond for each
+    // member. LangGraph streams the start of all tasks of the step from which a run continues, including tasks that have ended and do not
+    // run again.
     const hasEnded = this.pendingWrites.get({ ns, checkpoint, task: id })?.result !== undefined;
     if (hasEnded) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path, ...(sent && { sent }) });

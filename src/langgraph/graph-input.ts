@@ -135,7 +135,7 @@ export function streamOptionsOf(run: RunRecord, position: Position, signal: Abor
     subgraphs: true,
     signal,
     runId,
-    // The same even for a run whose steps are stored only at its end, because the run's actor combines them.
+    // Also for a run whose steps are stored only at its end, because the run's actor combines the steps.
     durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...checkpointMetadataOfRun(run) },

@@ -70,7 +70,7 @@ import { type MachineVersions, versionOf } from "./machine-versions.ts";
 /** The number of steps that an event takes while promise actors run: one step processes the event, and one waits for the actors again. */
 const STEPS_OF_EVENT = 2;
 
-/** The default of `recursion_limit`, in steps. Each actor takes two steps, and a machine may well run a hundred actors. */
+/** The default of `recursion_limit`, in steps. Each promise actor takes two steps, and a machine may well run a hundred of them. */
 const RECURSION_LIMIT = 1_000;
 
 /**

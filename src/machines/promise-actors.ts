@@ -91,7 +91,7 @@ export class PromiseActors {
     for (const leave of this.#runs.get(run)?.waiting ?? []) leave();
   }
 
-  /** Stops all actors of a run except those with these keys. */
+  /** Stops all actors of a run except those whose key is in `keys`. */
   retain(run: string, keys: ReadonlySet<string>): void {
     for (const [key, live] of this.#runs.get(run)?.actors ?? []) {
       if (keys.has(key)) continue;

@@ -8,9 +8,12 @@ const FULL_SAMPLE_ENTRIES = 4_000;
  * that a list or object that exceeds its limit still exceeds it in the copy.
  */
 const MAX_SAMPLE_ENTRIES = 1_001;
-/** The same limit once about {@link FULL_SAMPLE_ENTRIES} entries have been copied. */
+/** The largest number of entries that are copied of one list or object once about {@link FULL_SAMPLE_ENTRIES} entries have been copied. */
 const REDUCED_ENTRIES = 8;
-/** The same limit once about twice {@link FULL_SAMPLE_ENTRIES} entries have been copied. */
+/**
+ * The largest number of entries that are copied of one list or object once about twice {@link FULL_SAMPLE_ENTRIES} entries have been
+ * copied.
+ */
 const MIN_ENTRIES = 1;
 
 type Container = Record<string, unknown> | unknown[];
@@ -26,7 +29,11 @@ export function boundedSample(body: Record<string, unknown>): Record<string, unk
   // Copies breadth first, so that the upper levels of the body are complete.
   for (const [from, to] of waiting) {
     const most =
-      left >= MAX_SAMPLE_ENTRIES ? MAX_SAMPLE_ENTRIES : left > -FULL_SAMPLE_ENTRIES ? REDUCED_ENTRIES : MIN_ENTRIES;
+      left >= MAX_SAMPLE_ENTRIES
+        ? MAX_SAMPLE_ENTRIES
+        : left > -FULL_SAMPLE_ENTRIES
+          ? REDUCED_ENTRIES
+          : MIN_ENTRIES;
     let count = 0;
     const put = (name: string | number, value: unknown): void => {
       count++;

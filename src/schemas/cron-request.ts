@@ -81,7 +81,9 @@ const RUN_FIELDS = [
   "timeout_seconds",
 ] as const;
 
-const ofRun = Object.fromEntries(RUN_FIELDS.map((field) => [field, runCreateSchema.schema.properties[field]]));
+const ofRun = Object.fromEntries(
+  RUN_FIELDS.map((field) => [field, runCreateSchema.schema.properties[field]]),
+);
 /**
  * The bodies of requests that create and update a cron, as schemas for the API documentation. Requests are validated by {@link
  * parseNewCron} and {@link parseCronChange} instead.

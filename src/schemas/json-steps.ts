@@ -62,7 +62,7 @@ const isBlank = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 class Parsing {
-  /** True if a string contains half of a surrogate pair. */
+  /** True once a string with a single half of a surrogate pair was parsed. */
   isOdd = false;
   readonly #bytes: Uint8Array;
   readonly #longer: LongContainers;

@@ -14,7 +14,7 @@ export const MAX_UNSENT_BYTES = 1024 * 1024;
 
 /** The maximum size of the headers of a request, in bytes. */
 export const MAX_HEAD_BYTES = 16 * 1024;
-/** The largest number of headers of a request. */
+/** The largest number of headers in a request. */
 export const MAX_HEADERS = 100;
 
 /**

@@ -20,7 +20,7 @@ export class RequestBody implements IncomingBody {
   #parts: Uint8Array[] = [];
   /** The value of the header `content-length`; -1 if there is none. */
   readonly #announced: number;
-  /** A buffer of the announced length, filled with what has arrived of a large body; undefined for other bodies. */
+  /** For a large body with a known length: a buffer of that length, filled with the bytes that have arrived. Otherwise undefined. */
   #whole: Uint8Array | undefined;
   /** True from when the reader gets a large body, to parse it, until {@link done} is called. */
   #isHandedOver = false;
@@ -44,7 +44,7 @@ export class RequestBody implements IncomingBody {
     if (announced > limit) this.#fail(this.#tooLarge());
   }
 
-  /** Whether further pieces are discarded, because the body was refused or its request has got its response. */
+  /** True once the body was refused or its request has got a response. Further pieces of the body are then discarded. */
   get isDropped(): boolean {
     return this.#isDropped;
   }
@@ -68,7 +68,11 @@ export class RequestBody implements IncomingBody {
   #keep(piece: Uint8Array, isLent: boolean): void {
     const announced = this.#announced;
     // The buffer is allocated only after a part of the body has arrived, because announcing a large length costs a sender nothing.
-    if (this.#whole === undefined && announced > MAX_UNCOUNTED_BYTES && this.#size * ALLOCATION_FRACTION >= announced) {
+    if (
+      this.#whole === undefined &&
+      announced > MAX_UNCOUNTED_BYTES &&
+      this.#size * ALLOCATION_FRACTION >= announced
+    ) {
       this.#whole = Buffer.allocUnsafeSlow(announced);
       let at = 0;
       for (const part of this.#parts) {
@@ -81,7 +85,7 @@ export class RequestBody implements IncomingBody {
     else this.#parts.push(isLent ? Buffer.from(piece) : piece);
   }
 
-  /** Counts the bytes of a piece that the caller discards as received. */
+  /** Adds `bytes` to the number of received bytes, for a piece that the caller discards. */
   skip(bytes: number): void {
     this.#size += bytes;
   }

@@ -7,7 +7,7 @@ import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
  */
 export interface RawSocket {
   send(message: Uint8Array | string, isBinary?: boolean): number;
-  /** Combines all messages that the callback sends into one write. Outside such a callback, each message takes a system call of its own. */
+  /** Combines all messages that the callback sends into one write. Outside such a callback, each message takes a separate system call. */
   cork(work: () => void): unknown;
   getBufferedAmount(): number;
   end(code?: number, reason?: string): void;

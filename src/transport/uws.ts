@@ -144,7 +144,12 @@ const openUws = async (
     handlers.request(exchange, exchange);
   });
 
-  const listening = await listen(app as unknown as ListensWith, host, port, sharesPort ? SHARED_PORT : EXCLUSIVE_PORT);
+  const listening = await listen(
+    app as unknown as ListensWith,
+    host,
+    port,
+    sharesPort ? SHARED_PORT : EXCLUSIVE_PORT,
+  );
   let open = true;
   return {
     kind: "uws",

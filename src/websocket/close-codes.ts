@@ -38,7 +38,8 @@ export function refuseSocket(
   encodeError: (cause: unknown) => string | Uint8Array,
 ): void {
   const { status, body } = failureDetailsOf(cause);
-  if (status >= 500) return socket.close(status === 503 ? 1013 : 1011, body.detail.slice(0, MAX_REASON_BYTES));
+  if (status >= 500)
+    return socket.close(status === 503 ? 1013 : 1011, body.detail.slice(0, MAX_REASON_BYTES));
   const { detail } = body;
   if (Buffer.byteLength(detail) <= MAX_REASON_BYTES) return socket.close(4000 + status, detail);
   socket.send(encodeError(cause));

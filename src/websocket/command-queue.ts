@@ -7,8 +7,8 @@ const MAX_PENDING_COMMANDS = 32;
 /** The largest total number of characters of the unanswered commands. A single command may be larger. */
 const MAX_PENDING_CHARACTERS = 1024 * 1024;
 /**
- * Characters. A longer command is parsed in a turn of the event loop of its own: several large commands in one turn would block all other
- * work.
+ * Characters. A longer command is parsed in a separate turn of the event loop, because several large commands in one turn would block all
+ * other work.
  */
 const LARGE_COMMAND_CHARACTERS = 64 * 1024;
 /**
@@ -65,7 +65,8 @@ export class CommandQueue {
       if (typeof message !== "string") throw invalidField("command", "must be a text message, as JSON");
       const { length } = message;
       const isBusy =
-        this.#waiting >= MAX_PENDING_COMMANDS || (this.#waiting > 0 && this.#bytes + length > MAX_PENDING_CHARACTERS);
+        this.#waiting >= MAX_PENDING_COMMANDS ||
+        (this.#waiting > 0 && this.#bytes + length > MAX_PENDING_CHARACTERS);
       if (length > LARGE_COMMAND_CHARACTERS) {
         if (isBusy) throw busy;
         return this.#enqueue(length, () => this.#turn().then(() => this.#parse(message)));

@@ -15,7 +15,7 @@ const NONE: Frames = { messages: [], ids: [] };
 export class SocketWriter implements PumpOutput<Frames> {
   readonly #socket: Socket;
   readonly #isRereadable: boolean;
-  /** The messages of the current chunk, shared with other readers, and the number of them that have been sent. */
+  /** `#frames`: the messages of the current chunk, shared with other readers. `#index`: how many of them have been sent. */
   #frames = NONE;
   #index = 0;
   #answers: (string | Uint8Array)[] = [];

@@ -34,8 +34,8 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
   const { logger } = deps;
 
   /**
-   * Responds with the run's result. The headers are sent after {@link HEADERS_DELAY_MS} even if the run has not ended, because some clients
-   * send no other request until they have received them. If the run has ended by then, headers and body are sent in one write.
+   * Responds with the run's result. If the run has not ended after {@link HEADERS_DELAY_MS}, the headers are sent before the body, because
+   * some clients send no other request until they have received headers. Otherwise headers and body are sent in one write.
    */
   async function answer(call: RouteCall, starting: Promise<StartedRun> | StartedRun): Promise<void> {
     const started = starting instanceof Promise ? await starting : starting;

@@ -37,7 +37,7 @@ export function protocolRoutes({
       const result = await executeCommand(protocol, key, asked, configurableHeaders(call.request));
       call.json(successAnswer(asked.id, result, key.thread, await protocol.lastEventNumber(key)));
     } catch (cause) {
-      // Temporary errors (429 and 5xx) use the HTTP status, so that clients retry without code of their own.
+      // Temporary errors (429 and 5xx) are reported by the HTTP status, so that HTTP clients retry automatically.
       if (failureDetailsOf(cause).status >= 429) throw cause;
       call.json(errorAnswer(asked.id, cause));
     }
