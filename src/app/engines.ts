@@ -13,7 +13,7 @@ import { entryUrl } from "../graph-loader/heddle-package-paths.ts";
 import { startWorker } from "../platform/worker-thread.ts";
 import { startWorkerPool } from "../workers/worker-pool.ts";
 
-/** The maximum heap of the worker thread that reads the types of graphs, in megabytes. A graph with few packages needs about 250. */
+/** The maximum heap of the worker thread that reads the types of graphs, in megabytes. A graph with few packages needs about 250 MB. */
 const TYPES_HEAP_MB = 1024;
 
 export interface EngineSetup {

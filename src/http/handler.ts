@@ -144,7 +144,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const hasRoute = found !== undefined;
     const asked = { request, reply, tenant, user, headers, hasRoute, next, count, onLateError };
     httpApp.handle(asked).catch((cause: unknown) => {
-      // After a disconnect, the error is only a consequence of it.
+      // The client has disconnected, which is the cause of the error.
       if (reply.aborted) return;
       fail(deps, { request, id, answered: false, send: reply.send.bind(reply) }, cause);
     });

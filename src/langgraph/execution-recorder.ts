@@ -215,7 +215,7 @@ export class ExecutionRecorder {
     this.#between(loop);
   }
 
-  /** Emits the state that a graph has streamed, if no checkpoint has been streamed for it. */
+  /** Emits a state that a graph has streamed and for which no checkpoint has been streamed. */
   #between(loop: GraphProgress): void {
     if (loop.streamedState === undefined) return;
     for (const raw of this.#raws.values()) if (raw.ns === loop.ns) return this.#untold(loop, raw);

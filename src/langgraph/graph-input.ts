@@ -43,7 +43,7 @@ export function pendingInterruptIds({ head, writes }: Position): readonly string
     const task = left.get(id);
     return task === undefined || task.result !== undefined ? [] : task.interrupts.map((asked) => asked.id);
   });
-  // Several tasks of a step may wait at the same interrupt of a subgraph.
+  // Several tasks of a step may wait at the same interrupt of a subgraph, so an id may occur more than once.
   return [...new Set(all)];
 }
 

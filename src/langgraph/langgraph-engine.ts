@@ -195,7 +195,10 @@ function chunksOf(
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
 }
 
-/** The chunks of a run that also requests LangChain's events. `onEvent` is called with each event, in the order of events and chunks. */
+/**
+ * The chunks of a run that also requests LangChain's events. `onEvent` is called with each event, between the chunks that come before and
+ * after the event.
+ */
 async function* chunksBesideEvents(
   graph: CompiledGraph,
   input: unknown,

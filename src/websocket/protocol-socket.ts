@@ -23,7 +23,7 @@ import { uuidOf } from "./socket-params.ts";
  */
 const COLLECT_MS = 5;
 
-/** Encodes the error of a socket that cannot be served as a message. */
+/** Encodes, as a message, the error for a socket that cannot be served. */
 const encodeRefusal = (cause: unknown): string => JSON.stringify(errorAnswer(null, cause));
 
 /** Serves the thread-centric protocol (version 2) over a WebSocket: executes commands, and sends answers and events. */

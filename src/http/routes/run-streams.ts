@@ -149,8 +149,8 @@ function afterOf({ request, query }: RouteCall): number | undefined {
 }
 
 /**
- * The event number after which a stream begins if the request itself starts the run; -1, the run's start, unless the request has an
- * idempotency key. Such a request may be a repetition and name the last event that its sender received.
+ * The number of the event after which a stream begins, for a request that itself starts the run. Without an idempotency key it is -1, the
+ * run's start. A request with a key may be a repetition, and name the last event that its sender has received.
  */
 function afterRepeat({ request }: RouteCall): number {
   const isKeyed = (request.header("idempotency-key") ?? "") !== "";
