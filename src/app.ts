@@ -63,20 +63,18 @@ const DEFAULT_BODY = 16 * 1024 * 1024;
 const DEFAULT_DRAIN = 5_000;
 
 /**
- * Builds a server from its parts, continues the unfinished work of an earlier server on the same data, and opens the
- * transport.
- * @throws ServiceError `config.invalid`, `graph.invalid`, `storage.locked`, `storage.version`, `storage.unavailable`,
- *   `server.address`
+ * Starts a server. It continues the unfinished work of an earlier server on the same data, then accepts requests.
+ * @throws ServiceError `config.invalid`, `graph.invalid`, `storage.locked`, `storage.version`, `storage.unavailable`, `server.address`,
+ * `unsupported`
  */
 export function createApp(options: AppOptions = {}): Promise<App> {
-  // Keeps the process alive until the server is open: a pending promise does not, and the scheduler's timers are
-  // unref'ed.
+  // Keeps the process alive until the server is open. A pending promise does not, and the timers of the scheduler are unref'ed.
   return keepAliveDuring(openWithSdkLogger(options));
 }
 
 /**
- * Builds a server as {@link createApp} does, but for one of several processes that share a port. Each process has the
- * data of one shard, and takes requests for all shards.
+ * Starts a server like {@link createApp}, but as one of several processes that share a port. Each process has the data of one shard, and
+ * accepts requests for all shards.
  */
 export function createShardApp(options: AppOptions, place: ShardPlace): Promise<App> {
   return keepAliveDuring(openWithSdkLogger(options, place));
@@ -92,7 +90,7 @@ async function openWithSdkLogger(options: AppOptions, place?: ShardPlace): Promi
   }
 }
 
-/** Opens the app. `onClose` is called when the app has closed. */
+/** Opens the app. `onClose` is called when the app has closed; not if opening fails. */
 async function open(options: AppOptions, onClose: () => void, place: ShardPlace | undefined): Promise<App> {
   checkOptions(options, KNOWN_OPTIONS, "createApp");
   const {
@@ -113,7 +111,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   const policy = {
     ...givenPolicy,
     isDisabled: config?.access?.disabled?.includes("webhooks") === true,
-    // An app without a transport serves no paths, so a webhook cannot be a path on this server.
+    // An app without a transport listens on no port, so a webhook cannot be a path on this server.
     ownPaths: givenPolicy.ownPaths && options.transport !== "none",
   };
   const registry = new GraphRegistry();
@@ -127,7 +125,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
   const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
     registry.replace(graphs);
-    // This cast is safe: all graphs of LangGraph.js come from the loader, which makes only `LoadedLangGraph` objects.
+    // The cast is safe: graphs of LangGraph.js come from the graph loader, which makes only `LoadedLangGraph` objects.
     served = langGraphs as ReadonlyMap<string, LoadedLangGraph>;
   };
   replaceGraphs(
@@ -138,7 +136,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       ...given.langGraphs,
     ]),
   );
-  // LangGraph.js graphs may still be added by `replaceGraphs`, so a server without graphs is only a warning.
+  // LangGraph.js graphs may still be added by `replaceGraphs`, so a server without graphs only causes a warning.
   if (registry.names().length === 0 && served.size === 0)
     logger.warn("no graph is served, so no run can start: createApp takes them as graphs, or in a config");
   for (const warning of versionWarnings(served.values())) logger.warn(warning);
@@ -146,7 +144,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, stop.signal, { scheduler });
   const setup = await setUpStore(options.store, config, scheduler);
 
-  // The time budget for long work. New requests have a budget of their own, so that they do not wait for long work.
+  // The time budget for long work. It does not limit the start of new requests, so that they do not wait for long work.
   const budget = new TimeBudget(clock, scheduler);
   const streamMemory = new ResponseMemoryBudget(scheduler);
   const storages = [
@@ -167,14 +165,14 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       registry,
       workers: options.workers ?? config?.workers ?? 0,
       config,
-      // Workers load no graphs of machines: the actors of a machine's step refer to each other, so they must all run in
-      // one thread.
+      // Workers load no graphs that are state machines. The actors of a machine's step refer to each other, so all of them must run in one
+      // thread.
       loaded: kept.filter((name) => loaded?.graphs[name]?.machine === undefined),
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
     opened.add(() => executor.close());
-    // True when the server is stopping and serves no more requests.
+    // True once the shards are drained: the server handles no more requests.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
     const { lifetime, interval = DEFAULT_THREAD_EXPIRY_INTERVAL } = {
@@ -187,7 +185,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       (count) => random.bytes(count),
     );
     const ids = createShardIds(anyId, place?.count ?? storages.length, place?.number);
-    // The module is loaded only if there are several processes, because it also loads the WebSocket library.
+    // This module is loaded only if there are several processes, because it also loads the WebSocket library.
     const process =
       place &&
       new (await import("./app/shard-links.ts")).ShardLinks({
@@ -239,7 +237,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     const own = serviceOfShards(shards);
     const ownOf = auth && createUserServices({ service: own, authorizer: auth, engine, newId: ids.newId });
     const serviceOf = process && ownOf ? (user: AuthUser) => process.serviceOf(ownOf(user), user) : ownOf;
-    /** The parts of this process that another process may call on behalf of a client. */
+    /** The functions of this process that another process may call while it handles a request of `user`. */
     const partsOf = ({ user }: KnownClient): Omit<CalledParts, "metrics"> => {
       const { threads, runs, crons, webhooks, inspection, assistants } = user && ownOf ? ownOf(user) : own;
       return { threads, runs, crons, webhooks, inspection, assistants, items: ownItems };
@@ -283,15 +281,14 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     publicServer.start();
 
     const shut = async (ms: number): Promise<void> => {
-      // Keeps the process alive during the shutdown. Otherwise Node would end it halfway, as soon as nothing listens
-      // and nobody is connected.
+      // Keeps the process alive during the shutdown. Otherwise Node would end it as soon as nothing listens and nobody is connected.
       const release = keepProcessAlive();
       try {
         publicServer.startDraining();
         await Promise.all(shards.map((shard) => shard.drain(ms)));
         hasStopped = true;
-        // Requests that still wait for the project's code, in authentication or in an HTTP application, are answered before their
-        // connections close.
+        // Requests that still wait for the project's authentication or HTTP application get an error response before their connections
+        // close.
         stop.abort(stoppingError());
         await new Promise<void>((resolve) => scheduler.soon(resolve));
         for (const shard of shards) shard.endStreams();
@@ -322,7 +319,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   }
 }
 
-/** The service of all shards. With one shard, it is that shard's own service. */
+/** The service over all shards in this process. With one shard, it is the service of that shard. */
 function serviceOfShards(shards: readonly Shard[]): ServerService {
   const services = shards.map(({ service }) => service);
   const [only] = services;
@@ -345,12 +342,12 @@ function accessOptions(options: AppOptions, config: Config | undefined): AccessO
   };
 }
 
-/** The fraction of the heap that the states of runs in progress may take. The inputs of waiting runs may take as much again. */
+/** The largest part of the heap that the states of running runs may take. The inputs of queued runs may take as much again. */
 const HEAP_SHARE = 1 / 8;
 
 /**
- * The limits of the actor system, with defaults. With several tenants, no tenant may fill the queue alone, unless the
- * configuration allows it. `heap`: the largest size of the heap, in bytes.
+ * The limits of the actor system, with defaults. If there are several tenants, one tenant may take at most half of the queue by default.
+ * `heap`: the maximum size of the heap, in bytes.
  */
 function limitsOf(given: Partial<SystemLimits>, hasTenants: boolean, heap: number): SystemLimits {
   const share = (bytes: number) => Math.min(bytes, Math.floor(heap * HEAP_SHARE));
@@ -385,7 +382,7 @@ async function httpAppHandlerOf(
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Leaves out members that are undefined. */
+/** A copy without members that are undefined. */
 function definedOf<T extends object>(object: T): Defined<T> {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// No static imports: an older Node would fail to link them, with a SyntaxError, before the check below runs. `build/check-node.js` has the
-// same check for the scripts of this package.
+// Without static imports: an older version of Node would fail to link them, with a SyntaxError, before the check below runs.
+// `build/check-node.js` has the same check for the scripts of this package.
 const { node } = process.versions;
 const [major = 0, minor = 0] = node.split(".").map(Number);
-// Node 21 has `hash` of node:crypto from version 21.7 on.
+// `hash` of node:crypto exists in Node 20 from 20.12 on, but in Node 21 only from 21.7 on.
 const isSupported = major >= 22 || (major === 21 && minor >= 7) || (major === 20 && minor >= 19);
 
 if (isSupported) void import("./cli/main.ts").then(({ main }) => main());

@@ -15,8 +15,8 @@ import { type SocketToken, SocketTokens, type TokenHolder } from "./socket-token
 
 export interface AccessOptions {
   /**
-   * API keys, each as `key` or `tenant:key`. Without keys and without `auth`, every client that reaches the server may use it, except pages
-   * of foreign origins.
+   * API keys, each `key` (of the default tenant) or `tenant:key`. Without keys and without `auth`, every client that can reach the server
+   * may use it, except pages of other origins.
    */
   readonly keys?: readonly string[];
   /**
@@ -24,41 +24,41 @@ export interface AccessOptions {
    * a key.
    */
   readonly auth?: Authenticator;
-  /** Accepts LangGraph Studio's requests as those of a special user, if `studio` is set and only this machine can reach the server. */
+  /**
+   * Whether requests of LangGraph Studio are accepted as those of a special user, if `studio` is set and only this machine can reach the
+   * server.
+   */
   readonly studioUser?: boolean;
-  /** The address that the server listens on. */
+  /** The address on which the server listens. Default: 127.0.0.1. */
   readonly bound?: string;
-  /** Allows listening on other addresses than loopback without `keys` and `auth`. */
+  /** Allows listening on addresses other than loopback without `keys` and `auth`. */
   readonly insecure?: boolean;
   readonly hosts?: readonly string[];
   readonly cors?: CorsOptions;
-  /** Lets pages of LangGraph Studio and Agent Chat use the server. */
+  /** Lets the web pages of LangGraph Studio and Agent Chat call the server. */
   readonly studio?: boolean;
-  /** The prefix of all paths, such as `/api`. */
+  /** The prefix of all paths of the server, such as `/api`. Default: no prefix. */
   readonly mount?: string;
   readonly disabled?: readonly RouteGroup[];
-  /** The secret that signs tokens, 32 bytes or more; default: random, made at start. */
+  /** The secret with which WebSocket tokens are signed, at least 32 bytes. Default: a random secret, made at the start. */
   readonly secret?: string;
 }
 
-/**
- * The decision about a request, from its headers: its tenant, the headers of its response, and whether it is refused.
- */
+/** What access control decides about a request from its headers. */
 export interface AccessDecision {
   /**
-   * The tenant of the request's key or token; the default tenant on a server that needs no credentials.
-   * Undefined when the request is refused, and when a server that needs credentials finds neither a valid key
-   * nor a valid token.
+   * The tenant of the request's API key or token; the default tenant if the server needs no credentials. Undefined if the request is
+   * refused, or if the server needs credentials and finds neither a valid key nor a valid token.
    */
   readonly tenant: string | undefined;
-  /** The user for whom the WebSocket's token was issued; absent for all other requests. */
+  /** The user for whom the token of a WebSocket handshake was issued. Absent for all other requests. */
   readonly user?: AuthUser;
   readonly headers: Headers;
-  /** The error of a refused request; absent when the request may go on. A refusal applies to every route. */
+  /** The error with which the request is refused, whatever its route. Absent if the request may go on. */
   readonly refusal?: ServiceError;
 }
 
-/** The user that LangGraph Studio's requests have, as on LangGraph's own server. */
+/** The user of LangGraph Studio's requests, the same as on LangGraph's own server. */
 const STUDIO_USER: AuthUser = Object.freeze({
   kind: "StudioUser",
   identity: "langgraph-studio-user",
@@ -70,7 +70,10 @@ const STUDIO_USER: AuthUser = Object.freeze({
 const NO_HEADERS: Headers = Object.freeze({});
 const ANONYMOUS: AccessDecision = { tenant: DEFAULT_TENANT, headers: NO_HEADERS };
 
-/** Access control: which clients and pages may use the server, and as which tenant. Decides by the headers alone, before a body is read. */
+/**
+ * Access control: which clients and web pages may use the server, and as which tenant. It decides from the headers only, before a body is
+ * read.
+ */
 export class AccessControl {
   readonly #keys: ApiKeys;
   readonly #auth: Authenticator | undefined;
@@ -86,8 +89,8 @@ export class AccessControl {
 
   /**
    * Checks the options.
-   * @throws ServiceError `config.invalid` for an invalid option, or if other machines could use the server without
-   *   credentials or `insecure`
+   * @throws ServiceError `config.invalid` for an invalid option, or if other machines could use the server without credentials and
+   * `insecure` is not set
    */
   constructor(options: AccessOptions, deps: { readonly clock: Clock; readonly random: Random }) {
     const { cors = {}, disabled = [], bound = "127.0.0.1", auth } = options;
@@ -99,7 +102,7 @@ export class AccessControl {
         `host "${bound}" would let other machines drive this server without a key; set HEDDLE_API_KEYS, or add --insecure if that is meant (in a program: the options keys and insecure of createApp)`,
       );
     }
-    // Studio is recognised by a header only, which any client can send. So it is accepted only if no other machine can reach the server.
+    // Studio is recognised only by a header, which any client can send. So its user exists only if no other machine can reach the server.
     this.#hasStudioUser = options.studioUser === true && options.studio === true && isLoopback(bound);
     this.#tokens = new SocketTokens(options.secret ?? Buffer.from(deps.random.bytes(32)), deps);
     this.#hosts = new AllowedHosts(options.hosts ?? [], bound);
@@ -113,12 +116,12 @@ export class AccessControl {
     this.#disabled = disabled.length === 0 ? undefined : new Set(disabled);
   }
 
-  /** Whether requests need a key or other credentials. */
+  /** Whether requests need an API key or other credentials. */
   get needsCredentials(): boolean {
     return !this.#isOpen;
   }
 
-  /** Whether requests without a key are authenticated as users. */
+  /** Whether requests without an API key are authenticated as those of users. */
   get hasUsers(): boolean {
     return this.#auth !== undefined;
   }
@@ -131,12 +134,12 @@ export class AccessControl {
     return this.#keys.hasTenants;
   }
 
-  /** The prefix of all paths; empty when there is none. */
+  /** The prefix of all paths of the server; empty if there is none. */
   get mount(): string {
     return this.#mount;
   }
 
-  /** Removes the prefix from a path. Returns undefined if the path lacks the prefix, or is that of a disabled route. */
+  /** Removes the prefix from a path. Returns undefined if the path does not have the prefix, or belongs to a disabled group of routes. */
   path(full: string): string | undefined {
     let path = full;
     if (this.#mount !== "") {
@@ -149,7 +152,7 @@ export class AccessControl {
     return group !== undefined && this.#disabled.has(group) ? undefined : path;
   }
 
-  /** Identifies the client of a request by its key. A request without a key may come from a user: see {@link authenticate}. */
+  /** Identifies the client of a request by its API key. A request without a key may come from a user: see {@link authenticate}. */
   check(request: HttpRequest): AccessDecision {
     const origin = request.header("origin");
     if (this.#isOpen) {
@@ -164,7 +167,8 @@ export class AccessControl {
   }
 
   /**
-   * Finds the user of a request without a key. Reads the request before the first `await`, because the transport may discard it afterwards.
+   * Finds the user of a request without an API key. Reads the request before the first `await`, because the transport may make it invalid
+   * afterwards.
    * @throws ServiceError as {@link Authenticator.authenticate} does
    */
   async authenticate(request: HttpRequest): Promise<AuthUser> {
@@ -172,7 +176,7 @@ export class AccessControl {
     if (this.#hasStudioUser && request.header("x-auth-scheme") === "langsmith") {
       if (this.#foreignRefusal(request, request.header("origin")) === undefined) return STUDIO_USER;
     }
-    // A browser adds the user's cookies to requests of any page, so the origin is checked.
+    // A browser adds the user's cookies to requests from any page. Only for a page that is trusted are they passed to the authenticator.
     const isTrustedPage =
       page === undefined ||
       (!this.#origins.allowsAll && this.#origins.isListed(page)) ||
@@ -184,8 +188,8 @@ export class AccessControl {
   }
 
   /**
-   * Identifies the client of a WebSocket handshake. The origin is checked here, because browsers apply no CORS to WebSockets. A token may
-   * replace the key, because browsers cannot set headers on a handshake.
+   * Identifies the client of a WebSocket handshake. The origin is checked here, because browsers do not apply CORS to WebSockets. A token
+   * may replace the API key, because browsers cannot set headers on a handshake.
    */
   checkSocket(request: HttpRequest): AccessDecision {
     const client = this.check(request);
@@ -203,10 +207,7 @@ export class AccessControl {
     return headers === NO_HEADERS ? headers : { ...headers, ...this.#cors.preflight(request) };
   }
 
-  /**
-   * Issues a token with which a browser can open a WebSocket.
-   * @throws ServiceError `server.busy` when too many tokens of users are valid
-   */
+  /** Issues a token with which a browser can open a WebSocket. @throws ServiceError `server.busy` if too many tokens of users are valid */
   token(holder: TokenHolder): SocketToken {
     return this.#tokens.issue(holder);
   }
@@ -224,13 +225,13 @@ export class AccessControl {
   #mayRead(origin: string, request: HttpRequest): boolean {
     if (this.#allowsEveryOrigin || this.#origins.isListed(origin)) return true;
     if (isSameOrigin(origin, request.header("host") ?? "")) return true;
-    // Pages of other servers on this machine are allowed only if this server needs no credentials.
+    // Pages of other servers on this machine may read responses only if this server needs no credentials.
     return this.#isOpen && isLocalOrigin(origin);
   }
 
   /**
-   * The refusal of a request that needs no credentials but has a foreign host or origin. Undefined when the
-   * request is allowed.
+   * For a server that needs no credentials: the error with which a request is refused because its host or origin is not allowed. Undefined
+   * if the request is allowed.
    */
   #foreignRefusal(request: HttpRequest, origin: string | undefined): ServiceError | undefined {
     const host = request.header("host") ?? "";
@@ -247,8 +248,8 @@ export class AccessControl {
 }
 
 /**
- * The origin of a page that sent a request without an `Origin` header, as browsers do for images, scripts and the like. Undefined when no
- * foreign page sent it; following a link does not count.
+ * The origin of a page of another site that sent a request without an `Origin` header, as browsers do for images and scripts; `null` as
+ * text if the page is not known. Undefined if no such page sent the request. A link that the user follows does not count.
  */
 function refererOrigin(request: HttpRequest): string | undefined {
   if (request.header("sec-fetch-site") !== "cross-site") return undefined;

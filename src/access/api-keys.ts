@@ -8,16 +8,16 @@ interface Key {
 }
 
 const TENANT = /^[a-z0-9_-]{1,64}$/;
-/** Matches keys that a header can carry. A key in a list ({@link parseKeyList}) cannot contain a comma either. */
+/** Matches keys that a header can carry. A key in a comma-separated list ({@link parseKeyList}) cannot contain a comma either. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
-/** The API keys, stored as digests only. */
+/** The API keys. Only digests of the keys are stored. */
 export class ApiKeys {
   readonly #keys: readonly Key[];
 
   /**
-   * @param entries each one a key of the default tenant, or `tenant:key` for another tenant
-   * @throws ServiceError `config.invalid`; the message never repeats a key
+   * @param entries each is a key of the default tenant, or `tenant:key`
+   * @throws ServiceError `config.invalid`; the message never contains a key
    */
   constructor(entries: readonly string[]) {
     this.#keys = entries.map((entry, i) => keyOf(entry.trim(), i + 1));
@@ -34,7 +34,10 @@ export class ApiKeys {
     return new Set(this.#keys.map(({ tenant }) => tenant)).size > 1;
   }
 
-  /** The tenant of a key. Every key is compared, each in constant time, so that timing reveals nothing. */
+  /**
+   * The tenant of a key; undefined if the key is unknown. The given key is compared with every stored key, each time in constant time, so
+   * that the duration reveals nothing.
+   */
   tenantOf(given: string): string | undefined {
     const digest = digestOf(given);
     let tenant: string | undefined;
@@ -45,11 +48,11 @@ export class ApiKeys {
   }
 }
 
-/** Splits a list of keys separated by commas. @throws ServiceError `config.invalid` when the list contains no key */
+/** Splits a list of keys separated by commas. @throws ServiceError `config.invalid` if the list contains no key */
 export function parseKeyList(text: string): readonly string[] {
   const entries = text.split(",").map((entry) => entry.trim());
   const found = entries.filter((entry) => entry !== "");
-  // Treating an empty list as "no keys" would open a server that its owner believes to be protected.
+  // If an empty list meant "no keys", a server would be open that its owner believes to be protected.
   if (found.length === 0) throw refusal("the list of keys holds none");
   return found;
 }

@@ -1,11 +1,11 @@
 import { type ErrorCode, type RefusalResponse, ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 
-/** The largest number of response headers that a refusal may set. */
+/** The largest number of response headers that a refusal by the project's code may set. */
 const MAX_HEADERS = 32;
 const HEADER_NAME = /^[a-z0-9-]{1,100}$/;
 const HEADER_VALUE = /^[\x20-\x7e]{0,1000}$/;
-/** Headers that describe the connection or the body: a refusal cannot set them. */
+/** Headers that describe the connection or the body. A refusal by the project's code cannot set them. */
 const FRAMING: ReadonlySet<string> = new Set([
   "connection",
   "content-encoding",
@@ -19,9 +19,9 @@ const FRAMING: ReadonlySet<string> = new Set([
 const CODES: { readonly [status: number]: ErrorCode } = { 401: "auth.required", 403: "auth.forbidden" };
 
 /**
- * Converts what the project's code has thrown to a `ServiceError`. An `HTTPException` of `@langchain/langgraph-sdk/auth`, recognised by its
- * shape, is a refusal: the response has its status, message and headers. Anything else is a failure: its message is only logged. `what` names
- * the code that was called.
+ * Converts an error that the project's code has thrown to a `ServiceError`. An `HTTPException` of `@langchain/langgraph-sdk/auth`,
+ * recognised by its shape, is a refusal: the response gets its status, message and headers. Any other error is a failure: its message is
+ * only logged. `what` names the code that was called.
  */
 export function authErrorOf(thrown: unknown, what: string): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
@@ -47,8 +47,8 @@ function refusalOf(thrown: unknown): RefusalResponse | undefined {
 }
 
 /**
- * Reads the headers of a refusal, which are an object, `Headers` or a list of pairs. Headers that HTTP cannot
- * send or that a refusal cannot set are left out.
+ * Reads the headers of a refusal: an object, `Headers` or a list of pairs. Headers that HTTP cannot send or that a refusal cannot set are
+ * left out.
  */
 function headersOf(given: unknown): RefusalResponse["headers"] {
   const entries: readonly (readonly [unknown, unknown])[] =

@@ -1,21 +1,20 @@
 import type { Permission, ReadMember } from "../model/permitted-resources.ts";
 
-/** The largest number of conditions in a filter. Each entry of a `$contains` list counts as one. */
+/** The largest number of conditions in a filter. Each item of a `$contains` list counts as one. */
 const MAX_CONDITIONS = 1_000;
-/** The largest number of nested levels of `$or` and `$and`. */
+/** The largest number of levels of nested `$or` and `$and`. */
 const MAX_LEVELS = 8;
 
 type Test = (read: ReadMember) => boolean;
 type Scalar = string | number | boolean | null;
 
 /**
- * Compiles the filter that a handler returned. A resource must meet the conditions of all of its members. `name: value`
- * and `name: { $eq: value }` require that the resource's member `name` is equal to the value.
- * `name: { $contains: value }` requires that this member is a list with the value in it or, if the value is a list,
- * with all of its entries. `$or` and `$and` hold lists of filters.
+ * Compiles a filter that a handler of the project has returned. A resource must meet the conditions of all members of the filter. `name:
+ * value` and `name: { $eq: value }` require that the resource's member `name` is equal to the value. `name: { $contains: value }` requires
+ * that this member is a list that contains the value or, if the value is a list, all of its items. `$or` and `$and` hold lists of filters.
  *
- * Stricter than LangGraph's own server, which ignores conditions that it does not understand. Here, an undefined value,
- * an empty condition and an unknown operator are errors, because ignoring them would let in more than the author meant.
+ * Stricter than LangGraph's own server, which ignores conditions that it does not understand. Here, an undefined value, an empty condition
+ * and an unknown operator are errors, because ignoring them would allow more than the author meant.
  * @throws TypeError with what is wrong with the filter
  */
 export function compileAuthFilter(filter: unknown): Permission {
@@ -29,7 +28,7 @@ class FilterCompiler {
 
   /**
    * Compiles a filter whose conditions must all be met.
-   * @param equal an object that gets the members, with their values, that every matching resource has
+   * @param equal an object to which the members are added that every matching resource has, with their values
    */
   all(filter: unknown, level: number, equal?: Record<string, Scalar>): Test {
     if (typeof filter !== "object" || filter === null || Array.isArray(filter))
@@ -76,7 +75,7 @@ class FilterCompiler {
 
   #equals(name: string, wanted: Scalar, equal: Record<string, Scalar> | undefined): Test {
     this.#noteCondition();
-    // Defined as an own property, because assigning `__proto__` would set the prototype.
+    // Not assigned, because an assignment to `__proto__` would set the prototype.
     if (equal !== undefined && wanted !== null)
       Object.defineProperty(equal, name, {
         value: wanted,
@@ -111,7 +110,10 @@ class FilterCompiler {
   }
 }
 
-/** Refuses instances of classes. Many of them, such as maps and dates, have no own members: as a filter, they would match everything. */
+/**
+ * Refuses instances of classes. Many of them, such as maps and dates, have no members of their own: as a filter, they would match every
+ * resource.
+ */
 function assertPlain(value: object, what: string): void {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === null || prototype === Object.prototype) return;

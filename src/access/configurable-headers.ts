@@ -4,26 +4,28 @@ import type { HttpRequest } from "../ports/transport.ts";
 import { readHeaderValues } from "./http-config.ts";
 
 /**
- * The request headers that runs find in `config.configurable`. A pattern is a header name, in which `*` stands for any
- * characters; case is ignored.
+ * Which request headers are passed to runs in `config.configurable`. A pattern is a header name, in which `*` stands for any characters.
+ * Upper and lower case are the same.
  */
 export interface HeaderPatterns {
-  /** The headers to include; default: `x-*` and `user-agent`. */
+  /** The headers to pass on. Default: `x-*` and `user-agent`. */
   readonly includes?: readonly string[];
-  /** A header that matches one of these is left out, even if it matches `includes`. */
+  /** A header that matches one of these patterns is not passed on, even if it matches `includes`. */
   readonly excludes?: readonly string[];
 }
 
 /**
- * The headers of a request that go into `config.configurable` of the runs it starts, by their lower-case names; undefined when there are
- * none.
- * @throws ServiceError `validation.failed` when they are too large
+ * Returns the headers of a request that are passed to the runs that it starts, by their lower-case names; undefined if there are none.
+ * @throws ServiceError `validation.failed` if they are too large
  */
 export type HeaderSelector = (request: Pick<HttpRequest, "headers">) => JsonObject | undefined;
 
 const DEFAULT_INCLUDES = ["x-*", "user-agent"];
 
-/** Credentials are stored with each run and shown with it, so only a pattern without `*` includes them. */
+/**
+ * Headers with credentials. What is passed to a run is stored and shown with the run, so a credential is passed on only if `includes` names
+ * it without `*`.
+ */
 const CREDENTIALS: ReadonlySet<string> = new Set([
   "authorization",
   "proxy-authorization",
@@ -34,15 +36,19 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Members of `configurable` that have a meaning of their own, so no header may set them. Names that begin with `__` belong to LangGraph.
+ * Members of `configurable` with a meaning of their own. Headers with these names are never passed on. Names that begin with `__` are
+ * reserved for LangGraph.
  */
 const RESERVED =
   /^(?:__.*|langgraph_.*|thread_id|run_id|graph_id|assistant_id|checkpoint_id|checkpoint_ns|checkpoint_map)$/;
 
-/** The largest total size of the selected headers, names and values, in bytes. */
+/** The largest total size of the headers that are passed on: the characters of their names and values, one byte each in ASCII. */
 const MAX_BYTES = 8 * 1024;
 
-/** Reads `http.configurable_headers`. `refuse` is called with the invalid key and what is wrong with it. */
+/**
+ * Reads `http.configurable_headers`; undefined if it is not set or false. If a key is invalid, calls `refuse` with the key and what is
+ * wrong.
+ */
 export function readHeaderPatterns(
   http: JsonObject,
   refuse: (what: string) => never,
@@ -57,7 +63,7 @@ export function readHeaderPatterns(
   return { ...(includes && { includes }), ...(excludes && { excludes }) };
 }
 
-/** Creates a selector for these patterns. Without patterns, the selector selects no headers. */
+/** Creates the function that selects headers by these patterns. Without patterns, it selects none. */
 export function createHeaderSelector(patterns: HeaderPatterns | undefined): HeaderSelector {
   if (patterns === undefined) return () => undefined;
   const includes = (patterns.includes ?? DEFAULT_INCLUDES).map((pattern) => pattern.toLowerCase());
@@ -87,7 +93,7 @@ function tooLarge(): ServiceError {
 }
 
 /**
- * Whether a header name fits a pattern. Not done with a regular expression: the name comes from a client, and backtracking could take very
+ * Whether a header name matches a pattern. No regular expression is used: the name comes from a client, and backtracking could take very
  * long.
  */
 function matches(pattern: string, name: string): boolean {

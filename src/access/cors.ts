@@ -1,6 +1,6 @@
 import type { Headers, HttpRequest } from "../ports/transport.ts";
 
-/** CORS settings: the keys of `http.cors` in a configuration file. */
+/** CORS settings, from the section `http.cors` of a configuration file. */
 export interface CorsOptions {
   readonly origins?: readonly string[];
   /** A regular expression that must match the whole origin. */
@@ -9,7 +9,7 @@ export interface CorsOptions {
   readonly headers?: readonly string[];
   readonly credentials?: boolean;
   readonly exposed?: readonly string[];
-  /** Seconds that a browser may cache a preflight response. */
+  /** Seconds for which a browser may cache a preflight response. */
   readonly maxAge?: number;
 }
 
@@ -18,7 +18,7 @@ const EXPOSED = ["content-location", "location", "x-pagination-total", "x-pagina
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Private-Network";
 
-/** Makes the CORS response headers. The caller decides beforehand whether the page is allowed. */
+/** Creates the CORS response headers. The caller has already decided that the page is allowed. */
 export class Cors {
   readonly #options: CorsOptions;
   readonly #exposed: string;
@@ -37,7 +37,7 @@ export class Cors {
     };
   }
 
-  /** The headers of a response to an allowed page. `everyone`: pages of every origin are allowed, so the response may say `*`. */
+  /** The headers of a response to an allowed page. `everyone`: pages of every origin are allowed, so the allowed origin may be `*`. */
   answer(origin: string, everyone: boolean): Headers {
     if (everyone && this.#options.credentials !== true) return this.#anyone;
     return {
@@ -57,7 +57,7 @@ export class Cors {
       "access-control-allow-methods": this.#methods,
       ...(allowed === undefined ? {} : { "access-control-allow-headers": printable(allowed) }),
       ...(maxAge === undefined ? {} : { "access-control-max-age": String(maxAge) }),
-      // Private Network Access: with this header, the browser asks whether a public page may reach a private address.
+      // Private Network Access: with this request header, the browser asks whether a public page may send requests to a private address.
       ...(request.header("access-control-request-private-network") === "true"
         ? { "access-control-allow-private-network": "true" }
         : {}),
@@ -67,7 +67,7 @@ export class Cors {
 }
 
 /**
- * Removes control characters and characters that are not ASCII. The text comes from a request's header, and could otherwise end the
+ * Removes control characters and characters that are not ASCII. The text comes from a request header, and could otherwise break the
  * response header.
  */
 const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "");

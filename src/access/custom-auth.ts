@@ -9,8 +9,8 @@ import { compileAuthFilter } from "./auth-filter.ts";
 /** Authenticates requests: finds out which user sent them. */
 export interface Authenticator {
   /**
-   * Returns the user that sent a request.
-   * @throws ServiceError `auth.required`, `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable`
+   * Returns the user who sent a request.
+   * @throws ServiceError `auth.required`, `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable`, `server.busy`
    */
   authenticate(request: Request): Promise<AuthUser>;
 }
@@ -18,7 +18,7 @@ export interface Authenticator {
 /** Authenticates requests, and decides what each user may do. */
 export type Auth = Authenticator & Authorizer;
 
-/** The argument of a handler that was registered with `Auth.on`. */
+/** The argument of a handler that the project has registered with `Auth.on`. */
 interface HandlerCall {
   readonly event: AuthEvent;
   readonly resource: string;
@@ -29,25 +29,25 @@ interface HandlerCall {
 }
 
 /**
- * The handlers that an `Auth` object of `@langchain/langgraph-sdk/auth` holds. The object comes from the project's own copy of that
- * package, in any of its versions, so it is recognised by this shape.
+ * The handlers in an `Auth` object of `@langchain/langgraph-sdk/auth`. The object comes from the project's own copy of that package, in any
+ * version, so it is recognised by this shape.
  */
 export interface AuthHandlers {
   readonly "~handlerCache": {
     readonly authenticate?: (request: Request) => unknown;
-    /** Handlers (each takes a {@link HandlerCall}), by the name under which they were registered. */
+    /** The handlers by the names under which they were registered. Each takes a {@link HandlerCall}. */
     readonly callbacks?: { readonly [event: string]: (call: never) => unknown };
   };
 }
 
-/** Milliseconds that a call of the project's code may take. */
+/** The longest time in milliseconds that a call of the project's code may take. */
 const MAX_CALL_MS = 10_000;
-/** The largest number of `authenticate` calls in progress. Each of them keeps its request in memory. */
+/** The largest number of `authenticate` calls in progress. Each call keeps its request in memory. */
 const MAX_AUTHENTICATIONS = 1_024;
 
 const AUTHENTICATE = "authenticate handler";
 
-/** Returns why a value cannot be used as `Auth`, or undefined when it can. */
+/** Returns why a value cannot be used as `Auth`; undefined if it can be used. */
 export function whyNotAuth(value: unknown): string | undefined {
   const handlers =
     typeof value === "object" && value !== null
@@ -62,14 +62,14 @@ export function whyNotAuth(value: unknown): string | undefined {
 }
 
 /**
- * Authentication and authorisation by the handlers of an `Auth` object. Results are not cached: the handlers are called for every request.
+ * Authentication and authorization by the handlers of an `Auth` object. Results are not cached: the handlers are called for every request.
  */
 export class CustomAuth implements Auth {
   readonly #handlers: AuthHandlers;
   readonly #scheduler: Scheduler;
   #authenticating = 0;
 
-  /** @throws ServiceError `config.invalid` when `auth` does not have the shape of {@link AuthHandlers} */
+  /** @throws ServiceError `config.invalid` if `auth` does not have the shape of {@link AuthHandlers} */
   constructor(auth: AuthHandlers, scheduler: Scheduler) {
     const fault = whyNotAuth(auth);
     if (fault !== undefined) throw new ServiceError("config.invalid", `auth ${fault}`);
@@ -107,7 +107,10 @@ export class CustomAuth implements Auth {
     }
   }
 
-  /** The most specific handler: the one for the event, else for its resource, else for its action on all resources, else for everything. */
+  /**
+   * The most specific handler: the one for the event, else for the resource, else for the action on all resources, else for everything.
+   * Undefined if there is none.
+   */
   #handlerOf(event: AuthEvent, resource: string, action: string) {
     const { callbacks } = this.#handlers["~handlerCache"];
     if (callbacks === undefined) return undefined;
@@ -118,7 +121,7 @@ export class CustomAuth implements Auth {
     return undefined;
   }
 
-  /** Calls the project's code, for a limited time. */
+  /** Calls the project's code. The promise rejects if the code takes longer than {@link MAX_CALL_MS}. */
   #call(what: string, call: () => unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const cancel = this.#scheduler.after(MAX_CALL_MS, () =>
@@ -140,7 +143,7 @@ export class CustomAuth implements Auth {
   }
 }
 
-/** Reads the user from the result of `authenticate`: either an identity (a text), or an object with an `identity`. */
+/** Reads the user from the result of `authenticate`: the identity as a string, or an object with a member `identity`. */
 function userOf(answer: unknown): AuthUser {
   if (typeof answer === "string" && answer !== "") return newUser({}, answer, []);
   if (typeof answer === "object" && answer !== null) {

@@ -6,7 +6,10 @@ import { AccessControl, type AccessDecision, type AccessOptions } from "./access
 
 type ReadClient = (request: Pick<HttpRequest, "header">) => KnownClient | undefined;
 
-/** Access control for requests that another process of this server forwards. That process has checked access and names the client. */
+/**
+ * Access control for requests that another process of this server forwards. That process has checked access, and names the client in the
+ * request.
+ */
 export class ForwardedAccessControl extends AccessControl {
   readonly #clientOf: ReadClient;
 

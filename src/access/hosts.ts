@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 
-/** A host as in a `Host` header or a URL: `name`, `name:port`, `[::1]:port`. */
+/** A host as in a `Host` header or a URL: `name`, `name:port` or `[::1]:port`. */
 export interface ParsedHost {
-  /** The name in lower case, or an IPv6 address without its brackets. */
+  /** The name in lower case, or an IPv6 address without brackets. */
   readonly name: string;
   readonly port: string;
 }
@@ -13,7 +13,7 @@ export function parseHost(text: string): ParsedHost | undefined {
   const match = HOST.exec(text);
   if (match === null) return undefined;
   const name = (match[1] ?? match[2] ?? "").toLowerCase();
-  // A name with a dot at its end is the same host as the name without it.
+  // A name with a dot at its end is the same host as the name without that dot.
   return { name: name.endsWith(".") ? name.slice(0, -1) : name, port: match[3] ?? "" };
 }
 
@@ -23,13 +23,13 @@ export function isLoopback(name: string): boolean {
   return name.startsWith("127.") && isIP(name) === 4;
 }
 
-/** The largest number of hosts whose result is cached. Most requests name the same few. */
+/** The largest number of hosts for which the result is cached. Most requests name the same few hosts. */
 const MAX_CACHED = 64;
 
 /**
- * The hosts that a server without keys answers to. The check of the host protects against DNS rebinding, in which a
- * foreign page uses a name that resolves to this server. For the browser, the page and the server then have the same
- * origin; only the `Host` header shows the foreign name.
+ * The hosts in requests that a server without credentials accepts. The check of the host protects against DNS rebinding, in which a page of
+ * another site uses a name that resolves to this server. For the browser, the page and the server then have the same origin; only the
+ * `Host` header shows the name of the other site.
  */
 export class AllowedHosts {
   readonly #listed: readonly string[];
@@ -37,9 +37,9 @@ export class AllowedHosts {
   readonly #known = new Map<string, boolean>();
 
   /**
-   * `listed`: the allowed hosts, each as `name`, `name:port` or `*.name`, or `*` for all hosts. `bound`: the address
-   * that the server listens on, which is allowed too. If the server listens on all addresses, every IP address is
-   * allowed, because an attack by DNS rebinding always uses a name.
+   * `listed`: the allowed hosts, each as `name`, `name:port` or `*.name`; `*` allows all hosts. `bound`: the address on which the server
+   * listens, which is allowed too. If the server listens on all addresses, every IP address is allowed, because DNS rebinding always uses a
+   * name.
    */
   constructor(listed: readonly string[], bound: string) {
     const all = bound === "0.0.0.0" || bound === "::" || bound === "";

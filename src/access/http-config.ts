@@ -12,7 +12,7 @@ export interface HttpConfig {
   readonly disabled?: readonly RouteGroup[];
 }
 
-/** Reads the section `http`. `refuse` is called with the invalid key and what is wrong with it. */
+/** Reads the access settings of the section `http`. If a key is invalid, calls `refuse` with the key and what is wrong. */
 export function readHttpConfig(http: JsonObject, refuse: (what: string) => never): HttpConfig {
   const at = (key: string, what: string): never => refuse(`http.${key} ${what}`);
   const { disabled, ...others } = readFields({
@@ -58,7 +58,7 @@ function readCors(cors: JsonObject, at: (key: string, what: string) => never): C
   });
 }
 
-/** Reads a path prefix such as `/api`. Removes a slash at its end. */
+/** Reads a path prefix such as `/api`, and removes a slash at its end. Undefined if there is no prefix. */
 export function readPathPrefix(value: unknown, refuse: (what: string) => never): string | undefined {
   if (!isGiven(value) || value === "" || value === "/") return undefined;
   if (typeof value !== "string" || !/^(\/[\w.~-]+)+\/?$/.test(value))
@@ -73,7 +73,7 @@ function flag(value: unknown, refuse: (what: string) => never): boolean {
   return typeof value === "boolean" ? value : refuse("must be true or false");
 }
 
-/** Reads a list of strings that a header can carry. */
+/** Reads a list of strings that a header can carry; undefined if there is none. */
 export function readHeaderValues(
   value: unknown,
   refuse: (what: string) => never,

@@ -9,9 +9,9 @@ import type { Auth, Authenticator } from "./custom-auth.ts";
 import { OwnerRules } from "./owner-rules.ts";
 
 export interface JwtOptions {
-  /** The `iss` that tokens must have. */
+  /** The value of `iss` that tokens must have. */
   readonly issuer: string;
-  /** The `aud` that tokens must have. If several are configured, one of them is enough. */
+  /** The value of `aud` that tokens must have. Of several values, one is enough. */
   readonly audience: string | readonly string[];
   /** The provider's public keys: the URL of a JSON Web Key Set, or the set itself. */
   readonly jwks: URL | JsonObject;
@@ -22,13 +22,16 @@ interface JwtDeps {
   readonly logger: Logger;
 }
 
-/** The maximum length of a token, in characters. */
+/** A longer token is refused. */
 const MAX_TOKEN_CHARACTERS = 16 * 1024;
-/** Seconds by which the provider's clock may differ from that of this machine. */
-const CLOCK_TOLERANCE = 5;
-/** Milliseconds in which the provider must answer with its keys. */
-const FETCH_TIMEOUT = 5_000;
-/** Algorithms with a public key. With a shared secret, anyone who can verify a token could also create one. */
+/** The number of seconds by which the provider's clock may differ from the clock of this machine. */
+const CLOCK_TOLERANCE_SECONDS = 5;
+/** Milliseconds in which the provider must respond with its keys. */
+const FETCH_TIMEOUT_MS = 5_000;
+/**
+ * The accepted signature algorithms. All of them have a public key: with a shared secret, anyone who can verify a token could also create
+ * one.
+ */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -47,9 +50,9 @@ const authRequired = (message: string, cause?: unknown) =>
   new ServiceError("auth.required", message, { cause });
 
 /**
- * Authenticates users by the access tokens of an identity provider (OpenID Connect). Each user reaches only resources of their own. The
- * library `jose` is loaded only here, because most servers do not need it.
- * @throws ServiceError `config.invalid` when the key set cannot be used
+ * Creates authentication by the access tokens of an identity provider (OpenID Connect), with the rules of {@link OwnerRules}. The library
+ * `jose` is loaded only here, because most servers do not need it.
+ * @throws ServiceError `config.invalid` if the key set cannot be used
  */
 export async function createJwtAuth(options: JwtOptions, deps: JwtDeps): Promise<Auth> {
   const jose = await import("jose");
@@ -65,7 +68,7 @@ function keysOf(
   { createLocalJWKSet, createRemoteJWKSet }: typeof Jose,
   jwks: URL | JsonObject,
 ): Jose.JWTVerifyGetKey {
-  if (jwks instanceof URL) return createRemoteJWKSet(jwks, { timeoutDuration: FETCH_TIMEOUT });
+  if (jwks instanceof URL) return createRemoteJWKSet(jwks, { timeoutDuration: FETCH_TIMEOUT_MS });
   try {
     return createLocalJWKSet(jwks as unknown as Jose.JSONWebKeySet);
   } catch (cause) {
@@ -103,7 +106,7 @@ class JwtAuthenticator implements Authenticator {
         audience: typeof audience === "string" ? audience : [...audience],
         algorithms: ALGORITHMS,
         requiredClaims: ["sub", "exp"],
-        clockTolerance: CLOCK_TOLERANCE,
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
         currentDate: new Date(this.#deps.clock.now()),
       });
       return payload;
@@ -113,8 +116,8 @@ class JwtAuthenticator implements Authenticator {
   }
 
   /**
-   * Creates the error for a refused token. The failed check is named only in the log, because naming it in
-   * the response would help someone who guesses tokens.
+   * Creates the error for a refused token. Which check has failed is only logged, because that knowledge would help someone who guesses
+   * tokens.
    */
   #refusal(message: string, cause: Error): ServiceError {
     this.#deps.logger.debug("a token was refused", { why: cause.message });
@@ -156,7 +159,7 @@ function userOf(claims: Jose.JWTPayload, sub: string): AuthUser {
   };
 }
 
-/** The scopes of a token. They are one string, separated by spaces; some providers send a list instead. */
+/** The scopes of a token, from its claim `scope`: one string, separated by spaces. Some providers send a list instead. */
 function scopesOf(scope: unknown): readonly string[] {
   if (typeof scope === "string") return scope.split(" ").filter((one) => one !== "");
   return Array.isArray(scope) ? scope.filter((one) => typeof one === "string") : [];

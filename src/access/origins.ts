@@ -1,25 +1,28 @@
 import { isLoopback, parseHost } from "./hosts.ts";
 
-/** Foreign pages that are made for using a server on the user's own machine: LangGraph Studio (one host for each region) and Agent Chat. */
-const STUDIO = [
+/**
+ * The origins of web pages that are made for use with a server on the user's own machine: LangGraph Studio (one host for each region) and
+ * Agent Chat.
+ */
+const STUDIO_ORIGINS = [
   "https://smith.langchain.com",
   "https://*.smith.langchain.com",
   "https://agentchat.vercel.app",
 ] as const;
 
 export interface OriginOptions {
-  /** The allowed origins, each as `https://name[:port]`, `https://*.name` or `null`, or `*` for all origins. */
+  /** The allowed origins, each as `https://name[:port]`, `https://*.name` or `null`; `*` allows all origins. */
   readonly listed: readonly string[];
-  /** A pattern that must match the whole origin; undefined: there is none. */
+  /** A regular expression that must match the whole origin; undefined if none is configured. */
   readonly pattern: RegExp | undefined;
-  /** Whether the origins of {@link STUDIO} are allowed too. */
+  /** Whether the origins in {@link STUDIO_ORIGINS} are allowed too. */
   readonly studio: boolean;
 }
 
 const ORIGIN = /^(https?):\/\/([^/?#@]+)$/i;
 const PORTS: { readonly [scheme: string]: string } = { http: "80", https: "443" };
 
-/** The foreign origins whose pages may use the server. */
+/** The origins other than the server's own whose pages may call the server. */
 export class AllowedOrigins {
   readonly #exact: ReadonlySet<string>;
   readonly #wildcards: readonly (readonly [before: string, after: string])[];
@@ -27,7 +30,7 @@ export class AllowedOrigins {
   readonly allowsAll: boolean;
 
   constructor({ listed, pattern, studio }: OriginOptions) {
-    const all = [...listed, ...(studio ? STUDIO : [])].map((origin) =>
+    const all = [...listed, ...(studio ? STUDIO_ORIGINS : [])].map((origin) =>
       origin.toLowerCase().replace(/\/$/, ""),
     );
     this.allowsAll = all.includes("*");
@@ -51,13 +54,13 @@ export class AllowedOrigins {
   }
 }
 
-/** Whether the page comes from a server on this machine. */
+/** Whether an origin is that of a server on this machine, on any port. */
 export function isLocalOrigin(origin: string): boolean {
   const page = parseHost(ORIGIN.exec(origin)?.[2] ?? "");
   return page !== undefined && isLoopback(page.name);
 }
 
-/** Whether the page comes from this server itself. `host`: the request's `Host` header. */
+/** Whether an origin is that of this server. `host`: the request's `Host` header. */
 export function isSameOrigin(origin: string, host: string): boolean {
   const [, scheme = "", rest = ""] = ORIGIN.exec(origin) ?? [];
   const page = parseHost(rest);

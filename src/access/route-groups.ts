@@ -1,4 +1,4 @@
-/** Groups of routes that a configuration can disable: `http.disable_*`. */
+/** Groups of routes that a configuration can disable, with `http.disable_assistants` and so on. */
 export const ROUTE_GROUPS = [
   "assistants",
   "threads",
@@ -22,14 +22,14 @@ const META: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The parts of a path below `/threads/ID/` whose routes belong to the group `runs`. Events of a machine and commands of the thread protocol
- * start runs. A stream shows the events of runs, and a WebSocket at its path accepts commands too.
+ * The path segments after `/threads/ID/` whose routes belong to the group `runs`. Events of a machine and commands of the thread protocol
+ * start runs. A stream shows the events of runs, and a WebSocket at the same path also accepts commands.
  */
 const RUNS: ReadonlySet<string | undefined> = new Set(["runs", "events", "commands", "stream"]);
 
 const UI: ReadonlySet<string> = new Set(["", "dashboard", "ui"]);
 
-/** The route group of a path. Health checks belong to no group: they are always served. */
+/** The route group of a path. Undefined for a path that cannot be disabled, such as a health check. */
 export function routeGroupOf(path: string): RouteGroup | undefined {
   const [, first = "", , third] = path.split("/", 4);
   if (first === "threads") return RUNS.has(third) ? "runs" : "threads";

@@ -4,16 +4,16 @@ import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 
-/** Milliseconds that a token is valid. Short, because tokens are part of URLs, which proxies log. */
+/** Milliseconds for which a token is valid. Short, because tokens are part of URLs, which proxies log. */
 const LIFETIME_MS = 60_000;
-/** The maximum length of a token, in characters. Longer ones are refused without a check of their signature. */
+/** A longer token is refused without a check of its signature. */
 const MAX_TOKEN_CHARACTERS = 300;
 /** The minimum size of a configured secret, in bytes. */
 const MIN_SECRET_BYTES = 32;
-/** The largest number of valid tokens of all users. Each of them keeps its user in memory. */
+/** The largest number of unexpired tokens that were issued for users. For each token, its user is kept in memory. */
 const MAX_USER_TOKENS = 10_000;
-/** The largest number of valid tokens of one user. */
-const MAX_TOKENS_OF_ONE = 100;
+/** The largest number of unexpired tokens of one user. */
+const MAX_TOKENS_OF_ONE_USER = 100;
 
 export interface SocketToken {
   readonly token: string;
@@ -33,19 +33,19 @@ interface UserEntry {
 }
 
 /**
- * Short-lived tokens for browsers, which cannot set headers when they open a WebSocket. A token consists of its tenant
- * and its expiry, signed. It is not stored, and processes with the same secret accept each other's tokens. A user's
- * token also contains a number, by which the process that issued it finds the user in its memory. The user is not part
- * of the token, because its fields may be secret.
+ * Short-lived tokens for browsers, which cannot set headers when they open a WebSocket. A token consists of a tenant, an expiry time and a
+ * signature. Tokens are not stored, and processes with the same secret accept each other's tokens. The token of a user also contains a
+ * random id, by which the process that issued the token finds the user in its memory. The user's fields are not part of the token, because
+ * they may be secret.
  */
 export class SocketTokens {
   readonly #secret: Uint8Array | string;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** The users for whom tokens were issued, by the number in the token, oldest first. */
+  /** The users for whom tokens were issued, by the random id in the token, oldest first. */
   readonly #users = new Map<string, UserEntry>();
 
-  /** @throws ServiceError `config.invalid` when the secret is too short */
+  /** @throws ServiceError `config.invalid` if the secret is too short */
   constructor(
     secret: Uint8Array | string,
     { clock, random }: { readonly clock: Clock; readonly random: Random },
@@ -62,8 +62,8 @@ export class SocketTokens {
   }
 
   /**
-   * Issues a token for a user or a tenant.
-   * @throws ServiceError `server.busy` when there are too many tokens of users
+   * Issues a token for a tenant or, if `user` is given, for this user.
+   * @throws ServiceError `server.busy` if there are too many unexpired tokens of users
    */
   issue({ tenant, user }: TokenHolder): SocketToken {
     const expires = this.#clock.now() + LIFETIME_MS;
@@ -73,7 +73,7 @@ export class SocketTokens {
   }
 
   /**
-   * The holder of a token. Undefined when the token is invalid or has expired, or is a user's token that
+   * The user or tenant for whom a token was issued. Undefined if the token is invalid or has expired, or is the token of a user that
    * another process has issued.
    */
   holderOf(token: string): TokenHolder | undefined {
@@ -97,7 +97,7 @@ export class SocketTokens {
       if (held.expires <= now) this.#users.delete(number);
       else if (held.user.identity === user.identity) own++;
     }
-    if (own >= MAX_TOKENS_OF_ONE || this.#users.size >= MAX_USER_TOKENS)
+    if (own >= MAX_TOKENS_OF_ONE_USER || this.#users.size >= MAX_USER_TOKENS)
       throw new ServiceError("server.busy", "Too many tokens are valid at the moment; try again later");
     const number = Buffer.from(this.#random.bytes(16)).toString("base64url");
     this.#users.set(number, { user, expires });

@@ -2,27 +2,27 @@ import { parseUrl } from "../model/url.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { parseHost } from "./hosts.ts";
 
-/** Methods that the `Request` constructor refuses. */
+/** HTTP methods that the `Request` constructor refuses. */
 const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 /** Matches paths that the `URL` parser would change, for example by resolving `..`. */
-const NORMALISED_BY_URL = /^[^/]|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
+const CHANGED_BY_URL = /^[^/]|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
- * The URL of a request, for the project's code: its path is exactly the one for which access was decided. Undefined when no URL can have
- * that path, or when `Request` does not accept the method.
+ * The URL of a request for the project's code. Its path is exactly the path for which access was decided. Undefined if no URL can have that
+ * path, or if `Request` does not accept the method.
  */
 export function requestUrlOf(request: HttpRequest): string | undefined {
   const { method, path, query } = request;
-  if (FORBIDDEN_METHODS.has(method.toUpperCase()) || NORMALISED_BY_URL.test(path)) return undefined;
+  if (FORBIDDEN_METHODS.has(method.toUpperCase()) || CHANGED_BY_URL.test(path)) return undefined;
   const named = request.header("host") ?? "";
-  // An invalid host is replaced: what follows a slash in it would become part of the path.
+  // An invalid host is replaced. If it contained a slash, the text after the slash would become part of the path.
   const host = parseHost(named) === undefined ? "localhost" : named;
   const url = `http://${host}${path}${query === "" ? "" : `?${query}`}`;
   return parseUrl(url) && url;
 }
 
-/** The headers of a request for which `isKept` returns true; undefined when `Headers` does not accept one of them. */
+/** The headers of a request for which `isKept` returns true. Undefined if `Headers` does not accept one of them. */
 export function webHeadersOf(
   request: HttpRequest,
   isKept: (name: string, value: string) => boolean = () => true,
@@ -38,9 +38,9 @@ export function webHeadersOf(
 }
 
 /**
- * The request that the project's `authenticate` gets: method, URL and headers. It has no body, because the body is not read before
- * authentication. If `isTrusted` is false, because a page of another origin sent the request, it lacks what a browser adds by itself:
- * cookies and stored passwords. Undefined when the request cannot be represented as a `Request`.
+ * The web request that the project's `authenticate` gets: method, URL and headers. It has no body, because the body is not read before
+ * authentication. If `isTrusted` is false, because a page of another origin sent the request, it lacks what browsers add without the page:
+ * cookies and stored passwords. Undefined if no web request can represent the request.
  */
 export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {
   const url = requestUrlOf(request);
@@ -52,6 +52,6 @@ export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Reques
 const isAmbient = (name: string, value: string): boolean =>
   name === "cookie" || (name === "authorization" && /^\s*(?:basic|digest|negotiate|ntlm)\b/i.test(value));
 
-/** Encodes a header for `Headers`, which accepts only characters of one byte. A transport may have decoded the header as UTF-8. */
+/** Encodes a header value for `Headers`, which accepts only characters of one byte. A transport may have decoded the value as UTF-8. */
 const byteString = (value: string): string =>
   /[\u0100-\uffff]/.test(value) ? Buffer.from(value, "utf8").toString("latin1") : value;

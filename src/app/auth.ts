@@ -13,12 +13,13 @@ interface Deps {
   readonly random: Random;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Aborted near the end of the shutdown: requests that still wait for authentication are then refused. */
+  /** Aborted near the end of the shutdown. Requests that still wait for authentication or authorization are then refused. */
   readonly stop: AbortSignal;
 }
 
 /**
- * Makes the authenticator and the authorizer of users; undefined when the server has no users. The option wins over the configuration file.
+ * Sets up the authentication and authorization of users; undefined if the server has no users. `given`, an option of `createApp`, takes
+ * precedence over the configuration file.
  * @throws ServiceError `config.invalid`
  */
 export async function setUpAuth(

@@ -2,13 +2,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { sourceUrl } from "../graph-loader/heddle-package-paths.ts";
 
-/** A file of the dashboard, as it is sent. */
+/** A file of the web pages, with its content type. */
 export interface PageFile {
   readonly type: string;
   readonly body: string;
 }
 
-/** Finds a file of the dashboard by name; undefined when there is none, or when the pages were not built. */
+/** Returns a file of the web pages by its name; undefined if there is no such file, or if the pages were not built. */
 export type Pages = (name: string) => PageFile | undefined;
 
 const TYPES: { readonly [name: string]: string } = {
@@ -24,7 +24,7 @@ const TYPES: { readonly [name: string]: string } = {
   "elk-worker.js": "text/javascript; charset=utf-8",
 };
 
-/** Serves the pages that `npm run build` made from `src/dashboard`. Each file is read at its first request. */
+/** Returns files that `npm run build` has made from `src/dashboard`. Each file is read at its first request. */
 export function builtPages(): Pages {
   const read = new Map<string, PageFile>();
   return (name) => {
@@ -40,12 +40,12 @@ export function builtPages(): Pages {
   };
 }
 
-/** The path of a file: next to this module if this module is itself built, else in the build's output directory. */
+/** The path of a file of the web pages. If this module is built, the file is next to it, otherwise in the output directory of the build. */
 function filePathOf(name: string): string | undefined {
   return (
     [`dashboard/${name}`, `../dist/src/dashboard/${name}`]
       .map((path) => fileURLToPath(sourceUrl(path)))
-      // The first directory may hold the sources instead of built files. Only built files have `inspector.js` beside them.
+      // The first path may lead to sources instead of built files. Only built files have `inspector.js` beside them.
       .find((path) => existsSync(path) && existsSync(path.replace(/[^/\\]+$/, "inspector.js")))
   );
 }

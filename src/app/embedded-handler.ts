@@ -7,25 +7,29 @@ import { createNodeHandler, type NodeListener, type NodeUpgradeListener } from "
 import { type App, checkOptions, HANDLER_INTERNALS } from "./options.ts";
 
 export interface HandlerOptions {
-  /** The prefix of the app's paths, such as `/api`; it is removed before routing. Default: none, all paths are the app's. */
+  /**
+   * The path prefix under which the app is reached, such as `/api`. It is removed before routing. Default: no prefix; the app handles all
+   * paths.
+   */
   readonly prefix?: string;
 }
 
 const HANDLER_OPTIONS: Readonly<Record<keyof HandlerOptions, true>> = { prefix: true };
 
-/** An app inside another server. The owner of that server opens and closes it. */
+/** An app as a part of another server, which listens instead of the app. */
 export interface Handler {
   /**
-   * The listener of a `node:http` server, or a middleware of Express and the like; these may already have
-   * read the body as JSON. For a path outside the prefix, `next` is called; without `next`, the response is a
-   * 404.
+   * A request listener for a `node:http` server, or a middleware for Express and similar frameworks. These may already have read the body
+   * as JSON. For a path outside the prefix, `next` is called; without `next`, the response is a 404.
    */
   readonly listener: NodeListener;
-  /** Answers a web request, for Hono and other servers that use `Request`. A path outside the prefix is answered 404. */
+  /**
+   * Responds to a web `Request`, for Hono and other servers that use web requests. For a path outside the prefix, the response is a 404.
+   */
   fetch(request: Request): Promise<Response>;
   /**
-   * The listener of the server's `upgrade` event. Returns false if the path is outside the prefix; then the caller has to respond on the
-   * socket.
+   * A listener for the `upgrade` event of a `node:http` server. Returns false if the path is outside the prefix; the caller then has to
+   * respond on the socket.
    */
   readonly upgrade: NodeUpgradeListener;
 }
@@ -39,8 +43,8 @@ const NOT_LOCAL = JSON.stringify({
 });
 
 /**
- * Makes an app part of a server that listens already. The app itself need not listen: `createApp({ transport: "none" })`. `app.close()` ends
- * its runs, streams and sockets, but does not close the server. Later requests get a 503.
+ * Makes an app part of a server that listens already. The app itself need not listen: `createApp({ transport: "none" })`. `app.close()`
+ * ends the runs, streams and sockets of the app, but does not close the server; later requests get a 503.
  * @throws ServiceError `config.invalid` for an invalid prefix or an unknown option
  */
 export function createHandler(
@@ -71,8 +75,8 @@ export function createHandler(
   add(node);
 
   /**
-   * The response to a connection that is refused, because the app has stopped or does not serve this local
-   * address. Undefined when the connection is served.
+   * The response with which a request is refused, because the app has stopped or does not serve connections to this local address.
+   * Undefined if the request is served.
    */
   const refusalFor = (
     localAddress: string | undefined,
@@ -110,7 +114,7 @@ export function createHandler(
   };
 }
 
-/** The same request with another path. */
+/** Wraps a request so that it has a different path. */
 class RequestWithPath implements HttpRequest {
   readonly path: string;
   readonly method: string;

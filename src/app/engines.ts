@@ -13,26 +13,26 @@ import { entryUrl } from "../graph-loader/heddle-package-paths.ts";
 import { startWorker } from "../platform/worker-thread.ts";
 import { startWorkerPool } from "../workers/worker-pool.ts";
 
-/**
- * The largest heap of the thread that reads the types of graphs, in megabytes. A graph with few packages
- * needs some 250.
- */
+/** The maximum heap of the worker thread that reads the types of graphs, in megabytes. A graph with few packages needs about 250 MB. */
 const TYPES_HEAP_MB = 1024;
 
 export interface EngineSetup {
   readonly registry: GraphRegistry;
-  /** The number of worker threads for node functions; 0: node functions run in this thread. */
+  /** The number of worker threads that run node functions. 0: node functions run in this thread. */
   readonly workers: number;
   /** The configuration file that names the graphs. Worker threads can load only the graphs of this file. */
   readonly config: Config | undefined;
-  /** Names of the graphs that were loaded from the file; graphs given in another way are not included. */
+  /** The names of the graphs that are served from the configuration file and may run in worker threads. */
   readonly loaded: readonly string[];
   readonly deps: LocalExecutorDeps & { readonly scheduler: Scheduler };
-  /** The compiled LangGraph.js graphs that are served now. */
+  /** Returns the compiled LangGraph.js graphs that are served now. */
   readonly langGraphs: LangGraphs;
 }
 
-/** Makes the engine for Heddle's own graphs and LangGraph.js graphs, and the executor that runs their nodes. Throws as {@link openExecutor} does. */
+/**
+ * Opens the engine for Heddle's own graphs and LangGraph.js graphs, and the executor that runs their nodes.
+ * @throws ServiceError `config.invalid` if a worker cannot load the graphs
+ */
 export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engine; executor: NodeExecutor }> {
   const own = await openExecutor(hosting);
   const types = new TypesReader({
@@ -53,8 +53,9 @@ export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engin
 }
 
 /**
- * Makes the executor that runs node functions. Graphs that were replaced after the workers loaded them run in this thread.
- * @throws ServiceError `config.invalid` when a worker cannot load the graphs
+ * Opens the executor that runs the node functions of Heddle's own graphs. A graph that was replaced after the workers loaded it runs in
+ * this thread.
+ * @throws ServiceError `config.invalid` if a worker cannot load the graphs
  */
 async function openExecutor({ registry, workers, config, loaded, deps }: EngineSetup): Promise<NodeExecutor> {
   const local = inThreadNodeExecutor(registry, deps);

@@ -21,9 +21,9 @@ import type { MetricsHistoryRecord, ShardMetrics, ShardStatus } from "../ports/s
 import type { Storage } from "../storage/open.ts";
 import type { Hub } from "../stream/hub.ts";
 
-/** The most webhooks that are counted. A higher number is reported as this one. */
+/** Webhooks are counted up to this number. A higher number is reported as this number. */
 const MAX_WEBHOOKS = 10_000;
-/** Milliseconds for which the storage's size is cached, because measuring it reads the directory. */
+/** Milliseconds for which the storage's size is cached, because measuring it reads the data directory. */
 const SIZE_CACHE_MS = 15_000;
 /** Milliseconds for which the webhook counts are cached, because counting reads the storage. */
 const WEBHOOK_CACHE_MS = 2_000;
@@ -40,7 +40,7 @@ export interface MetricsDeps {
   readonly sockets: Pick<OpenSocketCounter, "open">;
   readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcessMetrics;
-  /** Adds the metrics of the server's other processes; absent when there are none. */
+  /** Reads the metrics of the server's other processes. Absent if this process is the whole server. */
   readonly shared?: SharedMetrics;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -50,16 +50,16 @@ export interface MetricsDeps {
 /** The metrics of the whole server. */
 export interface Metrics extends Pick<Exposition, "render"> {
   history(): Promise<MetricsHistoryRecord>;
-  /** The figures of all shards, and of each; absent if this process is the whole server. */
+  /** The status of each shard, and the sums over all shards. Absent if this process is the whole server. */
   readonly status?: () => Promise<MergedStatus>;
-  /** The metrics of this process alone. */
+  /** The metrics of this process only. */
   readonly own: ShardMetrics;
   /** Starts recording the history of the metrics. */
   start(): void;
   close(): void;
 }
 
-/** Makes the server's metrics. The caller MUST close them with the server. */
+/** Creates the server's metrics. The caller MUST close them when the server closes. */
 export function createMetrics(deps: MetricsDeps): Metrics {
   const { clock, scheduler, shared } = deps;
   const lag = new EventLoopLag(clock, scheduler);
@@ -96,7 +96,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   };
 }
 
-/** Metrics that have to be read from the storage. */
+/** Functions that read metrics from the storage, with a cache. */
 interface StorageReadings {
   readonly size: () => Promise<number | undefined>;
   readonly webhooks: () => Promise<{ readonly pending: number; readonly dead: number }>;
@@ -107,7 +107,7 @@ const readingsOfStorage = ({ storage, outbox, clock }: MetricsDeps): StorageRead
   webhooks: cachedFor(WEBHOOK_CACHE_MS, clock, () => outbox.count(MAX_WEBHOOKS)),
 });
 
-/** Creates the function that reads the state of this process. */
+/** Creates the function that reads the status of this process, for `/info`. */
 function statusReader(deps: MetricsDeps, stored: StorageReadings): ShardMetrics["status"] {
   const { about, system, clock, shared } = deps;
   return async (): Promise<ShardStatus> => {
@@ -137,8 +137,8 @@ const openConnections = ({
   traffic.streams + sockets.open + feeds.watching;
 
 /**
- * Creates the function that reads the metrics of each entry of the history. Metrics from the storage are those that the
- * previous call requested, so that no entry waits for a slow storage.
+ * Creates the function that reads the metrics for one record of the history. Metrics from the storage are those that an earlier call has
+ * requested, so that no record waits for a slow storage.
  */
 function historyReader(deps: MetricsDeps, stored: StorageReadings): () => HistoryReading {
   const { system, traffic, process } = deps;
@@ -232,7 +232,7 @@ function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
   ];
 }
 
-/** The members of `ActorMetrics` that are single numbers. */
+/** The members of `ActorMetrics` that are single numbers and get a metric of the same kind. */
 type Figure = "withdrawn" | "running" | "queued" | "waiting" | "stateBytes" | "woken" | "passivated";
 
 const ENDED = "one that pauses for an answer is a success, one that was taken back is rolled_back";
@@ -366,7 +366,7 @@ function ofReplication({ storage }: MetricsDeps): readonly MetricFamily[] {
 
 const MAX_WEBHOOKS_NOTE = `${MAX_WEBHOOKS} means: these or more`;
 
-/** One sample for each member, with the member's name as its label. */
+/** One sample for each member of `counts`. The member's name becomes the value of `label`. */
 function byLabel(label: string, counts: { readonly [value: string]: number }): readonly MetricSample[] {
   return Object.entries(counts).map(([value, count]) => [{ [label]: value }, count] as const);
 }

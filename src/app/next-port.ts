@@ -2,19 +2,23 @@ import { ServiceError } from "../model/errors.ts";
 import type { TransportOpener } from "../ports/transport.ts";
 import { probePort } from "../transport/probe-port.ts";
 
-/** The number of ports that are tried after the first one. */
+/** The number of ports that are tried after the first port. */
 const FURTHER_PORTS = 100;
 const LAST_PORT = 65_535;
 
 /**
- * Makes an opener that tries the next port as long as the port is taken. The opener fails like `open` when none of 100 further ports is
- * free, or when a port cannot be used for another reason.
+ * Wraps a transport opener so that it tries the next port while a port is taken, up to {@link FURTHER_PORTS} ports after the first. If none
+ * of them is free, or a port cannot be used for another reason, the promise rejects with the error of the last attempt.
  */
 export function withNextPort(open: TransportOpener): TransportOpener {
   return (handlers, options) => tryPorts(options.port, (port) => open(handlers, { ...options, port }));
 }
 
-/** Resolves with the first port from `port` on that is free. @throws ServiceError `server.address` */
+/**
+ * Resolves with the first free port from `port` on.
+ * @throws ServiceError `server.address` if none of the next {@link FURTHER_PORTS} ports is free, or a port cannot be used for another
+ * reason
+ */
 export const nextFreePort = (host: string, port: number): Promise<number> =>
   tryPorts(port, (tried) => probePort(host, tried));
 

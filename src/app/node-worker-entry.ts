@@ -12,7 +12,7 @@ import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
 import { NodeRunner } from "../workers/node-runner.ts";
 import type { FromWorker, ToWorker } from "../workers/worker-messages.ts";
 
-// The entry of a worker thread: it loads the graph files of a configuration and runs their node functions for the server.
+// The entry point of a worker thread. The thread loads the graph files of a configuration, and runs their node functions for the server.
 const parent = connectToParent<readonly FromWorker[], ToWorker>();
 const random = systemRandom();
 const registry = new GraphRegistry();
@@ -35,7 +35,8 @@ try {
   registry.replace(graphs);
   logUncaughtErrors(bodies.logger);
   process.on("exit", (code) => {
-    // The stack contains the caller of process.exit. The message is posted directly, not in a later batch, because the thread ends now.
+    // The stack shows from where `process.exit` was called. The message is posted directly instead of in a later batch, because the thread
+    // ends now.
     const { stack } = new Error("process.exit was called");
     const message = "process.exit in a graph ended its worker thread";
     parent.post([{ t: "log", level: "error", message, fields: { code, stack } }]);

@@ -1,4 +1,7 @@
-/** Closes parts in the reverse order of their opening. If one fails to close, the others are closed anyway. */
+/**
+ * Closes parts of a server in the reverse order in which they were added. If one part fails to close, the remaining parts are closed
+ * anyway, and the promise rejects.
+ */
 export class OpenParts {
   readonly #closers: (() => unknown)[] = [];
 

@@ -27,101 +27,101 @@ import type { ThreadTtlConfig } from "../config/thread-ttl.ts";
 import type { WebhookConfig } from "../config/webhooks.ts";
 
 export interface AppOptions {
-  /** The graphs to serve, by name: Heddle's own or LangGraph.js graphs. They replace graphs of the same names in the configuration file. */
+  /**
+   * The graphs to serve, by name: Heddle's own or LangGraph.js graphs. They replace graphs of the same names from the configuration file.
+   */
   readonly graphs?: { readonly [name: string]: InlineGraph };
-  /** LangGraph.js graphs to serve, by name, in the form in which the graph loader returns them. */
+  /** LangGraph.js graphs to serve, by name, in the form that Heddle's graph loader returns. */
   readonly langGraphs?: ReadonlyMap<string, LibraryGraph>;
-  /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
+  /** The path of a configuration file, or its contents. Its graphs are served too. Its settings apply where these options set nothing. */
   readonly config?: string | Config;
-  /** The data directory, or the options of a storage. Absent: data is kept in memory only, and lost when the app ends. */
+  /** The data directory, or the options of a storage. Absent: data is kept only in memory, and lost when the app closes. */
   readonly data?: string | StorageOptions;
   /**
-   * An open storage, instead of `data`. If there are several, the server has one shard for each. The server closes them
-   * when it is closed.
+   * An open storage, instead of `data`. With several storages, the server has one shard for each. The app closes them when it is closed.
    */
   readonly storage?: Storage | readonly Storage[];
-  /** The address to listen on. Default: loopback. Any other address needs `keys`, `auth` or `insecure`. */
+  /** The host or IP address on which to listen. Default: `127.0.0.1`. An address other than loopback needs `keys`, `auth` or `insecure`. */
   readonly host?: string;
-  /** The port to listen on; default 0: any free port. */
+  /** The port on which to listen. Default: 0, any free port. */
   readonly port?: number;
-  /** Whether to take the next free port if `port` is taken. At most 100 further ports are tried. Default: false. */
+  /** Whether to listen on the next free port if `port` is taken. At most 100 further ports are tried. Default: false. */
   readonly takeNextPort?: boolean;
   /**
-   * The transport. Default: uWebSockets.js if it has a binary for this platform, else Node's own servers. `none`: the
-   * app does not listen; requests come through `createHandler` or `fetch`, and runs cannot have webhooks that are paths
-   * on this server.
+   * The transport. Default: uWebSockets.js if it has a binary for this platform, else Node's own HTTP server. `none`: the app does not
+   * listen; requests come through `createHandler` or `fetch`, and the webhook of a run cannot be a path on this server.
    */
   readonly transport?: Transport["kind"];
-  /** The largest request body, in bytes; default 16 MiB. */
+  /** The maximum size of a request body, in bytes. Default: 16 MiB. */
   readonly maxBody?: number;
   /**
-   * The project's own HTTP application, which gets each request before Heddle's routes do: a function that takes a web `Request`, or an
-   * object with a method `fetch`. Replaces the file's `http.app`.
+   * The project's own HTTP application: a function that takes a web `Request`, or an object with a method `fetch`. It gets each request
+   * before Heddle's routes do. Replaces `http.app` of the configuration file.
    */
   readonly httpApp?: HttpApp;
   /**
-   * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs one, unless
-   * `auth` is set and finds its user. Without keys and `auth`, everybody who reaches the server may use it,
-   * except pages of other origins; `hosts`, `origins` and `studio` allow more.
+   * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs a key, unless `auth` is set and
+   * authenticates its user. Without keys and `auth`, everybody who can reach the server may use it, except pages of other origins; `hosts`,
+   * `origins` and `studio` allow more.
    */
   readonly keys?: readonly string[];
   /**
-   * An `Auth` of `@langchain/langgraph-sdk/auth`. It authenticates the users of requests without a key, and its handlers decide what each user
-   * may do. Replaces the file's `auth`.
+   * An `Auth` of `@langchain/langgraph-sdk/auth`. It authenticates the users of requests without an API key, and its handlers decide what
+   * each user may do. Replaces `auth` of the configuration file.
    */
   readonly auth?: AuthHandlers;
-  /** Allows listening on other addresses than loopback without `keys` and `auth`. */
+  /** Allows listening on addresses other than loopback without `keys` and `auth`. Default: false. */
   readonly insecure?: boolean;
   /**
-   * The host names that a server without `keys` and `auth` answers to, in addition to loopback names: each as
-   * `name`, `name:port` or `*.name`, or `*` for all.
+   * The host names in requests that a server without `keys` and `auth` accepts, in addition to loopback names: each as `name`, `name:port`
+   * or `*.name`; `*` accepts all.
    */
   readonly hosts?: readonly string[];
   /**
-   * The origins whose pages may use the server, each as `https://name` or `https://*.name`, or `*` for all. Replaces
-   * the file's `http.cors.allow_origins`.
+   * The origins whose pages may call the server, each as `https://name` or `https://*.name`; `*` allows all. Replaces
+   * `http.cors.allow_origins` of the configuration file.
    */
   readonly origins?: readonly string[];
-  /** Lets pages of LangGraph Studio and Agent Chat use the server. Default: false. */
+  /** Lets the web pages of LangGraph Studio and Agent Chat call the server. Default: false. */
   readonly studio?: boolean;
   /**
-   * The request headers that runs find in `config.configurable`. Default: none. Replaces the file's
-   * `http.configurable_headers`.
+   * The request headers that are passed to runs in `config.configurable`. Default: none. Replaces `http.configurable_headers` of the
+   * configuration file.
    */
   readonly configurableHeaders?: HeaderPatterns;
-  /** The prefix of all paths, such as `/api`. */
+  /** The prefix of all paths of the server, such as `/api`. Default: no prefix. */
   readonly mount?: string;
-  /** The secret that signs WebSocket tokens, 32 bytes or more; default: random, made at start. */
+  /** The secret with which WebSocket tokens are signed, at least 32 bytes. Default: a random secret, made at the start. */
   readonly tokenSecret?: string;
-  /** The level at which answered requests are logged; default `debug`. */
+  /** The level at which completed requests are logged. Default: `debug`. */
   readonly requestLog?: LogLevel;
-  /**
-   * The moment when streamed events are sent to readers: once they are written to the operating system (`os`, default),
-   * or at once (`memory`).
-   */
+  /** When streamed events are sent to clients: once they are written to the operating system (`os`, the default), or at once (`memory`). */
   readonly sync?: StreamSync;
-  /** Milliseconds that the events of an ended run are kept; default 24 h. */
+  /** Milliseconds for which the events of an ended run are kept. Default: 24 hours. */
   readonly streamsTtl?: number;
-  /** Whether the stream mode `logs` includes the stack of a node's failure. Default: false. */
+  /** Whether the stream mode `logs` includes the stack of a node's error. Default: false. */
   readonly stacks?: boolean;
-  /** The lifetime of threads. Each key overrides the one in the configuration file's `checkpointer.ttl`. */
+  /** The lifetime of threads. Each member replaces the one in `checkpointer.ttl` of the configuration file. */
   readonly threadTtl?: ThreadTtlConfig;
   readonly limits?: Partial<SystemLimits>;
   /**
-   * The number of worker threads that run the nodes of the configuration file's graphs; default 0: nodes run in this
-   * thread. Replaces the file's `nodes.workers`.
+   * The number of worker threads that run the nodes of the configuration file's graphs. Default: 0, nodes run in this thread. Replaces
+   * `nodes.workers` of the configuration file.
    */
   readonly workers?: number;
-  /** Webhook settings. Each key overrides the one in the configuration file's section `webhooks`. `${{ env.NAME }}` is not replaced here. */
+  /**
+   * Webhook settings. Each member replaces the one in `webhooks` of the configuration file. In this option, `${{ env.NAME }}` is not
+   * replaced.
+   */
   readonly webhooks?: WebhookConfig;
-  /** Store settings. Each key overrides the one in the configuration file's section `store`. */
+  /** Store settings. Each member replaces the one in `store` of the configuration file. */
   readonly store?: StoreOptions;
-  /** What the inspector shows. Each key overrides the one in the configuration file's section `inspect`. */
+  /** What the inspector shows. Each member replaces the one in `inspect` of the configuration file. */
   readonly inspect?: InspectConfig;
-  /** What the dashboard shows beside the data of the API. Each key overrides the one in the configuration file's section `dashboard`. */
+  /** Settings of the dashboard. Each member replaces the one in `dashboard` of the configuration file. */
   readonly dashboard?: DashboardConfig;
   readonly logger?: Logger;
-  /** Called with the progress of opening the data, which may take long. */
+  /** Called with the progress while the data is opened, which may take long. */
   readonly onProgress?: OnProgress;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -131,7 +131,7 @@ export interface AppOptions {
   readonly httpClient?: HttpClient;
 }
 
-/** The names of all options. The type makes the compiler report an option that is missing here. */
+/** The names of all options. Its type makes the compiler report an option that is missing here. */
 export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   graphs: true,
   langGraphs: true,
@@ -174,7 +174,7 @@ export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
 };
 
 /**
- * Refuses unknown options, such as misspelt ones.
+ * Refuses unknown options, such as misspelt ones. An unknown option with the value undefined is ignored.
  * @param of the name of the function that takes the options
  * @throws ServiceError `config.invalid`
  */
@@ -188,10 +188,10 @@ export function checkOptions(options: object, known: Readonly<Record<string, tru
   }
 }
 
-/** The key under which an app holds its internal parts, for `createHandler`. */
+/** The key of an app's internal parts, which `createHandler` uses. */
 export const HANDLER_INTERNALS: unique symbol = Symbol("heddle.handlers");
 
-/** The parts of an app that `createHandler` uses. */
+/** What `createHandler` uses of an app. */
 export interface HandlerDeps {
   readonly handlers: Handlers;
   readonly maxBody: number;
@@ -199,37 +199,37 @@ export interface HandlerDeps {
   readonly openBody: () => IncomingBody;
   readonly scheduler: Scheduler;
   readonly webRequests: PendingWebRequests;
-  /** Whether only clients on this machine are served, because neither credentials nor `insecure` are set. */
+  /** Whether only connections to loopback addresses are served, because neither credentials nor `insecure` are set. */
   readonly isOnlyForLoopback: boolean;
-  /** Registers a handler, to be drained and closed together with the app. */
+  /** Registers a handler, which is drained and closed together with the app. */
   add(part: Pick<Transport, "startDraining"> & { close(): void }): void;
 }
 
-/** A running server. One process can run several. */
+/** A running server. One process can run several servers. */
 export interface App {
   readonly address: Transport["address"];
-  /** The URL for clients, without a slash at its end; empty when the app does not listen. */
+  /** The URL for clients, without a slash at its end; empty if the app does not listen. */
   readonly url: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
   /**
-   * Answers a web request within this process, as the server would. To stop early, abort the request's signal
-   * or cancel the response's body.
+   * Responds to a web request within this process, as the listening server would. To stop early, abort the request's signal or cancel the
+   * response's body.
    */
   fetch(request: Request): Promise<Response>;
   readonly [HANDLER_INTERNALS]: HandlerDeps;
   readonly storage: Pick<Storage, "stats" | "memory">;
   readonly system: Pick<ThreadSystem, "counts" | "figures">;
   /**
-   * Replaces all graphs. Runs in progress keep the definition that they started with.
-   * @throws ServiceError `graph.invalid`; then nothing has changed
+   * Replaces all graphs. Runs in progress keep the graphs with which they started.
+   * @throws ServiceError `graph.invalid`; nothing has changed then
    */
   replaceGraphs(
     graphs: { readonly [name: string]: GraphDef },
     langGraphs?: ReadonlyMap<string, LibraryGraph>,
   ): void;
   /**
-   * Stops the server and its handlers: it accepts no new connections and runs, and gives running supersteps `ms` (default 5 s) to end. Unfinished runs
-   * resume at the next start on the same data. A second call waits for the first.
+   * Stops the server and its handlers. It accepts no new connections and runs, and waits up to `ms` milliseconds (default 5000) for running
+   * supersteps. Unfinished runs resume at the next start on the same data. A second call returns the promise of the first.
    */
   close(ms?: number): Promise<void>;
 }

@@ -38,20 +38,20 @@ import type { ShardLinks } from "./shard-links.ts";
 
 export interface PublicServerDeps {
   readonly service: ServerService;
-  /** The service restricted to what a user may do; absent when the server has no users. */
+  /** Returns the service restricted to what a user may do; undefined if the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
-  /** The metrics of all shards, added up. */
+  /** The sums of the metrics of all shards in this process. */
   readonly totals: Pick<MetricsDeps, "system" | "storage" | "outbox" | "hub">;
-  /** Checks that the storage takes writes. @throws ServiceError `storage.unavailable` */
+  /** Resolves if the storage accepts writes. @throws ServiceError `storage.unavailable` */
   readonly checkStorage: () => Promise<ReadyDetails>;
   readonly access: AccessControl;
-  /** Connects this process with the processes of the other shards; absent when this process has all shards. */
+  /** Connects this process with the processes of the other shards. Absent if this process has all shards. */
   readonly process?: ProcessLinks;
   readonly httpApp: HttpAppHandler | undefined;
   readonly langGraphVersion: HttpDeps["about"]["langGraphVersion"];
-  /** Bytes: the largest request body. */
+  /** The maximum size of a request body, in bytes. */
   readonly maxBody: number;
-  /** The options of the app. Each overrides the same setting of `config`. */
+  /** The options of the app. An option takes precedence over the same setting in `config`. */
   readonly options: AppOptions;
   readonly config: Config | undefined;
   readonly newId: () => string;
@@ -68,7 +68,7 @@ export interface PublicServerDeps {
 export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics"> {
   /** The access control for requests that other processes forward. */
   readonly access: AccessControl;
-  /** Opens the server that other processes send requests and calls to. */
+  /** Opens the server to which other processes send requests and calls. Resolves with undefined if this process has no shard. */
   listen(
     handlers: Handlers,
     metrics: CalledParts["metrics"],
@@ -76,7 +76,7 @@ export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics">
   ): Promise<PeerServer | undefined>;
 }
 
-/** The part of a server that clients reach: transport, routes, sockets, pages and metrics. It has no state of threads. */
+/** The part of a server that clients reach: transport, routes, sockets, pages and metrics. It holds no threads or runs. */
 export interface PublicServer {
   readonly transport: App["transport"];
   readonly address: Transport["address"];
@@ -84,9 +84,9 @@ export interface PublicServer {
   readonly handlerDeps: HandlerDeps;
   /** Starts recording the history of the metrics. */
   start(): void;
-  /** Accepts no new connections. From now on, readiness checks fail. */
+  /** Accepts no new connections. From then on, readiness checks fail. */
   startDraining(): void;
-  /** Ends the requests of embedded handlers and of {@link fetch}. */
+  /** Ends the requests that came through embedded handlers or {@link fetch}. */
   endRequests(): void;
   close(): Promise<void>;
 }
@@ -141,7 +141,8 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
   const requests = {
     ...shared,
     clock,
-    // Streams have a budget of their own, so that a tenant's unread streams do not hold up its other responses.
+    // Streams have a memory budget that they do not share with other responses, so that a tenant's unread streams do not delay its other
+    // responses.
     memory: new ResponseMemoryBudget(scheduler),
     newId,
     ready: async () => {
@@ -167,7 +168,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     request: createRequestHandler({ ...requests, ...forwarding, ...(httpApp !== undefined && { httpApp }) }),
     upgrade: createUpgrade({ ...shared, ...forwarding, sockets, inspect: watch }),
   };
-  // Forwarded requests are not counted here: the process that the client is connected to counts them.
+  // Forwarded requests are not counted in this process: the process to which the client is connected counts them.
   const uncounted = {
     access: links?.access ?? access,
     traffic: new Traffic(),

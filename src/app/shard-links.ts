@@ -27,13 +27,12 @@ import { createNodePeers } from "../transport/node-peers.ts";
 import { openPeerServer, type PeerServer } from "../transport/node-peer-server.ts";
 
 /** The HTTP status of errors that the stop of a process causes. */
-const REFUSED = 503;
+const UNAVAILABLE_STATUS = 503;
 
-/** The place of a process among the processes of one server. */
+/** The shard that a process has, among the processes of one server. */
 export interface ShardPlace {
   /**
-   * The number of the shard that this process serves; undefined for a process without a shard, which only forwards
-   * requests.
+   * The number of the shard that this process serves, counted from 0. Absent for a process without a shard, which only forwards requests.
    */
   readonly number?: number;
   readonly count: number;
@@ -42,20 +41,20 @@ export interface ShardPlace {
   readonly network: ProcessAddresses;
 }
 
-/** The network by which the processes of a server reach each other. */
+/** The addresses at which the processes of a server reach each other. */
 export interface ProcessAddresses {
   /** The address on which this process listens. Port 0: any free port. */
   readonly own: PeerAddress;
-  /** Returns the address on which the process of a shard listens; undefined if it is not known now. */
+  /** Returns the address on which the process of a shard listens; undefined if it is not known. */
   addressOf(shard: number): PeerAddress | undefined;
   /**
-   * The key with which processes prove to each other that they belong together. Required if they connect by TCP ports;
-   * Unix sockets need no key.
+   * The pre-shared key with which processes prove to each other that they belong to the same server. Required for TCP; Unix sockets need no
+   * key.
    */
   readonly key?: Uint8Array;
   /**
-   * Whether this process still owns its shard. In a cluster, another node may have taken the shard; this process must
-   * then not answer for it.
+   * Whether this process still owns its shard. In a cluster, another node may have taken the shard; this process must then not respond to
+   * requests for it.
    */
   isOwner(): boolean;
   /** Called with the actual address when the process listens. */
@@ -78,8 +77,8 @@ export class ShardLinks {
   readonly #deps: Deps;
   readonly #peers;
   /**
-   * The functions of all other processes that this process can call, by shard number. Calls through them are
-   * made without the permissions of a user.
+   * The functions of each other process that this process can call, by shard number. These calls are made without the restrictions of a
+   * user.
    */
   readonly #others: ReadonlyMap<number, CalledParts>;
 
@@ -109,13 +108,13 @@ export class ShardLinks {
     return new Map(others.map((shard) => [shard, createRemoteParts(deps, shard, client)]));
   }
 
-  /** The store's items of all shards. */
+  /** The items of the store from all shards. */
   items(own: StoreItems): StoreItems {
     const { count } = this.#deps.place;
     return shardedItems(Array.from({ length: count }, (_, shard) => this.#others.get(shard)?.items ?? own));
   }
 
-  /** The assistants. Shard 0 stores them for all shards. */
+  /** The assistants of the server. The process of shard 0 stores them; the other processes call it. */
   assistants(own: Assistants): Assistants {
     const home = this.#others.get(0);
     if (home !== undefined) return remoteAssistants(own, home.assistants);
@@ -127,7 +126,7 @@ export class ShardLinks {
     });
   }
 
-  /** The service whose lists have the entries of all shards. */
+  /** A service whose lists contain the records of all shards. */
   service(own: ServerService): ServerService {
     const { number } = this.#deps.place;
     const service = new ProcessService(own, this.#others, number);
@@ -144,8 +143,8 @@ export class ShardLinks {
   }
 
   /**
-   * Returns a service like that of {@link service}, but restricted to what the user may do. Each other process
-   * restricts its own entries.
+   * Returns a service like {@link service}, but restricted to what a user may do. Each other process applies the restriction to its own
+   * records.
    */
   serviceOf(own: Service, user: AuthUser): Service {
     const others: ReadonlyMap<number, ListingService> = this.#othersFor({ tenant: DEFAULT_TENANT, user });
@@ -157,7 +156,7 @@ export class ShardLinks {
     return new ForwardedAccessControl(options, this.#deps, clientOfForwarded);
   }
 
-  /** The place of this process for the metrics, and the function that reads the metrics of all other shards. */
+  /** The shard and node of this process, and the function that reads the metrics of all other shards. */
   get metrics(): SharedMetrics {
     const { number, node } = this.#deps.place;
     return {
@@ -175,8 +174,8 @@ export class ShardLinks {
 
   /**
    * Serves requests and calls of the other processes. Resolves with undefined if this process has no shard.
-   * @param handlers the handlers of requests that other processes forward
-   * @param partsOf returns the functions that another process may call while it serves a request of this client
+   * @param handlers handle the requests that other processes forward
+   * @param partsOf returns the functions that another process may call while it handles a request of this client
    */
   async listen(
     handlers: Handlers,
@@ -203,7 +202,7 @@ export class ShardLinks {
     return {
       address: server.address,
       startDraining: () => {
-        // Another process takes the shard over only in a cluster, that is, if the network has a key.
+        // Another process takes over the shard only in a cluster, that is, if the network has a key.
         isMoving = network.key !== undefined;
         server.startDraining();
       },
@@ -217,10 +216,10 @@ export class ShardLinks {
 }
 
 /**
- * A reply for a process whose shard moves to another one when it stops: while `isMoving`, it turns refusals into misdirections, so that the
- * sender asks the shard's next owner. A request may have come before the stop began. A failure of the storage stays as it is, because the
- * request may have been carried out.
- * @param isRefusal whether the body of a response with the status {@link REFUSED} says that the process stops
+ * Wraps a reply of a process whose shard moves to another process when it stops. While `isMoving` returns true, a refusal because of the
+ * stop becomes a response with the status {@link MISDIRECTED}, so that the sender asks the shard's next owner. A storage failure is not
+ * changed, because the request may have been carried out.
+ * @param isRefusal whether the body of a response with the status {@link UNAVAILABLE_STATUS} says that the process stops
  */
 const misdirectRefused = (
   reply: Reply,
@@ -228,7 +227,7 @@ const misdirectRefused = (
   isRefusal: (body: Uint8Array | string) => boolean,
 ): Reply => ({
   send: (status, headers, body) =>
-    status === REFUSED && isMoving() && body !== undefined && isRefusal(body)
+    status === UNAVAILABLE_STATUS && isMoving() && body !== undefined && isRefusal(body)
       ? reply.send(MISDIRECTED, {})
       : reply.send(status, headers, body),
   open: (status, headers, first) => reply.open(status, headers, first),

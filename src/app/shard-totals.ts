@@ -6,7 +6,7 @@ import type { MetricsDeps } from "./metrics.ts";
 import type { App } from "./options.ts";
 import type { Shard } from "./shard.ts";
 
-/** The metrics of all shards, added up. */
+/** The sums of the metrics of all shards. */
 export interface ShardTotals extends Pick<MetricsDeps, "outbox" | "hub"> {
   readonly system: App["system"];
   readonly storage: App["storage"] & MetricsDeps["storage"];
@@ -14,7 +14,7 @@ export interface ShardTotals extends Pick<MetricsDeps, "outbox" | "hub"> {
 
 export function createShardTotals(shards: readonly Shard[]): ShardTotals {
   const [only] = shards;
-  // In the usual case of one shard, nothing has to be added up.
+  // In the usual case of one shard, there is nothing to add up.
   if (shards.length === 1 && only !== undefined)
     return { system: only.system, storage: only.storage, outbox: only.storage.outbox, hub: only.hub };
   const storages = shards.map(({ storage }) => storage);
@@ -32,7 +32,7 @@ export function createShardTotals(shards: readonly Shard[]): ShardTotals {
       size: async () => knownSum(await Promise.all(storages.map((storage) => storage.size()))),
       memory: () => knownSum(storages.map((storage) => storage.memory())),
       damage: () => sumsOf(storages.map((storage) => storage.damage())),
-      // Only clusters replicate, and each process of a cluster has one shard, which is handled above.
+      // Only clusters replicate, and each process of a cluster has one shard; that case is handled above.
       replication: () => undefined,
       findings: () => storages.flatMap((storage) => storage.findings()),
     },
@@ -50,7 +50,7 @@ export function createShardTotals(shards: readonly Shard[]): ShardTotals {
   };
 }
 
-/** Resolves when every storage takes writes. @throws ServiceError `storage.unavailable` */
+/** Resolves if every storage accepts writes. @throws ServiceError `storage.unavailable` */
 export async function checkStorages(storages: readonly Storage[]): Promise<ReadyDetails> {
   await Promise.all(storages.map((storage) => storage.check()));
   const findings = storages.reduce((sum, storage) => sum + storage.findings().length, 0);
@@ -62,7 +62,7 @@ export async function checkStorages(storages: readonly Storage[]): Promise<Ready
   };
 }
 
-/** Adds up objects whose members are numbers, member by member. The list is not empty. */
+/** Adds up objects whose members are numbers, member by member. `all` MUST NOT be empty. */
 function sumsOf<T extends { readonly [Name in keyof T]: number }>(all: readonly T[]): T {
   const names = Object.keys(all[0] as T) as (keyof T)[];
   return Object.fromEntries(
@@ -70,7 +70,7 @@ function sumsOf<T extends { readonly [Name in keyof T]: number }>(all: readonly 
   ) as T;
 }
 
-/** The sum of the values; undefined if one of them is undefined. */
+/** The sum of the values; undefined if any value is undefined. */
 function knownSum(all: readonly (number | undefined)[]): number | undefined {
   return all.reduce<number | undefined>(
     (sum, one) => (sum === undefined || one === undefined ? undefined : sum + one),

@@ -36,36 +36,36 @@ import { EventExpiry } from "../stream/event-expiry.ts";
 import { createHub, type Hub } from "../stream/hub.ts";
 import { OpenParts } from "./open-parts.ts";
 
-/** Milliseconds that webhook attempts in progress may take when the server stops. */
-const WEBHOOK_DRAIN = 2_000;
+/** The longest time that webhook attempts in progress get when the server stops, in milliseconds. */
+const WEBHOOK_DRAIN_MS = 2_000;
 
-/** The settings of a shard, which are the same for all shards of a server. */
+/** The settings that all shards of a server have in common. */
 export interface ShardSettings {
   readonly limits: SystemLimits;
   readonly policy: WebhookPolicy;
   readonly assistantDefaults: AssistantDefaults | undefined;
-  /** The default lifetime of threads; absent: they are kept for good. */
+  /** The default lifetime of threads; undefined: threads do not expire. */
   readonly threadTtl: ThreadLifetime | undefined;
-  /** Milliseconds between two passes that apply the lifetimes of threads. */
+  /** Milliseconds between two passes over the threads that apply their lifetimes. */
   readonly threadExpiryInterval: number;
   /** Milliseconds between two passes that delete expired items of the store. */
   readonly itemSweepInterval: number;
-  /** Milliseconds that the events of an ended run are kept. */
+  /** Milliseconds for which the events of an ended run are kept. */
   readonly streamsTtl: number;
   readonly sync: StreamSync;
 }
 
 export interface ShardDeps extends ShardSettings {
-  /** The shard's own storage. Its opener must close it, after the shard is closed. */
+  /** The storage of this shard. The caller that opened it MUST close it after the shard is closed. */
   readonly storage: Storage;
   readonly store: Store;
   readonly engine: Engine;
   readonly executor: NodeExecutor;
-  /** Decides what users may do; absent: the server has no users. */
+  /** Decides what users may do; undefined if the server has no users. */
   readonly authorizer: Authorizer | undefined;
-  /** Makes ids that fall into this shard. */
+  /** Creates ids that belong to this shard. */
   readonly newId: () => string;
-  /** Gets the shard's own assistants, and returns those to use instead. Absent: the shard uses its own. */
+  /** Gets this shard's assistants, and returns the assistants to use instead. Absent: the shard uses its own assistants. */
   readonly assistants?: ((own: Assistants) => Assistants) | undefined;
   readonly boot: string;
   readonly httpClient: HttpClient;
@@ -80,7 +80,7 @@ export interface ShardDeps extends ShardSettings {
   readonly servingLogger: Logger;
 }
 
-/** A part of the server's threads, with everything that belongs to them, in a storage of its own. */
+/** A part of the server's threads, with their runs and all that belongs to them, in a storage that only this shard uses. */
 export interface Shard {
   readonly storage: Storage;
   readonly system: ThreadSystem;
@@ -88,9 +88,9 @@ export interface Shard {
   readonly service: ServerService;
   /** Continues the unfinished work of an earlier process. Called once, before the shard is used. */
   recover(): Promise<void>;
-  /** Starts the background work: crons, webhooks, expiry, repair. `self`: the server's own URL, for webhooks that are paths. */
+  /** Starts the background work: crons, webhooks, expiry and repair. `self`: the server's own URL, for webhooks that are paths. */
   start(self: URL): void;
-  /** Accepts no further runs, and gives running supersteps `ms` milliseconds to end. Streams stay open. */
+  /** Accepts no further runs, and waits up to `ms` milliseconds for running supersteps. Streams stay open. */
   drain(ms: number): Promise<void>;
   endStreams(): void;
   close(): Promise<void>;
@@ -193,9 +193,9 @@ export function createShard(deps: ShardDeps): Shard {
 
     async drain(ms) {
       const fired = firing.stop();
-      const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
+      const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN_MS));
       const swept = threadExpiry.stop();
-      // The drain does not wait until the workers have stopped, so that no further run is accepted.
+      // The drain begins before the background workers have stopped, so that no further run is accepted meanwhile.
       await Promise.all([system.drain(ms), lostRunEndRepair.stop()]);
       // If the storage refuses writes, the outcomes of crons are not awaited, because they could not be stored.
       const noted = journal.whenWritable() === undefined ? outcomes.settled() : undefined;

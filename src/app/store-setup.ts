@@ -7,7 +7,7 @@ import type { StoreIndex } from "../service/store/embedding.ts";
 import type { StorePolicy } from "../service/store/store.ts";
 import { readIndexShape, readStoreTtl, type StoreOptions, type StoreTtl } from "../config/store.ts";
 
-/** The settings of a server's store, read before anything is opened. */
+/** The settings of a server's store. */
 export interface StoreSetup {
   readonly policy: StorePolicy;
   /** Milliseconds between two passes that delete expired items. */
@@ -18,7 +18,7 @@ const MINUTE = 60_000;
 const DEFAULT_SWEEP = 5;
 
 /**
- * Reads the store's settings. The option wins over the configuration file.
+ * Reads the store's settings, and loads its embedder. `given`, an option of `createApp`, takes precedence over the configuration file.
  * @throws ServiceError `config.invalid`
  */
 export async function setUpStore(

@@ -17,7 +17,7 @@ interface Deps {
   readonly rules: UserAuthorizer;
 }
 
-/** The fields of a cron that handlers may change. */
+/** The fields of a cron that the project's handlers may change, with their type checks. */
 const changes = { payload: isObject, schedule: isText, metadata: isObject };
 
 const searchChecks = { assistant_id: isText, thread_id: isText, metadata: isObject };
@@ -80,7 +80,7 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
       return crons.count(tenant, await rules.permittedQuery("crons:search", asked, searchChecks));
     },
 
-    // Functions that only the server itself calls, never a client.
+    // Functions that only the server itself calls, never a user.
     deleteOfAssistant: () => Promise.reject(new TypeError("a user deletes crons one by one")),
     deleteOfThread: () => Promise.reject(new TypeError("a user deletes crons one by one")),
     isUseless: () => Promise.reject(new TypeError("a user asks no such thing")),

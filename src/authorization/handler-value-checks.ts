@@ -1,15 +1,15 @@
 import { ServiceError } from "../model/errors.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 
-/** A check of the type of a value. A handler may have changed the value, so it can have any type. */
+/** A type check of a value. A handler may have changed the value, so it can have any type. */
 
 type Check<T> = (value: unknown) => value is T;
 export type Checks = { readonly [name: string]: Check<unknown> };
 type Checked<C> = { [K in keyof C]?: C[K] extends Check<infer T> ? T : never };
 
 /**
- * Reads the members of a value for which there are checks. Members that are undefined or null are left out.
- * @throws ServiceError `auth.failed` for a member of the wrong type: leaving it out could allow more than the handler meant
+ * Returns the members of `value` for which there are checks. Members that are undefined or null are left out.
+ * @throws ServiceError `auth.failed` if a member has a wrong type: leaving it out could allow more than the handler meant
  */
 export function checkedMembers<C extends Checks>(value: AuthValue, checks: C): Checked<C> {
   const given: { [name: string]: unknown } = {};
@@ -26,8 +26,8 @@ export function checkedMembers<C extends Checks>(value: AuthValue, checks: C): C
 }
 
 /**
- * Removes the members that handlers may change. The caller adds them again as the handlers left them, so a member that
- * a handler removed stays removed.
+ * Removes the members that handlers may change. The caller then adds these members again as the handlers have left them, so that a member
+ * that a handler removed stays removed.
  */
 export function withoutMembers<T extends object, C extends object>(request: T, keys: C): Omit<T, keyof C> {
   return Object.fromEntries(Object.entries(request).filter(([name]) => !Object.hasOwn(keys, name))) as Omit<

@@ -6,17 +6,19 @@ import type { UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {
   readonly inspection: ServerInspection;
-  /** The assistants that the user may use. */
+  /** The assistants, restricted to what the user may use. */
   readonly assistants: Assistants;
   readonly tenant: string;
   readonly rules: UserAuthorizer;
 }
 
-/** Restricts the inspector to what one user may see: threads that the user may read, and graphs whose assistant the user may read. */
+/**
+ * Restricts the inspector to what one user may see: threads that the user may read, and graphs whose default assistant the user may read.
+ */
 export function authorizedInspection({ inspection, assistants, tenant, rules }: Deps): ActorInspection {
   /**
-   * Whether the user may see a graph: the permission for its default assistant decides. The charts of threads, runs and tasks are the same
-   * for all users.
+   * Whether the user may see a machine. For a graph, the rules for its default assistant decide. All users may see the other machines,
+   * those of threads, runs and tasks.
    */
   async function isVisible({ id }: MachineInfo): Promise<boolean> {
     if (!id.startsWith("graph:")) return true;
@@ -49,7 +51,7 @@ export function authorizedInspection({ inspection, assistants, tenant, rules }: 
     liveThreads: async (of, limit) => inspection.liveThreads(of, limit, await searchable()),
 
     async threadOf(of, run) {
-      // The rules must decide before the run is looked up, so the handler does not learn the thread's id.
+      // The rules decide before the run is looked up, so the handler does not learn the thread's id.
       const permission = await rules.decide("threads:read", { thread_id: undefined });
       return inspection.threadOf(of, run, permitsOf(permission));
     },
@@ -68,7 +70,7 @@ export function authorizedInspection({ inspection, assistants, tenant, rules }: 
 
     actors: async (key, run) => inspection.actors(await rules.threadKey(key, "threads:read"), run),
 
-    // Never called: feeds call `watch` of the server's own inspection, with the result of `scopeOf`.
+    // Never called: the inspector's feeds call `watch` of the unrestricted inspection, with the result of `scopeOf`.
     watch: () => {
       throw new TypeError("a user watches in a scope that was decided on");
     },

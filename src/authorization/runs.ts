@@ -26,7 +26,7 @@ interface Deps {
   readonly rules: UserAuthorizer;
 }
 
-/** The fields of a request that handlers find, and may change, in `value.kwargs`. */
+/** The fields of a run request that handlers find in `value.kwargs` and may change there, with their type checks. */
 const kwargsChecks = {
   input: isAnything,
   command: isObject,
@@ -48,7 +48,7 @@ const valueChecks = {
   kwargs: isObject,
 };
 
-/** A request to start a run after the rules have changed it, and the resources that it may reach. */
+/** A request to start a run as the rules have changed it, the permission for its thread, and who starts it. */
 interface DecidedRun {
   readonly request: RunRequest;
   readonly permission: Permission | undefined;
@@ -67,8 +67,8 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     });
 
   /**
-   * Asks the rules about a request to start a run. `beside`: an id or an idempotency key; a run without a
-   * thread is stored in the shard to which this belongs.
+   * Lets the rules decide about a request to start a run. `beside`: the id of another run, or an idempotency key. A run without a thread is
+   * stored in the shard of `beside`.
    */
   async function decided(
     thread: string | undefined,
@@ -93,7 +93,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       kwargs: {
         input,
         command,
-        // The client's claims about the user are removed, because only authentication decides who the user is.
+        // Removes what the client says about the user, because only authentication decides who the user is.
         config: asked.config && withoutUserIn(asked.config),
         context,
         webhook,
@@ -119,7 +119,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     return { request, permission, by: { run_id, user: rules.stored, mayUse } };
   }
 
-  /** Makes the idempotency key of a request unique to the user: two users may use the same key for different requests. */
+  /** Makes an idempotency key unique to the user, because two users may use the same key for different requests. */
   const own = (again: IdempotencyKey | undefined): IdempotencyKey | undefined =>
     again && { ...again, key: `user ${JSON.stringify([rules.user.identity, again.key])}` };
 
@@ -137,7 +137,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
 
     async startBatch(tenant, asked) {
       const all: DecidedRun[] = [];
-      // All runs get ids of the same shard, which starts either all of them or none.
+      // The ids of all runs belong to the shard of the first run, because one shard starts either all of them or none.
       for (const one of asked) all.push(await decided(undefined, one, all[0]?.by.run_id));
       return runs.startBatch(
         tenant,
@@ -150,7 +150,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
 
     findForReading: async (key, run) => runs.findForReading(await readable(key), run),
 
-    // The next functions get a run that was found before, which means that the user may read it.
+    // The following functions get a run that was found before, so the user may read it.
     keepForReading: (key, read) => runs.keepForReading(key, read),
     result: (key, run) => runs.result(key, run),
     lastEventAt: (key, run, checkpoint) => runs.lastEventAt(key, run, checkpoint),
@@ -160,7 +160,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       const shown = runs.show(key, run);
       const { config } = run.kwargs;
       if (userIdOf(config.configurable) === rules.user.identity) return shown;
-      // Other users see only some fields of the user who started the run.
+      // The user who started the run is shown to other users without most of that user's fields.
       const configurable = withoutUserFields(config.configurable);
       return { ...shown, kwargs: { ...run.kwargs, config: { ...config, configurable } } };
     },
@@ -168,7 +168,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     list: async (key, page) => runs.list(await readable(key), page),
 
     async search(tenant, { limit, ...asked }) {
-      // The event is `threads:search`: its handler sees and filters the metadata of threads.
+      // The event is `threads:search`, because its handler sees and filters the metadata of threads.
       const about = { metadata: {}, limit, offset: 0 };
       const { query, permission } = await rules.decideQuery("threads:search", about, { metadata: isObject });
       return runs.search(tenant, {
@@ -190,8 +190,8 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
         await runs.find(permitted, run);
         runs.cancelOnDisconnect(permitted, run);
       };
-      // Errors are ignored: this registration only matters during a shutdown. When the client disconnects, the rules decide on the
-      // cancellation again, and a refusal is logged.
+      // Errors are ignored, because this registration only has an effect during a shutdown. When the client disconnects, the rules decide
+      // about the cancellation again, and a refusal is logged.
       register().catch(() => undefined);
     },
 
@@ -213,7 +213,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
   };
 }
 
-/** A config without the client's claims about who the user is. */
+/** A config without what the client says about the user. */
 export function withoutUserIn(config: JsonObject): JsonObject {
   const { configurable } = config;
   return isObject(configurable) ? { ...config, configurable: withoutUser(configurable) } : config;

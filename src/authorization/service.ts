@@ -19,19 +19,18 @@ export interface AuthorizationDeps {
   readonly service: ServerService;
   readonly authorizer: Authorizer;
   readonly engine: Engine;
-  /** Makes a new id. With `beside`, the new id belongs to the same shard as that id. */
+  /** Creates an id. It belongs to the same shard as `beside`, if that is given. */
   readonly newId: (beside?: string) => string;
 }
 
-/** The service for users: every request of a user is first checked against the project's rules. */
+/** Creates the service of a user: the project's rules decide about each request before it is carried out. */
 export function createUserServices(deps: AuthorizationDeps): (user: AuthUser) => Service {
   return (user) => new UserService(deps, new UserAuthorizer(deps.authorizer, user));
 }
 
 /**
- * The service for one user. Each part implements every function of the part that it wraps. If one is missing,
- * the compiler reports it, so that no function can be called without a decision. A part is created only when
- * it is used, since most requests use only one.
+ * The service of one user. Each part implements all functions of the unrestricted part, which the compiler checks, so that no function can
+ * be called without a decision of the rules. A part is created when it is used, because most requests use only one.
  */
 class UserService implements Service {
   readonly #deps: AuthorizationDeps;
@@ -55,7 +54,7 @@ class UserService implements Service {
     return authorizedRuns({ ...service, newId, rules: this.#rules });
   }
 
-  /** Needs no wrapper of its own: the parts that it uses are restricted already. */
+  /** Needs no further restriction, because it uses only parts that are restricted. */
   get events(): Service["events"] {
     const { threads, states, runs } = this;
     return this.#deps.service.eventsWith({ threads, states, runs });
@@ -95,7 +94,7 @@ class UserService implements Service {
 
 const refusal = () => new ServiceError("auth.forbidden", "No rule says which users may see webhooks");
 
-/** Webhook deliveries are refused to users, because no rules exist for them. */
+/** Users cannot reach webhook deliveries, because there are no rules for them. */
 const noWebhooks: Webhooks = {
   accept: () => {
     throw refusal();

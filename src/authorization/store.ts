@@ -5,9 +5,9 @@ import type { Store } from "../ports/store.ts";
 import { checkedMembers, isCount, isText, isTexts } from "./handler-value-checks.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
-/** Restricts the store to what one user may do, one operation at a time. Handlers may change the namespace of an operation. */
+/** Restricts the store to what one user may do. The rules decide about each operation, and handlers may change its namespace. */
 export function authorizedStore(store: Store, rules: UserAuthorizer): Store {
-  /** The operation after the handlers have changed it, with the permission that limits which items it reaches. */
+  /** Returns the operation as the handlers have changed it, and the permission that limits which items it reaches. */
   async function decided(op: StoreOp) {
     switch (op.kind) {
       case "put": {
@@ -54,7 +54,7 @@ export function authorizedStore(store: Store, rules: UserAuthorizer): Store {
   return { batch: batch as Store["batch"] };
 }
 
-/** The namespace after a handler may have changed it; empty when the handler removed it. */
+/** The namespace as the handler has left it; empty if the handler has removed it. */
 const namespaceIn = (value: AuthValue): { readonly namespace: readonly string[] } => ({
   namespace: [],
   ...checkedMembers(value, { namespace: isTexts }),

@@ -21,7 +21,7 @@ export function authorizedThreads(threads: Threads, rules: UserAuthorizer): Thre
       const value = { thread_id, metadata, if_exists };
       const permission = await rules.decide("threads:create", value);
       const changed = { ...asked, metadata: {}, ...checkedMembers(value, { metadata: isObject }) };
-      // Creating a thread with a state is also an update of a state, which has its own rule.
+      // A thread that is created with a state also needs the permission to update states.
       const isWritten = (asked.supersteps ?? []).length > 0;
       const written = isWritten ? await rules.decide("threads:update", { thread_id }) : undefined;
       if (permitsOf(written)?.(changed.metadata) === false)
@@ -61,7 +61,8 @@ export function authorizedThreads(threads: Threads, rules: UserAuthorizer): Thre
 
     async copy(key) {
       const from = await readable(key);
-      // The thread is read before the next decision, so that copying a forbidden thread takes as long as copying one that does not exist.
+      // The thread is read before the next decision, so that copying a thread that the user may not read takes as long as copying a thread
+      // that does not exist.
       const record = await threads.record(from);
       const value = { thread_id: undefined, metadata: structuredClone(record.metadata) };
       await rules.decide("threads:create", value);
@@ -71,7 +72,7 @@ export function authorizedThreads(threads: Threads, rules: UserAuthorizer): Thre
     async prune(keys, strategy) {
       const event = strategy === "delete" ? "threads:delete" : "threads:update";
       const permitted: ThreadKey[] = [];
-      // The rules decide on all threads before the first one is changed.
+      // The rules decide about all threads before any thread is changed.
       for (const key of keys) permitted.push(await rules.threadKey(key, event));
       return threads.prune(permitted, strategy);
     },

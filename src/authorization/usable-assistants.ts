@@ -3,8 +3,9 @@ import type { Assistants } from "../service/assistants.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /**
- * Decides which assistants a user's runs may use. A graph's default assistant belongs to nobody: anyone who may start runs may use it, as
- * on LangGraph's own server. Another assistant can only be used by those who may read it, because a run shows its settings.
+ * Decides whether a user's run may use an assistant. Undefined: it may. A function: it may if the function accepts the assistant's
+ * metadata. A graph's default assistant has no owner: everybody who may start runs may use it, as on LangGraph's own server. Any other
+ * assistant can only be used by users who may read it, because the run shows its settings.
  */
 export async function usableAssistants(
   assistant: string,

@@ -6,17 +6,17 @@ import type { ThreadKey } from "../model/thread.ts";
 import { type Checks, checkedMembers, isCount, withoutMembers } from "./handler-value-checks.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 
-/** The most characters that a user may have as JSON, which is stored with each run of the user. */
+/** The maximum number of characters of a user as JSON, which is stored with each run of the user. */
 const MAX_USER_CHARACTERS = 64 * 1024;
 
-/** Events that create a resource with metadata. */
+/** Events of requests that create a resource with metadata. */
 const CREATING_EVENTS: ReadonlySet<AuthEvent> = new Set([
   "threads:create",
   "threads:create_run",
   "assistants:create",
   "crons:create",
 ]);
-/** Events whose requests may write metadata. */
+/** Events of requests that may write metadata. */
 const METADATA_EVENTS: ReadonlySet<AuthEvent> = new Set([
   ...CREATING_EVENTS,
   "threads:update",
@@ -36,8 +36,8 @@ export class UserAuthorizer {
   }
 
   /**
-   * Decides on a request, see {@link Authorizer.decide}. Created and changed resources get the metadata that the filter
-   * requires, so that they keep matching the filter.
+   * Lets the rules decide about a request: see {@link Authorizer.decide}. Metadata that the request writes gets the members that the filter
+   * requires, so that the resource matches the filter.
    */
   async decide(event: AuthEvent, value: AuthValue): Promise<Permission | undefined> {
     const permission = await this.#authorizer.decide(this.user, event, value);
@@ -49,8 +49,8 @@ export class UserAuthorizer {
   }
 
   /**
-   * Decides on a request about one thread. Resolves with the key to continue with; its permission covers only threads that the rules allow.
-   * Throws as {@link decide} does.
+   * Lets the rules decide about a request for one thread. Resolves with the key to use from then on: it reaches the thread only if the
+   * rules allow it. Rejects like {@link decide}.
    */
   async threadKey(
     key: ThreadKey,
@@ -61,8 +61,8 @@ export class UserAuthorizer {
   }
 
   /**
-   * Decides on a search or a count. Returns the query as the rules have changed it, and the permission that limits what it finds. `checks`:
-   * checks of the members, besides `limit` and `offset`, that handlers may change or remove.
+   * Lets the rules decide about a search or a count. Resolves with the query as the rules have changed it, and the permission that limits
+   * its results. `checks`: type checks of the members, besides `limit` and `offset`, that handlers may change or remove.
    */
   async decideQuery<Q extends { readonly limit: number; readonly offset: number }, C extends Checks>(
     event: AuthEvent,
@@ -76,7 +76,7 @@ export class UserAuthorizer {
     return { query: { ...withoutMembers(asked, checks), ...checkedMembers(value, changeable) }, permission };
   }
 
-  /** Decides as {@link decideQuery} does, but returns the filter as a predicate for records. */
+  /** Like {@link decideQuery}, but the permission is added to the query as a predicate, `permits`. */
   async permittedQuery<Q extends { readonly limit: number; readonly offset: number }, C extends Checks>(
     event: AuthEvent,
     asked: Q,
@@ -86,16 +86,13 @@ export class UserAuthorizer {
     return { ...query, permits: permitsOf(permission) };
   }
 
-  /**
-   * The user in the form that is stored with runs and crons.
-   * @throws ServiceError `auth.failed` when the user cannot be stored
-   */
+  /** The user as stored with runs and crons. @throws ServiceError `auth.failed` if the user cannot be stored */
   get stored(): JsonObject {
     return (this.#stored ??= storedForm(this.user));
   }
 }
 
-/** The key with a permission added. */
+/** Returns the key with a permission added. */
 export function restricted(key: ThreadKey, permission: Permission | undefined): ThreadKey {
   const permits = bothPermit(key.permits, permitsOf(permission));
   return permits === undefined ? key : { tenant: key.tenant, thread: key.thread, permits };
@@ -104,7 +101,7 @@ export function restricted(key: ThreadKey, permission: Permission | undefined): 
 function storedForm(user: AuthUser): JsonObject {
   let text: string | undefined;
   try {
-    // Leaves out functions and other values without a JSON form, which a user object may contain.
+    // JSON leaves out functions, which a user object may contain.
     text = JSON.stringify(user);
     if (text.length <= MAX_USER_CHARACTERS) return toStorable(JSON.parse(text), "user") as JsonObject;
   } catch (cause) {

@@ -1,6 +1,6 @@
 /**
  * `npm run build` compiles and bundles the package into `dist/`. With `-- --if-changed`, it does nothing if `dist/` was built from the same
- * files. `npm run build -- --pages DIR` bundles only the web pages, into DIR. The exit code is 1 if anything fails.
+ * files. `npm run build -- --pages DIR` only bundles the web pages, into DIR. The exit code is not 0 if anything fails.
  */
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";

@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The inputs of a build, relative to the package's folder. The last file lists the installed packages. */
+/** The inputs of a build, relative to the package's directory. `node_modules/.package-lock.json` lists the installed packages. */
 const FOLDERS = ["src", "actors"];
 const FILES = ["package.json", "package-lock.json", "tsconfig.json", "node_modules/.package-lock.json"];
 
 /**
- * A hash of the names and contents of all files that a build depends on. File times are not used: they do not show that a file was deleted,
- * or was replaced by one with an older time.
+ * A hash of the names and contents of all files on which a build depends. File times are not used, because they do not show that a file was
+ * deleted, or was replaced by a file with an older time.
  */
 export function hashBuildInputs(root: string): string {
   const hash = createHash("sha256");
@@ -25,7 +25,7 @@ export function hashBuildInputs(root: string): string {
   return hash.digest("hex");
 }
 
-/** The file that marks a complete build. It holds the hash of the build's inputs. */
+/** A file in the build's output that marks a complete build. It contains the hash of the build's inputs. */
 export class BuildMark {
   readonly #dist: string;
 
@@ -37,13 +37,13 @@ export class BuildMark {
     return join(this.#dist, ".inputs");
   }
 
-  /** Whether there is a complete build made from these inputs. */
+  /** Whether there is a complete build from inputs with this hash. */
   matches(inputs: string): boolean {
     const isThere = existsSync(this.#path) && existsSync(join(this.#dist, "src/cli.js"));
     return isThere && readFileSync(this.#path, "utf8") === inputs;
   }
 
-  /** Removes the mark. MUST be called before a build changes anything. */
+  /** Removes the mark. MUST be called before a build changes any file. */
   remove(): void {
     rmSync(this.#path, { force: true });
   }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { build, type BuildOptions } from "esbuild";
 
-/** The folder of the package. */
+/** The directory of the package. */
 export const PACKAGE_ROOT = join(import.meta.dirname, "../..");
 
 const common: BuildOptions = {
@@ -13,10 +13,10 @@ const common: BuildOptions = {
 
 /**
  * Rewrites the compiled `actors/xstate.js` in place: XState in one file, with `Object.assign` instead of object spread. In V8 before
- * version 12, which is in Node 20, an object that is made by spread and then gets new members has a hidden class of its own. The options of
- * each actor then take 4 us or more to make, which is about 10 % of a run's CPU time (`wait-256`: 20 us for its three actors, 9 us with
- * `Object.assign`). On Node 22 and 24 it gains nothing, so this function can go when support for Node 20 ends. Esbuild's own helper for
- * spread is replaced too, because it defines one member after another.
+ * version 12, which is in Node 20, an object that is made by spread and then gets further members has a hidden class of its own. Making the
+ * options of an actor then takes 4 us or more, which is about 10 % of a run's CPU time (benchmark `wait-256`: 20 us for a run's three
+ * actors, 9 us with `Object.assign`). Node 22 and 24 gain nothing, so this function can be removed when support for Node 20 ends. Esbuild's
+ * helper for spread is replaced too, because it defines one member after another.
  */
 export async function bundleXState(file: string): Promise<void> {
   await build({
@@ -59,9 +59,9 @@ export async function bundleServer(entries: readonly string[], options: BuildOpt
     target: "node20",
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
-    // The files do not name their maps, because tsx turns on Node's source maps: Node would then read the maps of all files in
-    // the stack of the first node that fails, up to 1.9 MB each. Stacks of a project's own files keep their maps. A debugger can be
-    // given these maps by hand.
+    // The bundled files do not link to their source maps. tsx turns on Node's source maps; when a node fails for the first time, Node would
+    // read the maps of all files in the stack, up to 1.9 MB each. Stacks of a project's own files still use maps. A debugger can be given
+    // the maps by hand.
     sourcemap: "external",
     external: EXTERNAL_PACKAGES,
     alias: { "node-gyp-build": "./src/storage/binding.cjs" },
@@ -74,7 +74,7 @@ export async function bundleServer(entries: readonly string[], options: BuildOpt
   });
 }
 
-/** Bundles the dashboard, the documentation and the inspector's page. */
+/** Bundles the web pages: dashboard, documentation and inspector. */
 export async function bundlePages(outdir: string): Promise<void> {
   const source = (name: string) => ({ in: `src/dashboard/${name}`, out: name.replace(/\.[^.]*$/, "") });
   await build({

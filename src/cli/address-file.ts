@@ -6,8 +6,9 @@ import type { Logger } from "../ports/logger.ts";
 const ADDRESS_FILE = "url";
 
 /**
- * Writes the URL of a listening server. A failure is only logged, because the server works without the file. The returned function removes
- * the file, and MUST be called when the server ends. After a kill, the file stays until the next start.
+ * Writes the URL of a listening server to a file in the data directory. A failure is only logged, because the server works without the
+ * file. The returned function removes the file, and MUST be called when the server ends. After a kill, the file stays until another server
+ * replaces it.
  */
 export function writeAddress(data: string, url: string, logger: Logger): () => void {
   try {
@@ -16,12 +17,15 @@ export function writeAddress(data: string, url: string, logger: Logger): () => v
     logger.warn("the file with the server's address could not be written", { cause: String(cause) });
   }
   return () => {
-    // The file may be that of another server, which uses the same data by now. Then it must stay.
+    // By now, another server may use the same data directory and have written the file. Then the file stays.
     if (readAddress(data) === url) rmSync(join(data, ADDRESS_FILE), { force: true });
   };
 }
 
-/** The URL of the server that runs on a data directory; undefined if none is known. */
+/**
+ * The URL of the server that uses a data directory, from {@link ADDRESS_FILE}; undefined if there is none. After a kill, it may be the URL
+ * of a server that has ended.
+ */
 export function readAddress(data: string): string | undefined {
   try {
     const url = readFileSync(join(data, ADDRESS_FILE), "utf8").trim();

@@ -1,9 +1,8 @@
 import { systemScheduler } from "../platform/scheduler.ts";
 
 /**
- * Waits at most `ms` milliseconds for the first answer of a server, then aborts the signal. The timer keeps the process
- * alive, because `fetch` and `AbortSignal.timeout` do not: if a peer accepts connections and closes them at once,
- * `fetch` never settles.
+ * Calls `ask` and resolves with its result. After `ms` milliseconds without a result, the signal is aborted. The timer keeps the process
+ * alive, because `fetch` and `AbortSignal.timeout` do not: if a peer accepts connections and closes them at once, `fetch` never settles.
  */
 export async function answerInTime<T>(ask: (signal: AbortSignal) => Promise<T>, ms: number): Promise<T> {
   const late = new AbortController();

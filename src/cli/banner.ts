@@ -1,28 +1,28 @@
 import type { RouteGroup } from "../access/route-groups.ts";
 import { escapeControls, type ApplyStyle } from "../platform/terminal.ts";
 
-/** The facts about a started server that the banner shows. */
+/** The data about a started server that the banner shows. */
 export interface StartedServer {
   readonly version: string;
-  /** The URL for clients, with the prefix of its paths. */
+  /** The URL for clients, including the path prefix of the routes. */
   readonly url: string;
   readonly graphs: readonly string[];
   /** The data directory, absolute. */
   readonly data: string;
   /** Groups of routes that are not served. */
   readonly disabled: readonly RouteGroup[];
-  /** Whether pages of LangGraph Studio and Agent Chat may use the server. */
+  /** Whether the web pages of LangGraph Studio and Agent Chat may call the server. */
   readonly allowsStudio: boolean;
   /** A sentence about who may use the server. */
   readonly access: string;
-  /** Warnings about this start. */
+  /** Warnings, one for each line. */
   readonly notes: readonly string[];
 }
 
 /** The most graphs that the banner names. */
 const MAX_GRAPHS = 12;
 
-/** The banner, in several lines for people: URLs, graphs and warnings. */
+/** The text that is printed for people when the server has started: URLs, graphs and warnings. */
 export function banner(started: StartedServer, applyStyle: ApplyStyle): string {
   const { version, url, graphs, data, disabled, access, notes } = started;
   const pages: readonly (readonly [RouteGroup, name: string, path: string])[] = [
@@ -52,7 +52,7 @@ export function banner(started: StartedServer, applyStyle: ApplyStyle): string {
   return `\n${[title, "", ...lines, ...(marks.length > 0 ? ["", ...marks] : [])].join("\n")}\n\n`;
 }
 
-/** The links of tools that can use a local server. */
+/** Links to web tools that can use a server on this machine. The first graph is the one that Agent Chat opens. */
 export function toolLinks(
   url: string,
   graphs: readonly string[],

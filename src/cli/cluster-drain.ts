@@ -9,7 +9,7 @@ import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 
 /** Milliseconds between two reads of the cluster's state. */
 const LOOK_MS = 200;
-/** Milliseconds without a change after which the command gives up waiting. */
+/** Milliseconds without a change of the shards after which the command fails. */
 const PATIENCE_MS = 60_000;
 
 interface NamedNode {
@@ -22,7 +22,8 @@ type Say = (line: string) => void;
 
 /**
  * Makes a node give up its shards, and prints which node takes each of them. Resolves when the node has no shards.
- * @throws ServiceError `config.invalid`, `storage.unavailable`
+ * @throws ServiceError `config.invalid` if the node or the secret is wrong, no other node can take shards, or the drain is cancelled;
+ * `storage.unavailable` if the database fails or nothing changes for {@link PATIENCE_MS}
  */
 export function drainNode(named: NamedNode, say: Say): Promise<void> {
   return withNode(named, async ({ membership }, node, view) => {
@@ -47,7 +48,7 @@ export function undrainNode(named: NamedNode, say: Say): Promise<void> {
   });
 }
 
-/** Finds a living node by its name, and calls `work` with it. Refuses a caller that does not know the secret of the cluster. */
+/** Finds a living node by its name, and calls `work` with it. Throws if `secret` is not the secret of the cluster. */
 async function withNode(
   { place, node: name, secret }: NamedNode,
   work: (database: ClusterDatabase, node: ClusterMember, view: ClusterView) => Promise<void>,
@@ -57,7 +58,7 @@ async function withNode(
   try {
     const view = await database.membership.view();
     checkSameSecret(view.nodes, deriveClusterKeys(secret, database.id).check);
-    // An earlier process of the same name may count as living until its lease ends.
+    // An earlier process with the same node name may count as living until its lease ends, so a ready node is preferred.
     const named = view.nodes.filter(({ id }) => nodeNameOf(id) === name);
     const node = named.find(isReady) ?? named[0];
     if (node === undefined) {
@@ -83,7 +84,7 @@ async function tell(
 const shardsOf = ({ owners }: ClusterView, { id }: ClusterMember): readonly number[] =>
   owners.filter((one) => one.node === id).map(({ shard }) => shard);
 
-/** Prints which node takes each of these shards. Resolves when the drained node has no shards, and other nodes have all of these. */
+/** Prints which node takes each of `shards`. Resolves when `node` has no shards, and other nodes have all of `shards`. */
 async function watch(
   membership: ClusterDatabase["membership"],
   node: ClusterMember,

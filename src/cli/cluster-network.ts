@@ -2,34 +2,31 @@ import type { ProcessAddresses } from "../app.ts";
 import { machineTime } from "../platform/machine-time.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 
-/** The location of a cluster's database. */
+/** Where a cluster's database is. */
 export interface ClusterDatabaseLocation {
   readonly url: string;
   readonly schema?: string;
   readonly leaseMs?: number;
 }
 
-/** The settings that a parent process passes to each of its processes on a cluster node. */
+/** The settings that the parent process on a cluster node passes to each of its child processes. */
 export interface ClusterTask extends ClusterDatabaseLocation {
   /** The name of the node. */
   readonly node: string;
-  /** The host on which the process listens for other nodes. */
+  /** The host on which the process listens for requests of other nodes. */
   readonly host: string;
-  /** The key of connections between nodes, in hexadecimal. */
+  /** The pre-shared key for connections between nodes, in hexadecimal. */
   readonly key: string;
-  /** The bytes of a shard's log after which a snapshot of the shard is made; absent: the default. */
+  /** When a shard's log has grown by this many bytes, a snapshot of the shard is made. Absent: the default. */
   readonly snapshotBytes?: number;
   /** The epoch of the lease under which the process serves its shard; 0 for a process without a shard. */
   readonly epoch: number;
 }
 
-/**
- * The message that the parent process sends to each of its processes, at its start and after each renewal of
- * the leases.
- */
+/** The message that the parent process sends to each of its child processes, at the child's start and after each renewal of the leases. */
 export interface ClusterNews {
   readonly routes: readonly (readonly [shard: number, PeerAddress])[];
-  /** The time, on the machine's clock, until which no other node can take a shard of this node. */
+  /** The time, in milliseconds of {@link machineTime}, until which no other node can take a shard of this node. */
   readonly validUntil: number;
 }
 
@@ -37,8 +34,8 @@ export interface ClusterNews {
 export const endAtOnce = (): void => void process.kill(process.pid, "SIGKILL");
 
 /**
- * Makes the network of a cluster. MUST be called before the event loop turns, because the parent's first message may
- * have arrived already: a message without a listener is lost.
+ * Creates the addresses of the cluster's processes, which the parent process keeps up to date by messages. MUST be called before the event
+ * loop turns: the parent's first message may have arrived already, and a message without a listener is lost.
  */
 export function clusterNetwork({
   host,

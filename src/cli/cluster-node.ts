@@ -31,18 +31,18 @@ import {
 } from "./shard-processes.ts";
 
 export interface ClusterSettings extends ClusterDatabaseLocation {
-  /** The name of this node; absent: the host name of the machine. */
+  /** The name of this node. Absent: the host name of the machine. */
   readonly node?: string;
-  /** The host at which the other nodes reach this one; absent: the host for clients. */
+  /** The host at which the other nodes reach this node. Absent: the host for clients. */
   readonly host?: string;
-  /** The bytes of a shard's log after which a snapshot of the shard is made; absent: the default. */
+  /** When a shard's log has grown by this many bytes, a snapshot of the shard is made. Absent: the default. */
   readonly snapshotBytes?: number;
   readonly secret: string;
 }
 
 interface NodeOptions {
   readonly cluster: ClusterSettings;
-  /** The number of shards to create in a new cluster; absent: the cluster's existing or default number. */
+  /** The number of shards of a new cluster. Undefined: the number that an existing cluster has, or the default. */
   readonly shards: number | undefined;
   /** The host on which the server listens for clients. */
   readonly host: string;
@@ -57,28 +57,25 @@ interface NodeOptions {
   readonly logger: Logger;
 }
 
-/** The process of a shard. */
+/** The process of one shard, with the address at which other nodes reach it. `isReleased`: it was stopped to hand over its shard. */
 type NodeChild = ShardChild & { peer?: PeerAddress; isReleased?: boolean };
 
-/** The most milliseconds for which a node that stops hands over its shards one by one. */
+/** The longest time in which a node that stops hands over its shards one by one, in milliseconds. */
 const HAND_OVER_MS = 15_000;
-/**
- * The most milliseconds that the stop of a node takes: then the node ends, even if some of its processes have
- * not ended.
- */
+/** The longest time that the stop of a node takes, in milliseconds. Then the node ends, even if some of its processes have not ended. */
 const STOP_MS = 25_000;
 /** Milliseconds between two checks whether all shards are handed over. */
 const HAND_OVER_LOOK_MS = 20;
 
-/** Sends the routes, and the time until which the leases are valid, to a process, unless the process has ended. */
+/** Sends the routes and the end of the leases to a process. An error is ignored: the process has ended. */
 const send = ({ process }: ShardChild, news: ClusterNews): void => void process.send(news, () => undefined);
 
-/** Addresses that mean "all addresses" of a machine, so other nodes cannot connect to them. */
+/** Addresses that mean "all addresses of this machine". Other nodes cannot connect to them. */
 const ANY_HOST: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
- * A node of a cluster: it holds the leases of its shards, and starts a process for each of them. While it has no shard, one process forwards
- * requests to the nodes that have them.
+ * A node of a cluster. It holds the leases of its shards, and starts a process for each of these shards. While the node has no shard, it
+ * has one process that forwards requests to the nodes that have shards.
  */
 export class ClusterNodeProcesses {
   readonly #database: ClusterDatabase;
@@ -94,7 +91,7 @@ export class ClusterNodeProcesses {
   /** True if another node can take shards. */
   #hasOthers = false;
   #isOpen = false;
-  /** True from the call of {@link close}. No forwarding process is then started. */
+  /** True once {@link close} was called. From then on, no forwarding process is started. */
   #isClosing = false;
   #isStopping = false;
 
@@ -156,8 +153,8 @@ export class ClusterNodeProcesses {
         "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST",
       );
     }
-    // The secret is checked before the tables are made: if it were refused afterwards, the new tables would
-    // already have their number of shards, which can never change.
+    // The secret is checked before the tables are created. If it were refused afterwards, the new tables would already fix the number of
+    // shards, which cannot be changed.
     checkClusterSecret(cluster.secret);
     const place = { ...cluster, ...(shards !== undefined && { shards }) };
     const database = await openClusterDatabase(place, { scheduler: systemScheduler });
@@ -174,8 +171,8 @@ export class ClusterNodeProcesses {
   }
 
   /**
-   * Joins the cluster, and starts the processes.
-   * @throws ServiceError if a process fails; then all processes are ended
+   * Joins the cluster, and starts the processes. Resolves with the report of one of them when all have started.
+   * @throws the error of a process that could not start; all processes are then ended
    */
   async start(): Promise<StartedProcess> {
     try {
@@ -194,7 +191,9 @@ export class ClusterNodeProcesses {
     }
   }
 
-  /** Hands over all shards, one after the other, if another node can take them. Then stops all processes. */
+  /**
+   * Stops the node. If another node can take shards, hands over all shards first, one after the other. Then stops the remaining processes.
+   */
   async close(): Promise<void> {
     this.#isClosing = true;
     try {
@@ -214,7 +213,10 @@ export class ClusterNodeProcesses {
     for (const end of ended) if (end.status === "rejected") throw end.reason;
   }
 
-  /** Waits until other nodes have taken all shards, for at most {@link HAND_OVER_MS}. The caller then gives up the remaining shards together. */
+  /**
+   * Waits until other nodes have taken all shards of this node, for at most {@link HAND_OVER_MS}. {@link close} then gives up the remaining
+   * shards.
+   */
   async #handOver(): Promise<void> {
     const until = systemClock.mono() + HAND_OVER_MS;
     while (this.#leases.owned.length > 0 && this.#hasOthers && systemClock.mono() < until)
@@ -222,14 +224,14 @@ export class ClusterNodeProcesses {
       await new Promise<void>((resolve) => systemScheduler.after(HAND_OVER_LOOK_MS, resolve, true));
   }
 
-  /** Stops the process of a shard before the shard is handed over. The next owner of the shard continues its runs. */
+  /** Stops the process of a shard, so that the shard can be handed over. The shard's next owner continues its runs. */
   async #release(shard: number): Promise<void> {
     const child = this.#children.get(shard);
     if (child === undefined) return;
     this.#logger.info("a shard is handed over", { shard });
     if (this.#children.size === 1 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
-    // If this is the node's last shard process, the forwarding process has to accept connections before it stops. If forwarding cannot
-    // start, the shard is handed over all the same.
+    // If this is the node's last shard process, the forwarding process has to accept connections before it stops. The shard is handed over
+    // even if the forwarding process cannot start.
     await this.#forwarding?.started.catch(() => undefined);
     child.isReleased = true;
     await stopShardProcess(child.process, "hand over");
@@ -258,10 +260,7 @@ export class ClusterNodeProcesses {
     );
   }
 
-  /**
-   * Starts the process that serves a shard under a lease. `delay`: milliseconds to wait before the process is
-   * started again, if it ends soon after its start.
-   */
+  /** Starts the process that serves a shard under a lease. `delay`: the milliseconds before the next start if this process ends early. */
   #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
     const since = systemClock.mono();
@@ -289,9 +288,7 @@ export class ClusterNodeProcesses {
     });
   }
 
-  /**
-   * Starts the process of a shard again after `delay` milliseconds, unless another node has taken the shard by then.
-   */
+  /** After `delay` milliseconds, starts the process of a shard again, unless another node has taken the shard by then. */
   #serveAgain(shard: number, delay: number): void {
     systemScheduler.after(delay, () => {
       if (this.#isStopping || this.#children.has(shard)) return;
@@ -319,7 +316,7 @@ export class ClusterNodeProcesses {
     for (const child of this.#all()) send(child, this.#news);
   }
 
-  /** Starts the process that forwards requests. */
+  /** Starts the process that forwards requests to the nodes that have shards. */
   #forward(): void {
     const child = startShardProcess(this.#task(undefined, 0));
     this.#forwarding = child;

@@ -6,7 +6,7 @@ import { findClusterDatabase } from "../postgres/cluster-database.ts";
 import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 
 /**
- * Prints the living nodes of a cluster, which node has which shard, and what the database has of each shard: its log and
+ * Prints the living nodes of a cluster, the node that has each shard, and what the database stores of each shard: the extent of its log and
  * its newest snapshot. Returns the number of shards that no node has.
  */
 export async function showClusterStatus(
@@ -40,7 +40,7 @@ export async function showClusterStatus(
 }
 
 function snapshotText({ seq, bytes, madeAt }: ShardSnapshot): string {
-  // By the clock of this machine, which may be behind that of the database.
+  // `max`, because the clock of this machine may be behind the clock that set `madeAt`.
   const minutes = Math.max(0, Math.floor((systemClock.now() - madeAt) / 60_000));
   const age = minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
   return `snapshot at ${seq} (${sizeText(bytes)}, ${age} old)`;

@@ -8,8 +8,8 @@ import type { StorageOptions } from "../storage/open.ts";
 import { type ClusterTask, endAtOnce } from "./cluster-network.ts";
 
 /**
- * Makes the storage options of a shard of a cluster. The storage replicates each batch of writes to the cluster's log.
- * When another node has taken the shard over, this process ends.
+ * Creates the storage options of a shard of a cluster. The storage replicates each batch of writes to the cluster's log. The process ends
+ * if another node has taken over the shard.
  */
 export async function clusterStorage(
   shard: number,

@@ -14,7 +14,7 @@ import {
 } from "./options.ts";
 import { clusterSchemaOf, DEFAULT_PORT, type Settings, settingsOf } from "./settings.ts";
 
-/** The hint on how to choose another port if the server cannot listen on this one. */
+/** A hint for the message that the server cannot listen on its port. */
 export const portHint = (option: "--port" | "--relay"): string =>
   `choose another port with ${option} (0: any free one)`;
 
@@ -24,27 +24,27 @@ type ClusterAction =
 
 export type Invocation =
   | { readonly command: "version" }
-  /** `topic`: the command to describe; absent: all commands. */
+  /** `topic`: the command to describe. Absent: all commands. */
   | { readonly command: "help"; readonly topic?: CommandName }
   | {
       readonly command: "dev" | "start";
-      /** The path of the configuration file, if one is named. */
+      /** The path of the configuration file; undefined if the command line names none. */
       readonly config: string | undefined;
-      /** The most runs that may be in progress. Absent: the configuration file decides. */
+      /** The most runs that may be in progress at once. Absent: the configuration file decides. */
       readonly concurrent?: number;
       /** Messages for the log about options that have no effect, each with the reason. */
       readonly notes: readonly string[];
       /**
-       * Reads the other settings. Called after the configuration file has been read, with the file's variables in `env`; variables of the
-       * real environment win over them.
-       * @throws ServiceError `config.invalid`, naming the flag or variable
+       * Reads the other settings. Called after the configuration file was read, with the variables of its env file in `env`; variables that
+       * were set outside take precedence over these. `data`: the data directory if no option names one.
+       * @throws ServiceError `config.invalid`; the message names the flag or variable
        */
       settings(env: Variables, data: string): Settings;
     }
   | { readonly command: "init"; readonly directory: string }
   | {
       readonly command: "build";
-      /** The path of the configuration file, if one is named. */
+      /** The path of the configuration file; undefined if the command line names none. */
       readonly config: string | undefined;
       readonly compose: boolean;
       readonly force: boolean;
@@ -55,29 +55,29 @@ export type Invocation =
   | { readonly command: "backup"; readonly data: string; readonly target: string }
   | {
       readonly command: "inspect";
-      /** The server's URL, with the prefix of its paths. */
+      /** The server's URL, including the path prefix of its routes. */
       readonly url: string;
-      /** The data directory, in which the running server's URL is looked up. Set unless a host or port is given. */
+      /** The data directory in which the running server's URL is looked up. Absent if a host or port is given. */
       readonly data?: string;
       readonly thread: string | undefined;
-      /** The port on which to serve the feed; undefined: it is not served. */
+      /** The local port on which the inspector's feed is served; undefined: it is not served. */
       readonly relay: number | undefined;
     }
   | {
       readonly command: "conformance";
-      /** The server's URL, with the prefix of its paths, and without a slash at its end. */
+      /** The server's URL, including the path prefix of its routes, without a slash at its end. */
       readonly url: string;
       readonly key: string | undefined;
-      /** The names of the chapters to check; empty: all chapters. */
+      /** The names of the chapters to check. Empty: all chapters. */
       readonly chapters: readonly string[];
       readonly json: boolean;
     }
   | {
       readonly command: "prove";
-      /** The machine to prove the claim about, as `FILE` or `FILE:name`. */
+      /** The machine about which the claim is made, as `FILE` or `FILE:name`. */
       readonly machine: string;
       readonly claim: string;
-      /** The file to draw the chart into. */
+      /** The file to which the statechart is drawn; undefined: it is not drawn. */
       readonly draw: string | undefined;
     }
   | { readonly command: "refused"; readonly why: string };
@@ -158,10 +158,7 @@ Environment
   NO_COLOR, FORCE_COLOR        No colours on a terminal; colours everywhere (0: nowhere)
 `;
 
-/**
- * Options of the official command line that `heddle dev` accepts although they have no effect, each with the
- * reason.
- */
+/** Options of LangGraph's command line that `heddle dev` accepts although they have no effect, each with the reason. */
 export const IGNORED_OPTIONS = {
   "no-browser": "Heddle opens no browser",
   "no-reload": '"heddle start" serves without reloading',
@@ -171,7 +168,7 @@ export const IGNORED_OPTIONS = {
   "allow-blocking": "Heddle does not look for blocking calls",
 } as const satisfies { readonly [option: string]: string };
 
-/** The commands, each with the flags that it accepts. */
+/** The names of all commands, each with the options that it accepts. */
 export const COMMAND_OPTIONS = {
   init: [],
   build: ["config", "compose", "force"],
@@ -213,7 +210,7 @@ export const COMMAND_OPTIONS = {
 
 export type CommandName = keyof typeof COMMAND_OPTIONS;
 
-/** Parses the command line (without the program's name) and the environment. */
+/** Parses the command line and the environment. `args` does not contain the program's name. */
 export function parseCommandLine(args: readonly string[], env: Variables): Invocation {
   let parsed;
   try {
@@ -234,7 +231,7 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
   const taken: readonly string[] = COMMAND_OPTIONS[command];
   const other = Object.keys(flags).find((flag) => !taken.includes(flag));
   if (other !== undefined) return refused(`heddle ${command} takes no --${other}`);
-  // Empty values are refused: an empty path would mean the current directory, and an empty host all addresses.
+  // Empty values are refused, because an empty path would mean the current directory, and an empty host all addresses.
   const empty = Object.entries(flags).find(([, value]) => value === "");
   if (empty !== undefined) return refused(`--${empty[0]} is empty; give it a value, or leave it out`);
   const hasTarget =
@@ -293,7 +290,7 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
       if (parseUrl(url) === undefined || !/^https?:/i.test(url))
         return refused("name the server: heddle conformance --url http://127.0.0.1:2024");
       const key = findOption(flags, env, "key", "HEDDLE_API_KEY")?.value;
-      // `-` may stand for a space in a chapter's name, because a space ends an argument in a shell.
+      // In a chapter's name, `-` may be written for a space, because a space ends an argument in a shell.
       const chapters = (listOption(findOption(flags, env, "chapter")) ?? []).map((name) =>
         name.replaceAll("-", " "),
       );
@@ -313,7 +310,7 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
     case "start":
       let concurrent;
       try {
-        // Settings are checked now, so that mistakes are reported at once. They are checked again when the file's variables have been read.
+        // The settings are read here only to report mistakes at once. They are read again when the variables of the env file are known.
         settingsOf(flags, env, data);
         const asked = findOption(flags, env, "n-jobs-per-worker");
         concurrent = numberOption(asked, isPositiveInteger, "is not a whole number, 1 or more");
@@ -336,7 +333,10 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
   }
 }
 
-/** Joins a negative number to its option, `--port -1` to `--port=-1` and `-p -1` to `-p-1`: otherwise the parser would read it as an option. */
+/**
+ * Joins a negative number to its option, because the parser would read the number as an option: `--port -1` becomes `--port=-1`, `-p -1`
+ * becomes `-p-1`.
+ */
 function joinNegativeNumbers(args: readonly string[]): string[] {
   const joined: string[] = [];
   for (const arg of args) {
@@ -355,8 +355,8 @@ const takesValue = (option: string): boolean =>
   );
 
 /**
- * Returns what to print for the parser's message: that an option needs a value, or else the message's first
- * sentence (without its hints about quoting) and the option that may have been meant.
+ * Converts a message of the option parser for printing. If an option needs a value, the result says so. Otherwise it is the first sentence
+ * of the message, without hints about quoting, and the option that may have been meant.
  */
 function parserMessage(message: string, command: CommandName | undefined): string {
   const [, option] =
@@ -373,7 +373,7 @@ const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMAND_O
 
 const refused = (why: string): Invocation => ({ command: "refused", why });
 
-/** What a command does with a cluster, or why it is refused. */
+/** The action of the command `heddle cluster`, or the reason why the command is refused. */
 function clusterActionOf(
   action: string | undefined,
   node: string | undefined,

@@ -8,22 +8,22 @@ import type { Invocation } from "./command-line.ts";
 
 type Asked = Extract<Invocation, { command: "conformance" }>;
 
-/** Milliseconds until the server's first answer. The server may have to load its graphs first. */
-const ANSWER_TIMEOUT = 30_000;
+/** Milliseconds for the server's first response, for which the server may have to load its graphs. */
+const ANSWER_TIMEOUT_MS = 30_000;
 
 /**
  * Checks a server against the API of the LangGraph Platform, and prints which checks hold and which differ.
  * @param progress called with a line for each check as it ends, and with an empty line before the results
- * @param timeout milliseconds for the server's first answer
- * @returns how many checks differ
+ * @param timeout milliseconds for the server's first response
+ * @returns the number of checks that differ
  * @throws ServiceError `config.invalid` if a chapter is unknown or the SDK is not installed; `server.address` if no server with the graphs
- *   of the conformance project answers
+ * of the conformance project responds
  */
 export async function checkConformance(
   { url, key, chapters: names, json }: Asked,
   say: (line: string) => void,
   progress: (line: string) => void = () => undefined,
-  timeout = ANSWER_TIMEOUT,
+  timeout = ANSWER_TIMEOUT_MS,
 ): Promise<number> {
   const unknown = names.find((name) => !chapters.some((chapter) => chapter.name === name));
   if (unknown !== undefined) {
@@ -45,7 +45,7 @@ export async function checkConformance(
 }
 
 /**
- * Checks that the server answers, and serves the graphs of the conformance project.
+ * Checks that the server responds, and that it serves the graphs of the conformance project.
  * @throws ServiceError `server.address` if it does not
  */
 async function checkProject({ http, recorded }: RecordedConnection, timeout: number): Promise<void> {

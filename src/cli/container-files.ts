@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import { ServiceError } from "../model/errors.ts";
 
 export interface ContainerOptions {
-  /** The path of the configuration file; default: the one in the current directory. */
+  /** The path of the configuration file. Default: the configuration file in the current directory. */
   readonly config?: string | undefined;
   /** Whether to write a compose file too. */
   readonly compose: boolean;
@@ -13,40 +13,38 @@ export interface ContainerOptions {
   readonly force: boolean;
 }
 
-/** The version of Node in images if the configuration names none. */
-const NODE = 24;
+/** The major version of Node in images if the configuration names none. */
+const DEFAULT_NODE = 24;
 const OLDEST_NODE = 22;
-/** From this major version on, Node comes without corepack, which installs the package manager that the project names. */
+/** From this major version on, Node comes without corepack, which installs the package manager that a project names. */
 const NODE_WITHOUT_COREPACK = 25;
 /** The port on which the server listens in the container. */
 const PORT = 2024;
 
-/**
- * The install commands of npm and pnpm, by lock file. If the project has no `yarn.lock`, the first of these
- * files that exists decides.
- */
+/** Install commands by lock file. If the project has no `yarn.lock`, the first of these files that exists decides. */
 const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
   ["package-lock.json", "npm ci --omit=dev --no-audit --no-fund"],
   ["npm-shrinkwrap.json", "npm ci --omit=dev --no-audit --no-fund"],
   ["pnpm-lock.yaml", "pnpm install --prod --frozen-lockfile"],
 ];
-/** Yarn 2 and later have other options than Yarn 1. Only they have the configuration file `.yarnrc.yml`. */
+/** Yarn 1 and later versions need different options. Only the later versions have the configuration file `.yarnrc.yml`. */
 const YARN_1 = "yarn install --production --frozen-lockfile";
 const YARN = "yarn workspaces focus --production";
-/** Files that change what is installed, in addition to package.json and the lock file. */
-const SETTINGS = [".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"];
+/** Files that affect what is installed, in addition to package.json and the lock file. */
+const SETTINGS_FILES = [".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"];
 const INSTALL_WITHOUT_LOCK = "npm install --omit=dev --no-audit --no-fund";
 
 export interface WrittenContainerFiles {
   readonly paths: readonly string[];
-  /** Warnings about differences between the image and what the project asks for. */
+  /** Warnings about differences between the image and what the configuration asks for. */
   readonly notes: readonly string[];
 }
 
 /**
- * Writes a Dockerfile and a `.dockerignore` for a project into the directory of its package.json, and a compose file if asked.
- * @throws ServiceError `config.invalid` when the configuration is wrong, the project has no package.json, does not depend on heddle, or
- *   depends on files outside of it, or a file exists and `force` is not set; then no file is written
+ * Writes a Dockerfile and a `.dockerignore` into the directory of the configuration file, and a compose file if `compose` is set. If it
+ * throws, no file is written.
+ * @throws ServiceError `config.invalid` if the configuration is wrong; if the project has no package.json, does not depend on heddle, or
+ * depends on files outside its directory; or if a file exists and `force` is not set
  */
 export function writeContainerFiles({ config, compose, force }: ContainerOptions): WrittenContainerFiles {
   const read = readConfig(configFileAt(config));
@@ -90,8 +88,8 @@ export function writeContainerFiles({ config, compose, force }: ContainerOptions
 }
 
 /**
- * The paths of dependencies that are files or folders, relative to the project's folder.
- * @throws ServiceError `config.invalid` if one of them is outside of the project
+ * The paths of dependencies that are files or folders, relative to the project's directory.
+ * @throws ServiceError `config.invalid` if one of them is outside this directory
  */
 function localDependencies(root: string, packageFile: string, dependencies: unknown): readonly string[] {
   if (!isObject(dependencies)) return [];
@@ -107,12 +105,12 @@ function localDependencies(root: string, packageFile: string, dependencies: unkn
   });
 }
 
-/** The command that copies a dependency into the project, to be run in the project's folder `root`. */
+/** The shell command that copies a dependency into the project. It is to be run in the project's directory `root`. */
 function copyCommand(root: string, name: string, path: string): string {
   const isFolder = statSync(resolve(root, path), { throwIfNoEntry: false })?.isDirectory() === true;
   const source = JSON.stringify(path);
   const copy = isFolder ? `npm pack ${source} --pack-destination vendor` : `cp ${source} vendor/`;
-  // `npm pack` names the archive after the package and its version; `*` stands for the version.
+  // `npm pack` names the archive after the package and its version. `*` stands for the version.
   const file = isFolder ? `${name.replace(/^@/, "").replace("/", "-")}-*.tgz` : basename(path);
   return `mkdir -p vendor && ${copy} && npm install ./vendor/${file}`;
 }
@@ -124,7 +122,7 @@ interface Image {
 }
 
 /**
- * The settings of a configuration file for its image, and warnings about those that have no effect.
+ * The settings for the image from a configuration file, and warnings about settings that have no effect.
  * @throws ServiceError `config.invalid`
  */
 function imageOf(path: string): Image & Pick<WrittenContainerFiles, "notes"> {
@@ -143,7 +141,7 @@ function jsonOf(path: string): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** The lock file of a project, and the command that installs the packages in it. */
+/** The lock file of a project, and the command that installs the packages. Without a lock file, npm installs them. */
 function installOf(root: string, nodeVersion: number): readonly [lock: string | undefined, command: string] {
   const has = (name: string) => existsSync(join(root, name));
   const [lock, command] = has("yarn.lock")
@@ -156,10 +154,10 @@ function installOf(root: string, nodeVersion: number): readonly [lock: string | 
 }
 
 interface DockerfileOptions extends Image {
-  /** The file with the environment variables, relative to the project's folder. */
+  /** The file with environment variables, relative to the project's directory; undefined if there is none. */
   readonly env: string | undefined;
   readonly mount: string;
-  /** Dependencies that are files or folders: their paths from the project's folder. */
+  /** The paths of dependencies that are files or folders, relative to the project's directory. */
   readonly local: readonly string[];
 }
 
@@ -169,7 +167,7 @@ function dockerfileOf(
   { nodeVersion, lines, env, mount, local }: DockerfileOptions,
 ): string {
   const [lock, install] = installOf(root, nodeVersion);
-  const settings = SETTINGS.filter((name) => existsSync(join(root, name)));
+  const settings = SETTINGS_FILES.filter((name) => existsSync(join(root, name)));
   const copied = ["package.json", ...(lock === undefined ? [] : [lock]), ...settings].join(" ");
   const image = `node:${nodeVersion}-trixie-slim`;
   const emptyEnv =
@@ -202,11 +200,14 @@ CMD ["node", "--max-semi-space-size=64", "node_modules/heddle/dist/src/cli.js", 
 `;
 }
 
-/** The major version of Node for the image: the given one, but at least `oldest`. If none is given: the default, or 0 if `oldest` is 0. */
+/**
+ * The major version of Node for the image: the given version, but at least `oldest`. If no version is given: {@link DEFAULT_NODE}, or 0 if
+ * `oldest` is 0.
+ */
 function majorVersion(given: unknown, oldest = OLDEST_NODE): number {
   const asked = /^\d+/.exec(String(given ?? ""))?.[0];
   if (asked !== undefined) return Math.max(oldest, Number(asked));
-  return oldest === 0 ? 0 : NODE;
+  return oldest === 0 ? 0 : DEFAULT_NODE;
 }
 
 const DOCKERIGNORE = `node_modules
@@ -221,7 +222,7 @@ Dockerfile
 compose.yaml
 `;
 
-/** Makes the compose file. It requires API keys unless the server authenticates users. */
+/** The text of the compose file. The container then requires API keys, unless the server authenticates users. */
 const composeOf = (hasUsers: boolean): string => `services:
   heddle:
     build: .

@@ -15,32 +15,32 @@ import { keepAliveDuring, keepProcessAlive } from "../platform/keep-process-aliv
 import { systemScheduler } from "../platform/scheduler.ts";
 
 export interface DevServerOptions {
-  /** The configuration at the start. */
+  /** The configuration with which the server starts. */
   readonly config: Config;
   /** Reads the configuration file again. */
   readonly read: () => Config;
-  /** Puts the file's variables into the environment, and removes those that it put there before. */
+  /** Puts the variables of the env file into the environment, and removes those that an earlier call put there. */
   readonly setEnv: (env: Config["env"]) => void;
-  /** Starts a server with this configuration; `more` overrides it. */
+  /** Starts a server with a configuration. Options in `more` override it. */
   readonly start: (config: Config, more: AppOptions) => Promise<App>;
   readonly watch: WatchFiles;
   readonly logger: Logger;
 }
 
-/** The code of a project: its graphs, and its authentication, HTTP application and embedder. */
+/** The loaded code of a project: its graphs (`LoadedGraphs`), and its authentication, HTTP application and embedder (`parts`). */
 type LoadedProject = LoadedGraphs & { readonly parts: Pick<AppOptions, "auth" | "httpApp" | "store"> };
 
 /**
- * Milliseconds without a further change before a reload, because editors write a file in several steps, and several
- * files at once.
+ * After a change, a reload begins when no file has changed for this many milliseconds, because editors write a file in several steps, and
+ * several files at once.
  */
 const QUIET_MS = 100;
-/** Milliseconds that running supersteps get when the server restarts; the new server resumes the unfinished runs. */
+/** The longest time in milliseconds for which a restart waits for running supersteps. The new server resumes unfinished runs. */
 const DRAIN_MS = 2_000;
 
 /**
- * Extensions of source files. After a failed load, a change to any such file causes another attempt, because the file that repairs it may
- * not have been loaded yet.
+ * Extensions of source files. After a failed load, a change to any source file next to a watched file causes another attempt, because the
+ * file that repairs the fault may not have been loaded yet.
  */
 const SOURCES: ReadonlySet<string> = new Set([
   ".ts",
@@ -55,11 +55,11 @@ const SOURCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The development server. It loads the graphs again when one of their files, or a file that these import,
- * changes. Runs in progress keep their graph; the next run uses the new one. If a load fails, the current
- * graphs stay. When another part of the configuration changes, the server restarts on the same port and data.
- * It restarts at each change, also of a graph, if the project has other code than graphs, such as its
- * authentication, because all code of a project shares its modules.
+ * The development server. It loads the graphs again when one of their files, or a file that these import, changes. Runs in progress keep
+ * their graph; later runs use the new graph. If a load fails, the current graphs stay.
+ *
+ * If the rest of the configuration changes, the server restarts on the same port and data. A project may have code besides its graphs, such
+ * as its authentication. All code of a project shares its modules, so the server of such a project restarts at each change.
  */
 export class DevServer {
   readonly #options: DevServerOptions;
@@ -84,12 +84,12 @@ export class DevServer {
     this.#working = true;
     this.#watchFilesOf(this.#config);
     await this.#open(this.#config, await keepAliveDuring(this.#load(this.#config)));
-    // While no server runs, because a restart failed, nothing else keeps the process alive.
+    // After a failed restart no server runs, and nothing else keeps the process alive.
     keepProcessAlive();
     this.#endReload();
   }
 
-  /** The current server; undefined during a restart, and after one that failed. */
+  /** The current server; undefined during a restart, and after a failed restart. */
   get app(): App | undefined {
     return this.#app;
   }
@@ -104,7 +104,7 @@ export class DevServer {
     this.#watcher.add(file);
   }
 
-  /** Loads all code of the project. */
+  /** Loads all code of the project, and watches the loaded files. */
   async #load(config: Config): Promise<LoadedProject> {
     const { path, auth, httpApp, store } = config;
     const options: LoadOptions = {
@@ -124,7 +124,8 @@ export class DevServer {
     const users = auth?.users;
     if (users?.kind === "jwt" && users.jwks.kind === "file") {
       this.#add(users.jwks.file);
-      // The server reads this file itself, but errors in it must be found before the old server closes.
+      // The server reads this file again when it starts. It is also read here, so that an error in it is found before the old server
+      // closes.
       loadKeySet(users.jwks.file);
     }
     const parts = {
@@ -143,7 +144,7 @@ export class DevServer {
     this.#timer = systemScheduler.after(QUIET_MS, () => void this.#reloadWhenFree());
   }
 
-  /** Reloads the project. Reloads never overlap: a change during a reload causes another reload afterwards. */
+  /** Reloads the project. Reloads never overlap: a change during a reload causes another reload after it. */
   async #reloadWhenFree(): Promise<void> {
     if (this.#working) {
       this.#isReloadDue = true;
@@ -219,10 +220,10 @@ export class DevServer {
   }
 }
 
-/** The configuration without its graphs, which can change without a restart. */
+/** The settings of a configuration as text, for comparison. If only its graphs or notes have changed, no restart is needed. */
 const settingsOf = (config: Config): string => JSON.stringify({ ...config, graphs: null, notes: null });
 
-/** Whether the project has code other than graphs, or a file of keys that the server reads when it starts. */
+/** Whether the project has code other than graphs, or a key file that the server reads when it starts. */
 const hasOtherCode = ({ auth, httpApp, store }: Config): boolean =>
   auth?.users.kind === "handlers" ||
   (auth?.users.kind === "jwt" && auth.users.jwks.kind === "file") ||
@@ -230,13 +231,13 @@ const hasOtherCode = ({ auth, httpApp, store }: Config): boolean =>
   store?.index !== undefined;
 
 /**
- * The lines of an error's stack that name files of the user's project. Uses the innermost cause, which is the error that the project's code
- * threw.
+ * The stack lines of an error that name files of the user's project. They are taken from the innermost cause, which is the error that the
+ * project's code threw.
  */
 function ownFrames(error: unknown): string {
   if (!(error instanceof Error)) return "";
   if (error.cause instanceof Error) return ownFrames(error.cause);
-  // Heddle's own errors name the file in their messages, so no stack is needed.
+  // The message of a `ServiceError` names the file, so no stack is needed.
   if (error instanceof ServiceError) return "";
   const frames = readableStack(String(error.stack)).split("\n");
   const isOwn = (line: string) => /^ {4}at /.test(line) && !/node_modules|\(?node:|\/dist\/src\//.test(line);

@@ -2,7 +2,7 @@ import { type CommandName, COMMAND_OPTIONS, IGNORED_OPTIONS } from "./command-li
 
 type Option = (typeof COMMAND_OPTIONS)[CommandName][number];
 
-/** The forms in which each command can be called, each form with its purpose. */
+/** The forms in which each command can be called, each with its purpose. */
 const FORMS: { readonly [C in CommandName]: readonly (readonly [form: string, purpose: string])[] } = {
   init: [["init [DIR]", "Make a project with a graph and a test, in this directory or in DIR"]],
   build: [["build", "Write a Dockerfile and a .dockerignore for the project of a configuration file"]],
@@ -39,7 +39,7 @@ const FORMS: { readonly [C in CommandName]: readonly (readonly [form: string, pu
   ],
 };
 
-/** The notation of each option, and what it means. */
+/** The notation and the description of each option. */
 const OPTION_TEXTS: {
   readonly [O in Exclude<Option, keyof typeof IGNORED_OPTIONS>]: readonly [notation: string, text: string];
 } = {
@@ -82,7 +82,7 @@ const OPTION_TEXTS: {
   tunnel: ["--tunnel", "Refused: Heddle opens no tunnel"],
 };
 
-/** The meanings of options for single commands, where they differ. */
+/** The descriptions of options that differ for single commands. */
 const OWN_TEXTS: { readonly [C in CommandName]?: { readonly [O in Option]?: string } } = {
   dev: { data: "Data directory; default .heddle next to the configuration file" },
   cluster: { cluster: "The URL of the cluster's PostgreSQL database" },
@@ -93,10 +93,10 @@ const OWN_TEXTS: { readonly [C in CommandName]?: { readonly [O in Option]?: stri
   },
 };
 
-/** The most characters in a line. */
+/** The maximum number of characters in a line. */
 const LINE_WIDTH = 120;
 
-/** Formats the help of one command: its usage, and the options that it takes. */
+/** Formats the help text of one command: its usage, purpose and options. */
 export function commandHelp(command: CommandName): string {
   const forms = FORMS[command];
   const usage = forms.map(([form], i) => `${i === 0 ? "Usage: " : "       "}heddle ${form} [options]`);
@@ -128,7 +128,7 @@ function textOf(command: CommandName, option: Option): readonly [notation: strin
 const isIgnored = (option: Option): option is keyof typeof IGNORED_OPTIONS =>
   Object.hasOwn(IGNORED_OPTIONS, option);
 
-/** Writes rows in two columns. Long texts continue on further lines of the second column. */
+/** Formats rows in two columns. A long text continues on further lines of the second column. */
 function columns(rows: readonly (readonly [name: string, text: string])[]): readonly string[] {
   const longest = Math.max(...rows.map(([name]) => name.length));
   const indent = longest === 0 ? "" : " ".repeat(longest + 4);

@@ -8,8 +8,8 @@ import { VERSION } from "../platform/version.ts";
 /**
  * Makes a project in a directory: one graph, a test, `heddle.json`, and what npm and TypeScript need. Asks nothing, and overwrites nothing.
  * @returns the paths of the files, each of which begins with `directory` as it was given
- * @throws ServiceError `config.invalid` when one of the files exists, `storage.unavailable` when the directory cannot be made; then no file
- *   is written
+ * @throws ServiceError `config.invalid` if one of the files exists, `storage.unavailable` if the directory cannot be made; no file is
+ * written then
  */
 export function initProject(directory: string): readonly string[] {
   const root = resolve(directory);
@@ -27,33 +27,33 @@ export function initProject(directory: string): readonly string[] {
   makeDirectory(root);
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
-    // `wx`: never overwrites a file that was created meanwhile.
+    // `wx`: fails instead of overwriting a file that was created meanwhile.
     writeFileSync(join(root, path), text, { flag: "wx" });
   }
   return Object.keys(files).map((path) => join(directory, path));
 }
 
 /**
- * The file or folder that npm has installed this package from; undefined if it came from a registry.
- * @param own the folder of the package
+ * The file or directory from which this package was installed; undefined if it came from a registry.
+ * @param own the directory of the package
  */
 export function installedFrom(own: string): string | undefined {
   const modules = dirname(own);
-  // If the package is not in `node_modules`, it is a clone of the repository that npm has linked.
+  // If the package is not in a `node_modules` directory, it is a linked clone of the repository.
   if (basename(modules) !== "node_modules") return resolve(own);
   try {
-    // npm records here where each installed package came from.
+    // npm records in this file where each installed package came from.
     const lock = readFileSync(join(modules, ".package-lock.json"), "utf8");
     const { packages } = JSON.parse(lock) as { readonly packages: { [path: string]: { resolved?: string } } };
     const [, file] = /^file:(.+)/.exec(packages[`node_modules/${basename(own)}`]?.resolved ?? "") ?? [];
     return file === undefined ? undefined : resolve(dirname(modules), file);
   } catch {
-    // There is no such file: another package manager has installed the package, because only npm writes it.
+    // Only npm writes this file. Without it, another package manager has installed the package.
     return undefined;
   }
 }
 
-/** A name that npm accepts, made from the directory's name. */
+/** A package name that npm accepts, made from the directory's name. */
 function packageName(directory: string): string {
   const name = directory.toLowerCase().replaceAll(/[^a-z0-9.~-]+/g, "-");
   return name.replaceAll(/^[.~-]+|[.~-]+$/g, "") || "graphs";

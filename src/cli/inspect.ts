@@ -9,13 +9,13 @@ import { portHint, type Invocation } from "./command-line.ts";
 type Asked = Extract<Invocation, { command: "inspect" }>;
 type Env = { readonly [name: string]: string | undefined };
 
-/** Milliseconds in which the server must answer. */
-const ANSWER_TIMEOUT = 5_000;
+/** Milliseconds in which the server must respond. */
+const ANSWER_TIMEOUT_MS = 5_000;
 
 /**
- * Prints the address of the inspector, if a server answers there. With a relay port, serves the inspector's feed on it until the process
- * ends.
- * @throws ServiceError `config.invalid`; `server.address` if no server answers
+ * Prints the address of the inspector, if a server responds there. With a relay port, also serves the inspector's feed on that port;
+ * otherwise resolves with undefined.
+ * @throws ServiceError `config.invalid` if the thread's id is not a UUID; `server.address` if no server responds or the port cannot be used
  */
 export async function showInspector(
   { url: address, data, thread, relay }: Asked,
@@ -44,15 +44,12 @@ export async function showInspector(
   return opened;
 }
 
-/**
- * Checks that a server answers below this URL.
- * @throws ServiceError `server.address` if none does
- */
+/** Checks that a Heddle server responds at this URL. @throws ServiceError `server.address` if it does not */
 async function checkServer(url: string): Promise<void> {
   let status: number;
   try {
-    // Health checks need no key.
-    const response = await answerInTime((signal) => fetch(`${url}/ok`, { signal }), ANSWER_TIMEOUT);
+    // The health check needs no API key.
+    const response = await answerInTime((signal) => fetch(`${url}/ok`, { signal }), ANSWER_TIMEOUT_MS);
     await response.body?.cancel();
     status = response.status;
   } catch (cause) {
@@ -66,7 +63,7 @@ async function checkServer(url: string): Promise<void> {
   throw new ServiceError("server.address", `What answers at ${url} is not Heddle (${status}); ${hint}`);
 }
 
-/** The key to send: `HEDDLE_API_KEY`, or the first of `HEDDLE_API_KEYS`, without its tenant. */
+/** The API key to send: `HEDDLE_API_KEY`, else the first key of `HEDDLE_API_KEYS` without its tenant; undefined if neither is set. */
 function keyOf({ HEDDLE_API_KEY: key = "", HEDDLE_API_KEYS: keys = "" }: Env): string | undefined {
   if (key !== "") return key;
   return keys === "" ? undefined : parseKeyList(keys)[0]?.replace(/^[a-z0-9_-]{1,64}:/, "");

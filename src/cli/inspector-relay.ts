@@ -10,7 +10,7 @@ export interface InspectorRelayOptions {
   readonly key: string | undefined;
   /** The URL of the inspector's page. */
   readonly page: string;
-  /** Port to listen on; 0: any free port. */
+  /** The port on which to listen. 0: any free port. */
   readonly port: number;
 }
 
@@ -19,12 +19,13 @@ export interface InspectorRelay {
   close(): Promise<void>;
 }
 
-/** The largest number of bytes that may wait to be sent to one client. A client with more is disconnected. */
+/** If more bytes than this wait to be sent to a client, the client is disconnected at the next message. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 /**
- * Serves the inspector's feed where tools of `@statelyai/inspect` look for it by default, as Stately's own relay does: a WebSocket on any
- * path of a local port. Each client gets its own feed, so a client that connects late also learns of the actors that exist already.
+ * Serves the inspector's feed where tools of `@statelyai/inspect` look for it by default: as a WebSocket on any path of a local port, like
+ * Stately's relay. Each client gets its own connection to the feed, so a client that connects late is also sent the actors that exist
+ * already.
  */
 export async function openInspectorRelay({
   feed,
@@ -55,7 +56,7 @@ export async function openInspectorRelay({
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    // The WebSocket server emits the same error again; without a listener, that would end the process.
+    // The WebSocket server emits the error of `server` again. Without a listener, that would end the process.
     sockets.once("error", reject);
     server.listen(port, "127.0.0.1", resolve);
   });
@@ -70,12 +71,15 @@ export async function openInspectorRelay({
   };
 }
 
-/** False for requests of foreign pages, also if the name of the page was made to resolve to this machine (DNS rebinding). */
+/**
+ * False for requests of pages from other origins, and for requests with a host name that was made to resolve to this machine (DNS
+ * rebinding).
+ */
 function isOurs({ headers }: IncomingMessage): boolean {
   const { host = "", origin } = headers;
   const name = host.replace(/:\d*$/, "").replaceAll(/^\[|\]$/g, "");
   return isLoopback(name) && (origin === undefined || isLocalOrigin(origin));
 }
 
-/** Replaces close codes that may not be sent (1005 and 1006). */
+/** Replaces the close codes 1005 and 1006, which may not be sent, by 1011. */
 const sendable = (code: number): number => (code === 1005 || code === 1006 ? 1011 : code);

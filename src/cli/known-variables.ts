@@ -4,7 +4,7 @@ type Env = { readonly [name: string]: string | undefined };
 
 const PREFIX = "HEDDLE_";
 
-/** The environment variables that a server reads. */
+/** The environment variables that a server reads and that begin with `HEDDLE_`. */
 export const ENVIRONMENT_VARIABLES = [
   "HEDDLE_CONFIG",
   "HEDDLE_HOST",
@@ -35,8 +35,8 @@ export const ENVIRONMENT_VARIABLES = [
 ] as const;
 
 /**
- * Warnings about variables that begin with `HEDDLE_` and that no server reads, such as misspelt ones. They name the variables only: a value
- * may be a secret.
+ * Warnings about variables that begin with `HEDDLE_` but that no server reads, such as misspelt ones. They contain only names, because a
+ * value may be a secret.
  */
 export function warningsOfVariables(env: Env): readonly string[] {
   const known: readonly string[] = ENVIRONMENT_VARIABLES;
@@ -53,6 +53,6 @@ export function warningsOfVariables(env: Env): readonly string[] {
     });
 }
 
-/** Whether Kubernetes sets the variable, as it does in pods beside a service whose name begins with `heddle`. */
+/** Whether Kubernetes sets the variable. It sets such variables in pods if there is a service whose name begins with `heddle`. */
 const isOfKubernetes = (name: string, value: string): boolean =>
   /_SERVICE_(?:HOST|PORT)|_PORT_\d/.test(name) || /^(?:tcp|udp|sctp):\/\//.test(value);

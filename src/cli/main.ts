@@ -8,7 +8,7 @@ import type { OnProgress } from "../ports/work-progress.ts";
 import { HELP, parseCommandLine, portHint, type Invocation } from "./command-line.ts";
 
 const { stdout, stderr } = process;
-/** Escapes control characters for a terminal: text that was read from a disk may contain any. */
+/** If the stream is a terminal, escapes control characters: text that was read from a disk may contain any. */
 const shown = (text: string, { isTTY }: OutputStream) => (isTTY === true ? escapeLines(text) : text);
 const say = (line: string) => void stdout.write(`${shown(line, stdout)}\n`);
 
@@ -91,7 +91,7 @@ async function run(invocation: Invocation): Promise<void> {
     }
     case "conformance": {
       const { checkConformance } = await import("./conformance.ts");
-      // On a terminal, progress is shown in one line that is rewritten: with some servers, the checks take minutes.
+      // On a terminal, progress is shown in one line that is rewritten. With some servers, the checks take minutes.
       const show = (line: string) => void (stderr.isTTY && stderr.write(`\r\x1b[K${line}`));
       if ((await checkConformance(invocation, say, show)) > 0) process.exitCode = 1;
       return;
@@ -108,8 +108,8 @@ async function run(invocation: Invocation): Promise<void> {
 }
 
 /**
- * Runs a command. If the event loop becomes empty before the work is done, the command has failed, whatever
- * it printed. This is not checked for `dev` and `start`.
+ * Runs a command. If the process ends with exit code 0 before the command's promise is settled, the command has failed, whatever it
+ * printed; the exit code then becomes 1. This is not checked for `dev` and `start`.
  */
 async function runToEnd(invocation: Invocation): Promise<void> {
   const fail = (code: number) => {
@@ -120,13 +120,12 @@ async function runToEnd(invocation: Invocation): Promise<void> {
   process.once("exit", fail);
   await run(invocation);
   process.off("exit", fail);
-  // The file of a machine may have opened something that keeps the process alive.
+  // The machine's file may have opened something, such as a timer, that keeps the process alive.
   if (invocation.command === "prove") process.exit();
 }
 
 /**
- * Runs the command that the process was started with. A failure is printed to stderr, and ends the process
- * with exit code 1 (`prove`: 2).
+ * Runs the command with which the process was started. A failure is printed to stderr, and ends the process with exit code 1 (`prove`: 2).
  */
 export function main(): void {
   enableCompileCache();
@@ -144,7 +143,7 @@ export function main(): void {
   });
 }
 
-/** A hint on how to choose another address if the server cannot listen at this one. */
+/** A hint on how to choose another address if the server cannot listen at its address; empty for other errors. */
 function addressHint({ code, cause }: ServiceError): string {
   if (code !== "server.address") return "";
   switch ((cause as NodeJS.ErrnoException | undefined)?.code) {

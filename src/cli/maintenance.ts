@@ -24,8 +24,8 @@ const deps = {
 };
 
 /**
- * Checks the data. Prints each damage in one line, then the number of damages and of affected threads. With several
- * shards, prints this for each shard. Returns the number of damages.
+ * Checks the data. Prints a line for each damage, then the numbers of damages and of affected threads. With several shards, prints this for
+ * each shard. Returns the number of damages.
  */
 export async function check(
   data: string,
@@ -90,7 +90,7 @@ export async function repair(data: string, onProgress?: OnProgress): Promise<voi
   }
 }
 
-/** Ends runs that have no end in storage, because an older version was shut down while they ran. */
+/** Records the end of runs that have ended without a record of their end, because an older version was shut down while they ran. */
 async function endUnendedRuns(data: string): Promise<void> {
   const { journal, lostRunEnds, close } = await openStorage({ kind: "level", directory: data }, deps);
   try {
@@ -114,7 +114,7 @@ async function endUnendedRuns(data: string): Promise<void> {
   }
 }
 
-/** Marks the damage that checks have found as accepted, so that the rest of the data is served again. Prints what was accepted. */
+/** Marks the damage that checks have found as accepted, so that the remaining data is served again. Prints what was accepted. */
 export async function accept(
   data: string,
   say: (line: string) => void,
@@ -131,7 +131,10 @@ export async function accept(
   );
 }
 
-/** Copies all databases of a data directory. A signal to end the process stops the copying and removes its working files first. */
+/**
+ * Copies all databases of a data directory. A signal to end the process stops the copying; the working files are then removed before the
+ * process ends.
+ */
 export async function backup(data: string, target: string, onProgress?: OnProgress): Promise<void> {
   const aborter = new AbortController();
   const abort = (signal: NodeJS.Signals) =>
@@ -151,11 +154,11 @@ async function copyAll(data: string, target: string, options: BackupOptions): Pr
     mustHaveData(directory);
     await backupStorage(directory, join(target, relative(data, directory)), options);
   }
-  // The number of shards is copied last, so that an incomplete copy does not count as a data directory.
+  // The file with the number of shards is copied last, so that an incomplete copy does not count as a data directory.
   copyShardCount(data, target);
 }
 
-/** Throws unless the directory has data. Called first, because opening the storage would create a database. */
+/** Throws unless the directory has data. Called before the storage is opened, because that would create a database. */
 function mustHaveData(data: string): void {
   if (!existsSync(data))
     throw new ServiceError("storage.unavailable", `There is no data directory ${data}; name it with --data`);
@@ -166,7 +169,7 @@ function mustHaveData(data: string): void {
     );
 }
 
-/** Throws unless the directory is writable: LevelDB cannot open a database without writing to it. */
+/** Throws unless the directory is writable, because LevelDB cannot open a database without writing to it. */
 function mustBeWritable(data: string): void {
   try {
     accessSync(data, constants.W_OK);

@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 
-/** The options of all commands. */
+/** The options of all commands, for the option parser. */
 export const OPTIONS = {
   config: { type: "string", short: "c" },
   host: { type: "string" },
@@ -40,13 +40,16 @@ export type OptionFlags = { readonly [K in keyof typeof OPTIONS]?: string | bool
 /** The environment variables. */
 export type Variables = { readonly [name: string]: string | undefined };
 
-/** The value of an option, with the name of its flag or variable for messages. */
+/** The value of an option, with the name of its flag or variable for error messages. */
 export interface GivenOption {
   readonly name: string;
   readonly value: string;
 }
 
-/** The value of a flag or, without it, of the first variable that is set. */
+/**
+ * Finds the value of a flag or, if the flag is not given, of the first of the variables `names` that is set and not empty. `flag` is null
+ * if the option has no flag.
+ */
 export function findOption(
   flags: OptionFlags,
   env: Variables,
@@ -59,12 +62,12 @@ export function findOption(
   return name === undefined ? undefined : { name, value: env[name] ?? "" };
 }
 
-/** @throws ServiceError `config.invalid`, which names the option and says `what` is wrong with its value */
+/** @throws ServiceError `config.invalid`; the message names the option, and `what` says what is wrong with its value */
 export function refuseOption({ name, value }: GivenOption, what: string): never {
   throw new ServiceError("config.invalid", `${name} "${value}" ${what}`);
 }
 
-/** Returns the value of an option. @throws ServiceError `config.invalid` if `is` refuses the value */
+/** Returns the value of an option; undefined if it is not given. @throws ServiceError `config.invalid` if `is` returns false */
 export function textOption<T extends string>(
   given: GivenOption | undefined,
   is: (text: string) => text is T,
@@ -74,7 +77,10 @@ export function textOption<T extends string>(
   return refuseOption(given, what);
 }
 
-/** The value of an option that is a whole number. @throws ServiceError `config.invalid` if it is not, or `is` refuses it */
+/**
+ * Returns the value of an option that is a whole number; undefined if it is not given.
+ * @throws ServiceError `config.invalid` if it is not a whole number, or `is` returns false
+ */
 export function numberOption(
   given: GivenOption | undefined,
   is: (value: number) => boolean,
@@ -85,7 +91,7 @@ export function numberOption(
   return is(value) ? value : refuseOption(given, what);
 }
 
-/** The entries of an option whose value is a comma-separated list. */
+/** The items of an option whose value is a comma-separated list; undefined if it is not given. Empty items are left out. */
 export const listOption = (given: GivenOption | undefined): readonly string[] | undefined =>
   given?.value
     .split(",")

@@ -4,30 +4,30 @@ import type { Logger } from "../ports/logger.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
 
-/** The most milliseconds that a shutdown waits for running supersteps to end. */
+/** The longest time that a shutdown waits for running supersteps, in milliseconds. */
 const DRAIN_MS = 8_000;
-/** The most milliseconds that a shutdown may take. After this time, the process exits. */
+/** The longest time that a shutdown may take, in milliseconds. Then the process exits. */
 const STOP_MS = 9_500;
 
-/** A server that can be stopped. */
+/** A server that can be stopped, with the numbers of its running and queued runs. */
 export interface Running extends Pick<App, "close"> {
   readonly system: { readonly figures: { readonly running: number; readonly queued: number } };
-  /** The most milliseconds that the shutdown of this server may take. Default: {@link STOP_MS}. */
+  /** The longest time that the shutdown of this server may take, in milliseconds. Default: {@link STOP_MS}. */
   readonly stopMs?: number;
 }
 
-/** The signals that ask a process to stop in good order. */
+/** The signals that ask a process to shut down. */
 export const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
-/** Stops the server, then ends the process. `drainMs`: replaces {@link DRAIN_MS}. */
+/** Shuts the server down, then ends the process. `drainMs` replaces {@link DRAIN_MS}. */
 export type StopProcess = (signal: NodeJS.Signals, drainMs?: number) => void;
 
-/** Registers `stop`, which is called later, each time the process is asked to stop. */
+/** Registers `stop`, which is then called each time the process is asked to stop. */
 type OnStop = (stop: StopProcess) => void;
 
 /**
- * Handles uncaught errors, signals, and graphs that end the process, also while graphs are loaded. The returned function MUST be called
- * before Heddle itself ends the process: otherwise the end is logged as one caused by a graph.
+ * Handles uncaught errors and stop signals, and logs an error if a graph ends the process; also while graphs are loaded. The returned
+ * function MUST be called before Heddle itself ends the process, because otherwise that end is logged as one by a graph.
  */
 export function guardProcess(
   logger: Logger,
@@ -43,7 +43,7 @@ export function guardProcess(
   onStop(stopper(logger, running, exit));
   process.on("exit", (code) => {
     if (leaving) return;
-    // The stack contains the caller of process.exit.
+    // The stack shows from where `process.exit` was called.
     const { stack } = new Error("process.exit was called");
     const serving = running() !== undefined;
     logger.error(
@@ -52,7 +52,7 @@ export function guardProcess(
         : "a graph ended the process during the start: its file while it was loaded, or a node of a run that was resumed; the stack says which",
       { code, stack },
     );
-    // A supervisor would take exit code 0 for an intended stop.
+    // A supervisor would take exit code 0 for an intended end.
     if (code === 0) process.exitCode = 1;
   });
   return () => {
@@ -68,7 +68,7 @@ function stopper(
   let stopping = false;
   return (signal, drainMs = DRAIN_MS) => {
     const app = current();
-    // On a second signal, or before the server is up, the process ends at once. Stored data is consistent at any moment.
+    // On a second signal, or before the server has started, the process ends at once. The stored data is consistent at any moment.
     if (stopping || app === undefined) {
       if (stopping)
         logger.info("ended at once by a second signal; the next start resumes unfinished runs", { signal });
@@ -85,7 +85,7 @@ function stopper(
     app.close(drainMs).then(
       () => {
         const { running: parked, queued } = app.system.figures;
-        // The next start resumes the unfinished runs.
+        // The number of unfinished runs is logged because the next start resumes them.
         logger.info("stopped", parked + queued > 0 ? { unfinished_runs: parked + queued } : {});
         exit(0);
       },
@@ -98,7 +98,7 @@ function stopper(
 }
 
 const onSignals: OnStop = (stop) => {
-  // SIGHUP: the terminal was closed.
+  // SIGHUP means that the terminal was closed.
   for (const signal of STOP_SIGNALS) process.on(signal, () => stop(signal));
 };
 

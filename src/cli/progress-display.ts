@@ -3,31 +3,33 @@ import type { OnProgress, Progress } from "../ports/work-progress.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { OutputStream } from "../platform/terminal.ts";
 
-/** Milliseconds of work before a terminal shows its progress. */
+/** Milliseconds after the start of a task before a terminal shows its progress. */
 const SHOWN_AFTER_MS = 500;
-/** Milliseconds between two updates of the progress. */
-const REDRAWN_MS = 100;
-/** Milliseconds between two lines if there is no terminal. */
-const LINE_MS = 10_000;
+/** Milliseconds between two updates of the progress line on a terminal. */
+const REDRAW_INTERVAL_MS = 100;
+/** Milliseconds between two lines of progress if there is no terminal. */
+const LINE_INTERVAL_MS = 10_000;
 
-/** Terminal sequence: moves to the start of the line and erases all of it. */
+/** The terminal sequence that moves to the start of the line and erases the line. */
 const ERASE = "\r\u001b[2K";
 /** The number of columns that is assumed for a terminal that does not report its width, or reports 0. */
-const COLUMNS = 80;
+const DEFAULT_COLUMNS = 80;
 
 export interface ProgressDisplayOptions {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** The terminal whose last line shows the progress. Absent: `line` is called instead, every 10 s. */
+  /** The terminal whose last line shows the progress. Absent: `line` is called instead, every {@link LINE_INTERVAL_MS}. */
   readonly terminal?: OutputStream;
   readonly line: (text: string, progress: Progress) => void;
 }
 
-/** Shows the progress of long work: on a terminal in one line that is rewritten, elsewhere in a new line every 10 s. */
+/**
+ * Shows the progress of long tasks: on a terminal in one line that is rewritten, elsewhere in a new line every {@link LINE_INTERVAL_MS}.
+ */
 export class ProgressDisplay {
   readonly #options: ProgressDisplayOptions;
   #progress: Progress | undefined;
-  /** The start of the current work, on the monotonic clock. */
+  /** The start of the current task, in milliseconds of the monotonic clock. */
   #since = 0;
   #isDrawn = false;
   #cancel: Cancel | undefined;
@@ -40,16 +42,16 @@ export class ProgressDisplay {
     const { clock, terminal } = this.#options;
     if (progress.work !== this.#progress?.work) this.#since = clock.mono();
     this.#progress = progress;
-    this.#cancel ??= this.#after(terminal === undefined ? LINE_MS : SHOWN_AFTER_MS);
+    this.#cancel ??= this.#after(terminal === undefined ? LINE_INTERVAL_MS : SHOWN_AFTER_MS);
   };
 
-  /** Writes other text to the same terminal: erases the progress line first; it is drawn again later. */
+  /** Lets `write` write other text to the same terminal: erases the progress line before. The line is drawn again at its next update. */
   beside(write: () => void): void {
     this.#erase();
     write();
   }
 
-  /** Ends the display: erases the progress line. */
+  /** Ends the display, and erases the progress line. */
   end(): void {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -68,12 +70,12 @@ export class ProgressDisplay {
     const text = textOf(progress, clock.mono() - this.#since);
     if (terminal === undefined) line(text, progress);
     else {
-      // A longer line would wrap, and only its last row would be erased.
+      // A line wider than the terminal would wrap, and only its last row could be erased.
       const { columns = 0 } = terminal;
-      terminal.write(ERASE + text.slice(0, (columns === 0 ? COLUMNS : columns) - 1));
+      terminal.write(ERASE + text.slice(0, (columns === 0 ? DEFAULT_COLUMNS : columns) - 1));
       this.#isDrawn = true;
     }
-    this.#cancel = this.#after(terminal === undefined ? LINE_MS : REDRAWN_MS);
+    this.#cancel = this.#after(terminal === undefined ? LINE_INTERVAL_MS : REDRAW_INTERVAL_MS);
   };
 
   #erase(): void {
@@ -83,7 +85,7 @@ export class ProgressDisplay {
   }
 }
 
-/** The progress as text, such as `reading the tables: 12 of 480 MB (2 %), 3 s`. `ms`: the duration of the work so far. */
+/** Formats progress as text, such as `reading the tables: 12 of 480 MB (2 %), 3 s`. `ms`: how long the task has run. */
 function textOf({ work, done, total, unit = "keys" }: Progress, ms: number): string {
   const seconds = `${Math.floor(ms / 1_000)} s`;
   if (done === undefined) return `${work}, ${seconds}`;

@@ -9,9 +9,9 @@ type Asked = Extract<Invocation, { command: "prove" }>;
 const EXIT_CODES = { proved: 0, refuted: 1, undecided: 2 } as const;
 
 /**
- * Decides a claim about a machine, prints the result, and draws the machine if the command names a file for the drawing.
+ * Decides a claim about a machine and prints the result. If the command names a file for a drawing, also draws the machine into it.
  * @returns the exit code
- * @throws ServiceError `config.invalid` when the machine cannot be loaded, or the claim is not understood
+ * @throws ServiceError `config.invalid` if the machine cannot be loaded, or the claim is not understood
  */
 export async function prove(
   { machine: text, claim, draw }: Asked,

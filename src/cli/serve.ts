@@ -32,7 +32,7 @@ import { VERSION } from "../platform/version.ts";
 
 type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 
-/** Serves until the process gets a signal to stop. */
+/** Starts the server of `heddle dev` or `heddle start`. The server runs until the process gets a stop signal. */
 export async function serve(options: Serving): Promise<void> {
   const { stdout, stderr } = process;
   const task = takeShardTask(process.env);
@@ -40,8 +40,8 @@ export async function serve(options: Serving): Promise<void> {
   // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = configFileAt(options.config);
-  // A copy of the environment without the file's variables. When the file is read again, its new values must win over those set from its
-  // old ones.
+  // A copy of the environment without the variables of the env file. When that file is read again, its new values must take precedence over
+  // its old ones, which are then in `process.env`.
   const outside = { ...process.env };
   const read = () => limited(withGraphs(readConfig(path, outside)), options.concurrent);
   const config = read();
@@ -61,7 +61,8 @@ export async function serve(options: Serving): Promise<void> {
   const progress = new ProgressDisplay({
     clock: systemClock,
     scheduler: systemScheduler,
-    // The processes of shards share the terminal: their progress is logged, because each could erase only its own line.
+    // The processes of several shards share one terminal. They log their progress instead, because each process could erase only its own
+    // line.
     ...(isLogText && stderr.isTTY && task === undefined && { terminal: stderr }),
     line: (_, { work, ...figures }) => logger.info(work, figures),
   });
@@ -74,15 +75,15 @@ export async function serve(options: Serving): Promise<void> {
     task &&
     ((stop: StopProcess) => {
       const end = (drainMs?: number) => stop("SIGTERM", drainMs);
-      // A process of a cluster node ends at once when its parent has ended, because only the parent renews
-      // the leases: another node may soon take the shard.
+      // A process of a cluster node ends at once when its parent has ended. Only the parent renews the leases, so another node may soon
+      // take the shard.
       onStopOfParent(end, task.cluster === undefined ? end : endAtOnce);
     });
   const leave = guardProcess(logger, () => running(), onStop);
 
   let removeAddress: () => void = () => undefined;
   process.once("exit", () => removeAddress());
-  /** Returns the storage options of a process that has a task: in memory if the process has no shard. */
+  /** The storage of a process that a parent started with a task. In memory if the process has no shard. */
   const storageOf = async (
     { number, cluster }: ShardTask,
     data: string,
@@ -90,14 +91,11 @@ export async function serve(options: Serving): Promise<void> {
     if (number === undefined) return { kind: "memory" };
     const directory = shardDirectory(data, number);
     if (cluster === undefined) return directory;
-    // Only processes of a cluster need this module, so others do not load it.
+    // Only processes of a cluster load this module.
     const { clusterStorage } = await import("./cluster-storage.ts");
     return clusterStorage(number, directory, cluster, logger);
   };
-  /**
-   * The settings of an app. The settings of the log, and of the division into processes, are left out: they are not the
-   * app's.
-   */
+  /** The settings for `createApp`: all except those of the log and of the division into processes. */
   const appSettings = () => {
     const {
       level: _,
@@ -145,7 +143,7 @@ export async function serve(options: Serving): Promise<void> {
     announce(app, config, settings, more);
     return app;
   };
-  /** Starts the processes of this server: one for each shard or, in a cluster, those of this node. */
+  /** Starts the processes of this server: one for each shard or, with `cluster`, those of this cluster node. */
   const startProcesses = async ({
     shards,
     cluster,
@@ -197,7 +195,7 @@ export async function serve(options: Serving): Promise<void> {
     const isPortAsked = settings.port !== undefined || more.port !== undefined;
     removeAddress = writeAddress(resolve(settings.data), urlOf(app, settings.mount, config), logger);
     const graphs = graphsOf(config, more);
-    // The log line is left out if the banner shows the same facts.
+    // The log line is left out if the banner shows the same data on the same terminal.
     if (!isText(stdout) || !isLogText) {
       const { kind, why } = app.transport;
       logger.info("ready", { version: VERSION, transport: kind, why, data: settings.data, graphs });
@@ -235,14 +233,14 @@ export async function serve(options: Serving): Promise<void> {
   try {
     await open();
   } catch (cause) {
-    // The process ends because of this error, not because of a graph.
+    // Marks the end of the process as caused by this error, not by a graph.
     leave();
     if (task !== undefined) return reportToParent({ failure: messageOf(cause) }, () => process.exit(1));
     throw cause;
   }
 }
 
-/** Refuses a configuration without graphs: unlike a program that calls `createApp`, a command has no other source of graphs. */
+/** Refuses a configuration without graphs. A program that calls `createApp` can pass graphs in other ways, but a command cannot. */
 function withGraphs(config: Config): Config {
   if (Object.keys(config.graphs).length > 0) return config;
   throw new ServiceError(
@@ -251,14 +249,16 @@ function withGraphs(config: Config): Config {
   );
 }
 
-/** Replaces the configured limit of all runs in progress by `all`, if that is given. */
+/** If `all` is given, it replaces the configured limit of all runs in progress. */
 function limited(config: Config, all: number | undefined): Config {
   if (all === undefined) return config;
   const concurrent = { perTenant: Infinity, perGraph: {}, ...config.runs?.concurrent, all };
   return { ...config, runs: { ...config.runs, concurrent } };
 }
 
-/** The names of the graphs. If `heddle dev` has loaded the graphs, they are in the options; otherwise only the configuration names them. */
+/**
+ * The names of the graphs. `heddle dev` has loaded the graphs and passes them in the options; otherwise the names are in the configuration.
+ */
 function graphsOf(config: Config, { graphs, langGraphs = new Map() }: AppOptions): readonly string[] {
   return graphs === undefined ? Object.keys(config.graphs) : [...Object.keys(graphs), ...langGraphs.keys()];
 }
@@ -268,7 +268,7 @@ function messageOf(cause: unknown): string {
   return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
 }
 
-/** The data of a listening server that the log or the banner shows. */
+/** The data of a listening server that the log line or the banner shows. */
 type Listening = Pick<App, "address" | "url" | "transport">;
 
 const urlOf = (app: Listening, mount: string | undefined, config: Config): string =>
@@ -279,7 +279,7 @@ interface Start {
   readonly graphs: readonly string[];
   readonly settings: Omit<Settings, "level" | "log" | "cluster">;
   readonly config: Config;
-  /** Whether the server listens on another port, because the default one was taken. */
+  /** Whether the server listens on another port than the default one, because the default port was taken. */
   readonly isNext: boolean;
   readonly hasKeys: boolean;
   readonly allowsStudio: boolean;
@@ -330,7 +330,8 @@ function secrets(env: NodeJS.ProcessEnv): Pick<AppOptions, "keys" | "tokenSecret
 }
 
 /**
- * Returns a function that puts variables into the environment, replacing those that it put there before. Variables set from outside win.
+ * Returns a function that puts variables into the environment, and removes those that its previous call put there. It does not replace
+ * variables that were set outside.
  */
 function environment(): (env: Config["env"]) => void {
   let own: readonly string[] = [];

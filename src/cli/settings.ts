@@ -26,24 +26,30 @@ export const DEFAULT_PORT = 2024;
 
 export type LogFormat = "json" | "text";
 
-/** Settings from the command line and the environment. If one is absent, the configuration file decides. */
+/**
+ * Settings from the command line and the environment. If an optional setting is absent, the configuration file decides, or else its default
+ * applies.
+ */
 export interface Settings {
   readonly host: string;
-  /** The port; absent if no port was requested. */
+  /** The port on which to listen. Absent if none was named. */
   readonly port?: number;
   readonly data: string;
   readonly level: LogLevel;
-  /** The format of the server's output. Absent: text on a terminal, JSON lines elsewhere. */
+  /** The format of the log and of the start message. Absent: text on a terminal, JSON lines elsewhere. */
   readonly log?: LogFormat;
   readonly transport?: "uws" | "node";
   readonly maxBody?: number;
   readonly workers?: number;
-  /** The number of processes that serve together, each with one shard. Absent: one process. */
+  /**
+   * The number of processes that serve together, each with one shard. In a cluster: the number of shards of a new cluster. Absent: one
+   * process, or the cluster's number.
+   */
   readonly shards?: number;
-  /** The cluster that the server joins. */
+  /** The cluster that the server joins. Absent: no cluster. */
   readonly cluster?: ClusterSettings;
   readonly sync?: NonNullable<Config["sync"]>;
-  /** Allows listening on other addresses than loopback without a key. */
+  /** Allows the server to listen on other addresses than loopback without credentials. */
   readonly insecure?: true;
   readonly requestLog?: LogLevel;
   readonly hosts?: readonly string[];
@@ -53,8 +59,8 @@ export interface Settings {
 }
 
 /**
- * Reads the settings from flags and variables. `data`: the data directory if neither sets one.
- * @throws ServiceError `config.invalid`, naming the flag or variable
+ * Reads the settings from flags and variables. `data`: the data directory if neither a flag nor a variable names one.
+ * @throws ServiceError `config.invalid`; the message names the flag or variable
  */
 export function settingsOf(flags: OptionFlags, env: Variables, data: string): Settings {
   const find = (flag: keyof OptionFlags | null, ...names: readonly string[]) =>
@@ -162,7 +168,7 @@ function clusterOf(
   };
 }
 
-/** The schema of the cluster's tables, from `HEDDLE_CLUSTER_SCHEMA`. */
+/** The PostgreSQL schema of the cluster's tables, from `HEDDLE_CLUSTER_SCHEMA`. */
 export const clusterSchemaOf = ({
   HEDDLE_CLUSTER_SCHEMA: schema = "",
 }: Variables): Pick<ClusterDatabaseLocation, "schema"> => (schema === "" ? {} : { schema });

@@ -15,7 +15,7 @@ function storedShardCount(data: string): number | undefined {
   return existsSync(countFile(data)) ? Number(readFileSync(countFile(data), "utf8")) : undefined;
 }
 
-/** The directories with databases: that of each shard or, if `data` is not divided into shards, `data`. */
+/** The directories of all databases in a data directory: one for each shard, or `data` itself if it is not divided into shards. */
 export function databaseDirectories(data: string): readonly string[] {
   refuseClusterData(data);
   const count = storedShardCount(data);
@@ -24,15 +24,15 @@ export function databaseDirectories(data: string): readonly string[] {
     : Array.from({ length: count }, (_, shard) => shardDirectory(data, shard));
 }
 
-/** Makes a directory a data directory that is divided into as many shards as another one. */
+/** Divides the data directory `target` into as many shards as `data`. Does nothing if `data` is not divided. */
 export function copyShardCount(data: string, target: string): void {
   if (existsSync(countFile(data))) copyFileSync(countFile(data), countFile(target));
 }
 
 /**
- * Divides a new data directory into `count` shards. The number can never change, because the shard of a record is computed from it. Without
+ * Divides a new data directory into `count` shards. The number can never change, because the shard of a thread is computed from it. Without
  * `count`, the directory is not divided: one process serves it.
- * @throws ServiceError `config.invalid` if the directory has data that is divided otherwise
+ * @throws ServiceError `config.invalid` if the directory has data that is divided into another number of shards, or not divided
  */
 export function prepareShards(data: string, count: number | undefined): void {
   refuseClusterData(data);
@@ -57,7 +57,7 @@ export function prepareShards(data: string, count: number | undefined): void {
 
 /**
  * Marks a new data directory as belonging to a cluster, or checks that it belongs to this cluster.
- * @throws ServiceError `config.invalid` if the directory belongs to another cluster or to a server without a cluster
+ * @throws ServiceError `config.invalid` if the directory has data of another cluster or of a server without a cluster
  */
 export function prepareClusterData(data: string, cluster: string): void {
   const stored = existsSync(clusterFile(data)) ? readFileSync(clusterFile(data), "utf8").trim() : undefined;
@@ -79,8 +79,8 @@ export function prepareClusterData(data: string, cluster: string): void {
 }
 
 /**
- * Throws for the data directory of a cluster node. Only a node of the cluster may use it, because it is only a copy of
- * the data in the cluster's database.
+ * Throws if the data directory is that of a cluster node. Only a node of the cluster may use it, because its data is only a copy of the
+ * data in the cluster's database.
  */
 function refuseClusterData(data: string): void {
   if (!existsSync(clusterFile(data))) return;

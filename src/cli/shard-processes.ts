@@ -11,49 +11,51 @@ import type { PeerAddress } from "../ports/peers.ts";
 import type { ClusterTask } from "./cluster-network.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
 
-/** The environment variable that tells a process which shard it serves. Removed before graphs are loaded. */
+/**
+ * The environment variable in which a parent process passes a {@link ShardTask} to a child process. It is removed before graphs are loaded.
+ */
 const TASK_VARIABLE = "HEDDLE_SHARD_PROCESS";
 
-/** Milliseconds before the restart of a process that ended early. The delay doubles with each further early end. */
+/** The delay before the restart of a process that has ended early, in milliseconds. It doubles with each further early end. */
 export const FIRST_RESTART_DELAY_MS = 250;
 const LONGEST_RESTART_DELAY_MS = 30_000;
-/** Milliseconds: a process that ends within this time after its start has ended early. */
-const SETTLED_MS = 10_000;
+/** A process that ends within this time after its start has ended early. */
+const EARLY_END_MS = 10_000;
 
-/** The delay of the next restart if the process ends early again. `delay`: the delay of this restart. */
+/** The delay of the next restart, in milliseconds, if the process ends early again. `delay`: the delay of this restart. */
 export const nextRestartDelay = (delay: number): number => Math.min(2 * delay, LONGEST_RESTART_DELAY_MS);
 
 /**
- * Milliseconds before the restart of a process that has just ended. `since`: when the process was started, on the
- * monotonic clock. `delay`: the result if the process has ended early.
+ * Milliseconds before the restart of a process that has just ended. `since`: when the process was started, in milliseconds of the monotonic
+ * clock. `delay`: the result if the process has ended early.
  */
 export const restartDelayAfterEnd = (since: number, delay: number): number =>
-  systemClock.mono() - since < SETTLED_MS ? delay : FIRST_RESTART_DELAY_MS;
+  systemClock.mono() - since < EARLY_END_MS ? delay : FIRST_RESTART_DELAY_MS;
 
-/** The settings that a parent process passes to one of its processes at the start. */
+/** The settings that a parent process passes to a child process when it starts it. */
 export interface ShardTask extends Pick<ShardPlace, "number" | "count"> {
   readonly port: number;
   readonly tokenSecret: string;
   /**
-   * The directory of the Unix sockets by which the processes connect. Only the operating system user of the
-   * server may enter it. Absent in a cluster, whose processes connect by TCP.
+   * The directory of the Unix sockets on which the processes listen for each other. Only the operating system user of the server may enter
+   * it. Absent in a cluster, whose processes connect by TCP.
    */
   readonly sockets?: string;
-  /** The settings of the cluster; absent if the process serves without a cluster. */
+  /** The settings of the cluster. Absent if the server is not part of a cluster. */
   readonly cluster?: ClusterTask;
 }
 
-/** The message that a process sends to its parent when it serves. */
+/** The message that a child process sends to its parent when it accepts requests. */
 export interface StartedProcess extends Pick<App, "address" | "url" | "transport"> {
-  /** The address on which the process listens for other nodes of a cluster. */
+  /** The address on which the process listens for requests of other cluster nodes. Absent outside a cluster. */
   readonly peer?: PeerAddress;
 }
 
 type Report = StartedProcess | { readonly failure: string };
 
 /**
- * Reads the task of this process from the environment, and removes it there. Undefined if this process serves alone, or
- * if the task was read before.
+ * Reads the task of this process from the environment, and removes it from the environment. Undefined if the process was not started with a
+ * task, or if the task was read before.
  */
 export function takeShardTask(env: NodeJS.ProcessEnv): ShardTask | undefined {
   const text = env[TASK_VARIABLE];
@@ -66,18 +68,21 @@ export function reportToParent(report: Report, then?: () => void): void {
   process.send?.(report, undefined, undefined, () => then?.());
 }
 
-/** Messages with which a parent asks a process to end: with all others, or because its shard is handed over to another node. */
+/**
+ * Messages with which a parent asks a child process to end: because the server stops, or because the process's shard is handed over to
+ * another node.
+ */
 type StopMessage = "stop" | "hand over";
 
 /**
- * The most milliseconds that a shard waits for running graph nodes before it moves to another cluster node.
- * Shorter than at a shutdown, because requests for the shard wait too.
+ * The longest time in milliseconds that a shard waits for running graph nodes before it moves to another cluster node. Shorter than at a
+ * shutdown, because requests for the shard wait too.
  */
 const HAND_OVER_DRAIN_MS = 2_000;
 
 /**
- * Calls `stop` when the parent process requests it, and `orphaned` when the parent has ended. Signals are ignored,
- * because the parent process handles them.
+ * Calls `stop` when the parent process asks this process to end, and `orphaned` when the parent has ended. Stop signals are ignored,
+ * because the parent handles them.
  */
 export function onStopOfParent(stop: (drainMs?: number) => void, orphaned: () => void): void {
   for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
@@ -88,7 +93,7 @@ export function onStopOfParent(stop: (drainMs?: number) => void, orphaned: () =>
   process.on("disconnect", orphaned);
 }
 
-/** A child process of a server. `started` resolves with its report when the process serves. */
+/** A child process of a server. `started` resolves with its report when it accepts requests, and rejects if it ends before. */
 export interface ShardChild {
   readonly process: ChildProcess;
   readonly started: Promise<StartedProcess>;
@@ -121,19 +126,22 @@ export function stopShardProcess(child: ChildProcess, message: StopMessage = "st
   });
 }
 
-/** The network of processes on one machine: each process listens on a Unix socket in the directory `sockets`. */
+/** The addresses of processes on one machine: the process of each shard listens on a Unix socket in the directory `sockets`. */
 export function unixNetwork(sockets: string, number: number | undefined): ProcessAddresses {
   const addressOf = (shard: number): PeerAddress => ({ path: join(sockets, String(shard)) });
   return { own: addressOf(number ?? 0), addressOf, isOwner: () => true };
 }
 
-/** Starts and restarts the processes of a server, one for each shard. */
+/** Starts the processes of a server, one for each shard, and restarts a process that has ended. */
 export class ShardProcesses {
   readonly #task: Omit<ShardTask, "number" | "sockets">;
   readonly #logger: Logger;
   readonly #sockets = mkdtempSync(join(tmpdir(), "heddle-"));
   readonly #children = new Map<number, ChildProcess>();
-  /** Undefined: the time limit of one process also holds for all of them, because they stop at the same time. */
+  /**
+   * Undefined means `STOP_MS` of `process-lifecycle.ts`. The processes stop at the same time, so the time limit of one process holds for
+   * all.
+   */
   readonly stopMs = undefined;
   #isStopping = false;
 
@@ -144,8 +152,8 @@ export class ShardProcesses {
   }
 
   /**
-   * Starts the processes of all shards.
-   * @throws ServiceError if a process fails; then all processes are ended
+   * Starts the processes of all shards, and resolves with the report of shard 0.
+   * @throws ServiceError if a process cannot start; all processes are then ended
    */
   async start(): Promise<StartedProcess> {
     try {
@@ -161,7 +169,7 @@ export class ShardProcesses {
     }
   }
 
-  /** Starts the process of a shard. Once the process serves, it is started again whenever it ends. */
+  /** Starts the process of a shard. Once it accepts requests, it is restarted when it ends. */
   async #startKept(number: number, delay: number): Promise<StartedProcess> {
     const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets });
     this.#children.set(number, child.process);
@@ -170,7 +178,7 @@ export class ShardProcesses {
     return started;
   }
 
-  /** Starts the process of a shard again whenever it ends. */
+  /** Restarts the process of a shard when it ends. */
   #keep(number: number, delay: number): void {
     const since = systemClock.mono();
     this.#children.get(number)?.once("exit", (code, signal) => {

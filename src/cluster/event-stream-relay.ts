@@ -5,41 +5,41 @@ const ID = "\nid: ";
 const NOTHING = new Uint8Array(0);
 
 /**
- * Passes a stream of server-sent events on, so that it can be continued by another response after its connection has broken. It passes only
- * whole events, and knows which event was the last. The continued stream begins one event id earlier, because several events may have the
- * same id, and the connection may have broken between them. Those that were passed already are left out then.
+ * Passes on a stream of server-sent events so that another response can continue it after its connection has broken. It passes on only
+ * complete events, and remembers the last of them. The continuing response begins one event id earlier, because several events may have the
+ * same id, and the connection may have broken between them. Events that were passed on already are then left out.
  *
- * It reads what Heddle writes: the data of an event is one line, and its id is its last line.
+ * The relay expects the format that Heddle writes: the data of an event is one line, and its id is the last line.
  */
 export class EventStreamRelay {
-  /** The pieces of the event that is not complete yet. */
+  /** The received bytes of the event that is not complete yet. */
   #held: Uint8Array[] = [];
-  /** The id of the last event that was passed on; undefined before the first one. */
+  /** The id of the last event that was passed on; undefined if there is none. */
   #last: string | undefined;
-  /** The number of events with this id that were passed on. */
+  /** The number of passed events with the id `#last`. */
   #passed = 0;
-  /** The id of the last event before those. */
+  /** The id of the last passed event with another id than `#last`, or the id after which the first response began. */
   #before: string | undefined;
-  /** After a break: the number of events with the id `#last` that are still to be left out. */
+  /** After a break: the number of events with the id `#last` that have yet to be left out. */
   #repeated = 0;
 
-  /** @param after the id after which the first response begins, if it is known */
+  /** @param after the event id after which the first response begins; undefined if it is not known */
   constructor(after: string | undefined) {
     this.#before = after;
   }
 
-  /** The id after which the next response has to begin. Undefined: the stream has to begin as the first one did. */
+  /** The event id after which the next response has to begin. Undefined: it has to begin like the first response. */
   get after(): string | undefined {
     return this.#before;
   }
 
-  /** Must be called before the pieces of a response that continues the stream. */
+  /** MUST be called before the first bytes of a response that continues the stream. */
   resume(): void {
     this.#held = [];
     this.#repeated = this.#passed;
   }
 
-  /** Takes a piece of the response. Returns the events and comments that are complete and were not passed on before. */
+  /** Takes bytes of the response. Returns the events and comments that are now complete and were not passed on before. */
   take(piece: Uint8Array): Uint8Array {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
     const end = this.#endOfEvents(bytes);
@@ -54,7 +54,7 @@ export class EventStreamRelay {
     return this.#pass(this.#takeHeld());
   }
 
-  /** Returns what is left when the response has ended. */
+  /** Returns the incomplete rest when the response has ended. */
   rest(): Uint8Array {
     return this.#takeHeld();
   }
@@ -65,7 +65,7 @@ export class EventStreamRelay {
     return (held.length === 1 ? held[0] : Buffer.concat(held)) as Buffer;
   }
 
-  /** The number of bytes of this piece that belong to events and comments which end in it. */
+  /** The number of bytes at the start of `bytes` that belong to events and comments that are complete with them. */
   #endOfEvents(bytes: Buffer): number {
     const at = bytes.lastIndexOf(END_OF_EVENT);
     let end = at + END_OF_EVENT.length;
@@ -91,7 +91,7 @@ export class EventStreamRelay {
     return passed;
   }
 
-  /** Returns where the first event begins that was not passed on before. */
+  /** Returns the position of the first event that was not passed on before. */
   #skip(bytes: Buffer): number {
     let from = 0;
     while (this.#repeated > 0) {
@@ -108,7 +108,7 @@ export class EventStreamRelay {
     return from;
   }
 
-  /** Notes the ids of events that are passed on, from the last one back. */
+  /** Remembers the ids of the events that are passed on, going through them from the last to the first. */
   #note(bytes: Buffer): void {
     let at = bytes.lastIndexOf(ID);
     if (at < 0) return;
@@ -133,7 +133,10 @@ export class EventStreamRelay {
   }
 }
 
-/** The event id in the line at `at`. The ids of protocol events may have a number behind a dot: it counts the events with the same number. */
+/**
+ * The event id in the line that begins after `at`. An id of a protocol event may end with a dot and a number, which counts the events with
+ * the same id; both are removed.
+ */
 function idAt(bytes: Buffer, at: number): string {
   const from = at + ID.length;
   const [id = ""] = bytes.toString("latin1", from, bytes.indexOf(NEWLINE, from)).split(".");

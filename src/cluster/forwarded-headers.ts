@@ -4,13 +4,15 @@ import { type KnownClient, STREAM_START_HEADER } from "../ports/peers.ts";
 import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 
 /**
- * The header that names the client of a forwarded request. It is read only on connections from other
- * processes: these use a Unix socket, which no other user of the machine can reach, or TLS with the key of
- * the cluster. If a client sends a header of this name, it is dropped.
+ * The header that names the client of a forwarded request. It is read only on connections from other processes: these use a Unix socket,
+ * which no other user of the machine can reach, or TLS with the pre-shared key of the cluster. A header of this name that a client sends is
+ * removed.
  */
 const CLIENT_HEADER = "x-heddle-client";
 
-/** Headers that are not forwarded: hop-by-hop headers of HTTP, which are about one connection, and headers that each process sets itself. */
+/**
+ * Headers that are not forwarded: hop-by-hop headers of HTTP, which concern a single connection, and headers that each process sets itself.
+ */
 const OF_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -37,11 +39,11 @@ export function endToEndHeaders(headers: Iterable<readonly [string, string | rea
 }
 
 export const clientHeaders = ({ tenant, user }: KnownClient): ReplyHeaders => ({
-  // Base64, because a header may have no other characters than those of ISO 8859-1.
+  // Base64, because Node can send only the characters of ISO 8859-1 in a header.
   [CLIENT_HEADER]: Buffer.from(JSON.stringify({ tenant, user })).toString("base64"),
 });
 
-/** The client of a forwarded request; undefined if the request does not come from a process of this server. */
+/** The client of a forwarded request. Undefined if the request does not come from a process of this server. */
 export function clientOfForwarded(request: Pick<HttpRequest, "header">): KnownClient | undefined {
   const text = request.header(CLIENT_HEADER);
   if (text === undefined) return undefined;

@@ -24,10 +24,10 @@ import { askPatiently, Patience } from "./patience.ts";
 import { readAllBytes } from "./read-all-bytes.ts";
 
 export interface ForwardingDeps {
-  /** The number of this process's shard; undefined for a process without a shard, which only forwards. */
+  /** The number of this process's shard. Undefined for a process without a shard, which only forwards requests. */
   readonly own: number | undefined;
   readonly count: number;
-  /** True while this process may answer for its shard: in a cluster, only while it holds a valid lease. */
+  /** Returns whether this process may respond for its shard. In a cluster: only while it has a valid lease. */
   readonly isOwner: () => boolean;
   readonly peers: Peers;
   readonly newId: () => string;
@@ -37,10 +37,10 @@ export interface ForwardingDeps {
 
 /** The WebSocket close code for "going away", after which clients connect again. */
 const GOING_AWAY = 1001;
-/** Responses up to this size are collected and sent as a whole. Longer ones are passed on piece by piece. */
+/** A response of at most this many bytes is collected and sent in one write. A longer response is passed on as it arrives. */
 const MAX_WHOLE_BYTES = 256 * 1024;
 const LAST_EVENT_ID = "last-event-id";
-/** The HTTP status of a process that takes no requests yet, or none any more. */
+/** The HTTP status of a process that does not accept requests yet, or no longer does. */
 const UNAVAILABLE = 503;
 /** The WebSocket close code that reports a broken connection. It is never sent over a connection. */
 const LOST = 1006;
@@ -54,7 +54,7 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
     if (name === HOME_SHARD) return 0;
     return name === ANY_SHARD ? (own ?? next++ % count) : shardOf(name, count);
   };
-  /** Makes an idempotency key that falls into a shard, because a run without a thread is stored in the shard of its key. */
+  /** Creates an idempotency key that belongs to a shard, because a run without a thread is stored in the shard of its key. */
   const keyIn = (shard: number): string => {
     for (;;) {
       const key = deps.newId();
@@ -64,7 +64,7 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
   return {
     request(name, request, reply, more) {
       const shard = numberOf(name);
-      // Without a valid lease, the request is forwarded to the current owner of the shard. That may be this process again.
+      // Without a valid lease, the request is forwarded to the current owner of the shard, which may be this process again.
       if (shard === own && deps.isOwner()) return undefined;
       // The headers are read now, because the request is invalid once this call has returned.
       const headers = endToEndHeaders(request.headers());
@@ -79,8 +79,8 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
       const isRead = request.method === "GET" || request.method === "HEAD";
       const send = async (): Promise<void> => {
         const body = isRead ? {} : { body: await request.body(more.client.tenant) };
-        // The body is not parsed here, so the memory that is reserved for it is released now. If it were held until the response, other large
-        // bodies would wait for it, even a body that this response needs.
+        // The body is not parsed in this process, so the next large body may be parsed from now on. If it had to wait for the response, a
+        // body on which this response depends would wait too.
         request.bodyRead?.();
         const isRepeatable = isRead || isKeyed || more.startsRun;
         await new Exchange(reply, more).run(deps, shard, { ...asked, ...body }, isRepeatable);
@@ -122,9 +122,10 @@ async function join(
     peer.onMessage((message) => void socket.send(message));
     peer.onClose((code, reason) => {
       left--;
-      // A feed of all shards is incomplete without one of the processes. The client connects again, and then also reaches the restarted process.
+      // A feed of all shards is incomplete without one of the processes. The client connects again, which also connects it to the restarted
+      // process.
       if (code === LOST) socket.close(GOING_AWAY, "");
-      // RFC 6455 reserves some codes, such as 1006, for reports: they must not be sent.
+      // RFC 6455 reserves some codes, such as 1006, for reports. They must not be sent.
       else if (left === 0) socket.close(isSendable(code) ? code : GOING_AWAY, reason);
     });
   }
@@ -134,7 +135,7 @@ async function join(
   for (const message of early) send(message);
 }
 
-/** Sends one request to another process, and passes its response on to the client. */
+/** Sends one request to another process, and passes the response on to the client. */
 class Exchange {
   readonly #reply: Reply;
   readonly #more: ForwardedRequest;
@@ -142,11 +143,14 @@ class Exchange {
   #stream: ByteStream | undefined;
   #resume: (() => void) | undefined;
   /**
-   * True while the client has received only white space, which keeps the connection alive before a JSON body. The request
-   * can then be sent again, and its new response follows the white space.
+   * True while the client has received nothing but white space, which keeps the connection alive before a JSON body. The request can then
+   * be sent again, and the new response follows the white space.
    */
   #isBlank = true;
-  /** Set if the response is a stream of events. If its connection breaks, the stream is continued by the response to a second request. */
+  /**
+   * Set if the response is a stream of server-sent events. If its connection breaks, the response to a further request continues the
+   * stream.
+   */
   #events: EventStreamRelay | undefined;
 
   constructor(reply: Reply, more: ForwardedRequest) {
@@ -161,7 +165,7 @@ class Exchange {
     for (;;) {
       try {
         const response = await deps.peers.request(shard, this.#continued(request), this.#gone.signal);
-        // The new owner of the shard may not serve yet. The client waits with its stream open.
+        // The shard's new owner may not accept requests yet. The client waits with its stream open.
         if (this.#events !== undefined && response.status === UNAVAILABLE)
           throw new PeerLost(false, await readAllBytes(response));
         patience.renew();
@@ -180,7 +184,7 @@ class Exchange {
     }
   }
 
-  /** The request; after a break of a stream of events, the request for the rest of the stream. */
+  /** The request to send. After a break of a stream of events, it asks for the rest of the stream. */
   #continued(request: PeerRequest): PeerRequest {
     const after = this.#events?.after;
     return after === undefined
@@ -188,11 +192,11 @@ class Exchange {
       : { ...request, headers: { ...request.headers, [LAST_EVENT_ID]: after } };
   }
 
-  /** Passes a response on to the client. @throws PeerLost when the response breaks off */
+  /** Passes a response on to the client. @throws PeerLost if the response breaks off */
   async #pass(response: PeerResponse, request: PeerRequest): Promise<void> {
     const { status, headers: given } = response;
     const isEvents = status === 200 && String(given["content-type"]).startsWith("text/event-stream");
-    // The client has received nothing yet, so this response is passed on as the first one.
+    // The client has received nothing yet, so this response is passed on like a first one.
     if (this.#stream === undefined) this.#events = undefined;
     if (this.#events === undefined) {
       const after = given[STREAM_START_HEADER] ?? request.headers[LAST_EVENT_ID];
@@ -228,7 +232,7 @@ class Exchange {
     });
   }
 
-  /** Ends a stream of events that cannot be continued, for example because its thread was deleted meanwhile. */
+  /** Ends a stream of events that cannot be continued, for example because its thread has been deleted. */
   #endWith(refusal: Buffer): void {
     const { code, detail } = JSON.parse(refusal.toString()) as {
       readonly code: ErrorCode;

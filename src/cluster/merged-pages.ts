@@ -1,15 +1,18 @@
-/** The number of entries that are read from a list at a time, to find where a page begins. */
+/** The number of entries that are read from a list at once to find where a page begins. */
 const ENTRIES_PER_READ = 500;
 
 export type Compare<T> = (a: T, b: T) => number;
 
-/** Reads entries of one shard's list. */
+/** Reads `limit` entries of one shard's list, after the first `offset` entries. */
 export type ReadPage<T> = (
   offset: number,
   limit: number,
 ) => Promise<AsyncIterable<T> | Iterable<T>> | AsyncIterable<T>;
 
-/** Merges sorted lists. It reads at most one entry of each list ahead, so that lists of any length can be merged. */
+/**
+ * Merges sorted lists. `list` is the index of the list that an entry comes from. Only one entry of each list is read ahead, so lists of any
+ * length can be merged.
+ */
 export async function* mergeSorted<T>(
   lists: readonly (AsyncIterable<T> | Iterable<T>)[],
   compare: Compare<T>,
@@ -35,8 +38,8 @@ export async function* mergeSorted<T>(
 }
 
 /**
- * Returns, for each list, the offset at which the page begins: the number of entries of this list among the first `offset`
- * entries of the merged lists. It reads all entries before the page, {@link ENTRIES_PER_READ} at a time.
+ * Returns, for each list, the offset at which a page begins: how many of the first `offset` entries of the merged lists come from this
+ * list. All entries before the page are read, {@link ENTRIES_PER_READ} at a time.
  */
 export async function offsetsInLists<T>(
   lists: readonly ReadPage<T>[],
@@ -64,7 +67,7 @@ async function* wholeList<T>(read: ReadPage<T>): AsyncGenerator<T> {
   }
 }
 
-/** A page of merged lists. */
+/** Returns a page of merged lists. */
 export async function mergedPage<T>(
   lists: readonly ReadPage<T>[],
   compare: Compare<T>,
@@ -75,7 +78,7 @@ export async function mergedPage<T>(
   return readAll(firstEntries(pages, compare, limit));
 }
 
-/** The first entries of merged lists. */
+/** Yields the first `limit` entries of merged lists. */
 export async function* firstEntries<T>(
   lists: readonly (AsyncIterable<T> | Iterable<T>)[],
   compare: Compare<T>,

@@ -4,21 +4,20 @@ import { shardedRuns } from "./sharded-runs.ts";
 import { shardedThreads } from "./sharded-threads.ts";
 import { ShardRouter } from "./shard-router.ts";
 
-/** The parts of the service whose lists contain entries of all shards. */
+/** The services whose lists contain records of all shards. */
 export type ListingService = Pick<Service, "threads" | "runs" | "crons" | "webhooks" | "inspection">;
 
 /**
- * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all
- * shards. Everything else concerns only the shard of this process, because requests for other shards are
- * forwarded before they reach this service.
+ * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all shards. Everything else concerns
+ * only the shard of this process, because requests for other shards are forwarded before they reach this service.
  */
 export class ProcessService implements Service {
   readonly #own: Service;
   readonly #router: ShardRouter<ListingService>;
 
   /**
-   * @param others for each other shard, by its number, its service in another process
-   * @param number undefined if the process has no shard
+   * @param others the service of each other process, by the number of its shard
+   * @param number the shard of this process; undefined if it has none
    */
   constructor(own: Service, others: ReadonlyMap<number, ListingService>, number: number | undefined) {
     this.#own = own;
@@ -70,7 +69,7 @@ export class ProcessService implements Service {
       ...shardedInspection(this.#router),
       machines: () => inspection.machines(),
       machine: (id) => inspection.machine(id),
-      // Only this shard is watched here. The client's socket is also connected to the other processes, which watch their own shards.
+      // Only this process's shard is watched here. The client's socket is also connected to the other processes, which watch their shards.
       watch: (scope, inspector) => inspection.watch(scope, inspector),
       scopeOf: (scope) => inspection.scopeOf(scope),
     };

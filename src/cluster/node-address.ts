@@ -2,13 +2,13 @@ import { ServiceError } from "../model/errors.ts";
 import type { ClusterMember, ClusterNode, ClusterView } from "../ports/membership.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 
-/** The data that a node publishes about itself. It is stored as JSON in the `address` of a {@link ClusterNode}. */
+/** What a node publishes about itself. It is stored as JSON in the field `address` of a {@link ClusterNode}. */
 export interface NodeAddress {
-  /** The URL of the node for clients; empty while the node starts. */
+  /** The URL of the node for clients; empty until the node accepts requests. */
   readonly url: string;
-  /** The host at which the processes of the node listen for other nodes. */
+  /** The host on which the node's processes listen for requests of other nodes. */
   readonly host: string;
-  /** The port of each shard's process. */
+  /** The port on which the process of each shard listens, by shard number. */
   readonly ports: { readonly [shard: number]: number };
   /** A value derived from the cluster secret. Nodes compare it to check that they have the same secret. */
   readonly check: string;
@@ -19,7 +19,10 @@ export const parseNodeAddress = (text: string): NodeAddress => JSON.parse(text) 
 /** The name of a node: its id without the random suffix that makes ids unique. */
 export const nodeNameOf = (id: string): string => id.replace(/\/[^/]*$/, "");
 
-/** @throws ServiceError `config.invalid` if the secret of a node differs from the secret from which `check` was derived */
+/**
+ * Checks that all nodes have the same secret.
+ * @throws ServiceError `config.invalid` if the secret of a node differs from the secret from which `check` was derived
+ */
 export function checkSameSecret(nodes: readonly ClusterNode[], check: string): void {
   const stranger = nodes.find(({ address }) => parseNodeAddress(address).check !== check);
   if (stranger === undefined) return;
@@ -30,24 +33,24 @@ export function checkSameSecret(nodes: readonly ClusterNode[], check: string): v
   );
 }
 
-/** Whether a node serves clients. */
+/** Whether a node accepts requests of clients. */
 export const isReady = ({ address }: ClusterNode): boolean => parseNodeAddress(address).url !== "";
 
-/** Whether a node can take shards from others: it serves clients, and does not drain. */
+/** Whether a node can take shards from other nodes: it accepts requests, and is not draining. */
 export const canTakeShards = (node: ClusterMember): boolean => !node.isDraining && isReady(node);
 
-/** Whether another node than the one with this id can take shards. */
+/** Whether any node except the node with this id can take shards. */
 export const canAnotherNodeTakeShards = ({ nodes }: ClusterView, id: string): boolean =>
   nodes.some((node) => node.id !== id && canTakeShards(node));
 
-/** Whether the process of a shard listens. */
+/** Whether the process of a shard listens for requests. */
 export function isServed(shard: number, { nodes, owners }: ClusterView): boolean {
   const owner = owners.find((one) => one.shard === shard)?.node;
   const node = nodes.find(({ id }) => id === owner);
   return node !== undefined && parseNodeAddress(node.address).ports[shard] !== undefined;
 }
 
-/** The addresses of the processes of shards. A shard without an owner, or without a port yet, is left out. */
+/** The addresses of the processes of shards. A shard without an owner, or whose process does not listen yet, is left out. */
 export function routesOf({ nodes, owners }: ClusterView): readonly (readonly [shard: number, PeerAddress])[] {
   const addresses = new Map(nodes.map(({ id, address }) => [id, parseNodeAddress(address)]));
   return owners.flatMap(({ shard, node }) => {

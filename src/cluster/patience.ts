@@ -3,11 +3,11 @@ import type { Clock } from "../ports/clock.ts";
 import { PeerLost } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** The most milliseconds that a request waits until a process that has ended is started again. */
+/** The longest time that a request waits for a process that has ended to be started again. */
 export const PATIENCE_MS = 10_000;
 const RETRY_PAUSE_MS = 50;
 
-/** Decides when to ask an unreachable process again, and when to give up. */
+/** Decides when to send a request to an unreachable process again, and when to give up. */
 export class Patience {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
@@ -18,16 +18,15 @@ export class Patience {
     this.#scheduler = scheduler;
   }
 
-  /** Resets the waiting time. Must be called after each answer, so that a later failure may wait for the full time again. */
+  /** Resets the waiting time. MUST be called after each response, so that a later failure may wait for the full time again. */
   renew(): void {
     this.#since = undefined;
   }
 
   /**
-   * Waits before the next attempt. `cause`: the error of the last one. `repeatable`: whether the request may
-   * be carried out twice.
-   * @throws ServiceError `storage.unavailable` after {@link PATIENCE_MS}, or if the request may have been
-   *   carried out and is not repeatable; `cause` itself if it is no {@link PeerLost}
+   * Waits before the next attempt. `cause`: the error of the last attempt. `repeatable`: whether the request may be carried out twice.
+   * @throws ServiceError `storage.unavailable` after {@link PATIENCE_MS}, or if the request may have been carried out and is not
+   * repeatable; `cause` itself if it is not a {@link PeerLost}
    */
   async wait(cause: unknown, repeatable: boolean): Promise<void> {
     if (!(cause instanceof PeerLost)) throw cause;
@@ -46,7 +45,7 @@ export class Patience {
   }
 }
 
-/** Sends a request to another process until it answers. Throws the errors of {@link Patience.wait}. */
+/** Calls `ask` until it succeeds. Rejects with the errors of {@link Patience.wait}. */
 export async function askPatiently<T>(
   deps: ConstructorParameters<typeof Patience>[0],
   isRepeatable: boolean,

@@ -17,8 +17,8 @@ import type { ListingService } from "./multi-process-service.ts";
 export const CALL_PATH = "/heddle/call";
 
 /**
- * The most milliseconds that a call for metrics waits. A process that is stopped, or whose event loop is blocked, must not hold up the metrics
- * of the others.
+ * The longest time in milliseconds that a call for metrics waits. A process that is stopped, or whose event loop is blocked, must not delay
+ * the metrics of the other processes.
  */
 const METRICS_TIMEOUT_MS = 2_000;
 
@@ -30,9 +30,8 @@ export interface CalledParts extends ListingService {
 }
 
 /**
- * The names of the functions that other processes may call. They serve requests that concern several shards
- * or the home shard, or that name their thread only in the body. All other requests are forwarded as HTTP to
- * the shard of their thread.
+ * The names of the functions that other processes may call. They are for requests that concern several shards or the home shard, or that
+ * name their thread only in the body. All other requests are forwarded as HTTP to the shard of their thread.
  */
 const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledParts[Part] & string)[] } = {
   threads: ["create", "search", "count", "prune", "removeOf"],
@@ -45,7 +44,7 @@ const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledPa
   metrics: ["snapshot", "history", "status"],
 };
 
-/** Calls that must not be carried out twice. They are not repeated if the called process ends before it answers. */
+/** Calls that must not be carried out twice. They are not repeated if the called process ends before it responds. */
 const ONCE: ReadonlySet<string> = new Set(["threads.create", "items.change"]);
 
 const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set(["server.draining", "storage.unavailable"]);
@@ -67,13 +66,10 @@ interface PlainServiceError {
 
 type Outcome = { readonly value: unknown } | { readonly error: PlainServiceError };
 
-/** Whether a request is a call by another process. {@link serveCall} serves such requests. */
+/** Whether a request is a call by another process, which {@link serveCall} handles. */
 export const isProcessCall = ({ path }: HttpRequest): boolean => path === CALL_PATH;
 
-/**
- * Serves a call by another process. `partsOf` returns the parts of the service, restricted to what a client
- * may do.
- */
+/** Handles a call by another process. `partsOf` returns the services, restricted to what the client may do. */
 export function serveCall(
   request: HttpRequest,
   reply: Reply,
@@ -105,17 +101,17 @@ export function serveCall(
     );
 }
 
-/** Whether the response to a call says that the called process stops. */
+/** Whether the response to a call says that the called process is stopping. */
 export function isCallRefusedByStop(response: Uint8Array | string): boolean {
   const outcome = unpackCall(Buffer.from(response)) as Outcome;
   return "error" in outcome && outcome.error.code === "server.draining";
 }
 
-/** The HTTP status of an outcome: 503 if the process stops, or its storage is unavailable; 200 otherwise. */
+/** The HTTP status of an outcome: 503 if the process is stopping or its storage is unavailable, otherwise 200. */
 const statusOf = (outcome: Outcome): number =>
   "error" in outcome && UNAVAILABLE.has(outcome.error.code) ? 503 : 200;
 
-/** Replaces asynchronous lists by arrays of their entries. Such a list may be the result itself or one of its members. */
+/** Replaces asynchronous lists by arrays. Such a list may be the result itself, or a member of it. */
 async function collected(result: unknown): Promise<unknown> {
   if (typeof result !== "object" || result === null) return result;
   if (Symbol.asyncIterator in result) {
@@ -137,7 +133,7 @@ export interface CallDeps {
   readonly scheduler: Scheduler;
 }
 
-/** The functions of another process, restricted to what a client may do. Only those in {@link CALLABLE} can be called. */
+/** The functions of the process that has a shard, restricted to what a client may do. Only those in {@link CALLABLE} can be called. */
 export function createRemoteParts(deps: CallDeps, shard: number, client: KnownClient): CalledParts {
   const partOf = (part: PartName): object =>
     Object.fromEntries(
@@ -161,7 +157,7 @@ export function createRemoteParts(deps: CallDeps, shard: number, client: KnownCl
   };
 }
 
-/** Turns the result of a call, a promise of an array, into an asynchronous list. */
+/** Converts the result of a call, a promise of an array, to an asynchronous list. */
 async function* listOf<T>(called: unknown): AsyncGenerator<T> {
   yield* (await called) as readonly T[];
 }
@@ -187,7 +183,7 @@ function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call
   return askPatiently(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask(new AbortController().signal));
 }
 
-/** Asks a process once. Gives up after {@link METRICS_TIMEOUT_MS}. */
+/** Calls a process once. Rejects after {@link METRICS_TIMEOUT_MS}. */
 async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timeout = new AbortController();
   const cancel = scheduler.after(METRICS_TIMEOUT_MS, () => timeout.abort());
@@ -199,8 +195,8 @@ async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Pr
 }
 
 /**
- * The assistants, for a process without the home shard, which is shard 0 and stores all assistants. `home` reads them in the
- * process of that shard; `own` does everything else.
+ * The assistants in a process without the home shard (shard 0), which stores all assistants. `get` and `resolve` call the process of the
+ * home shard; everything else is done by `own`.
  */
 export function remoteAssistants(own: Assistants, home: CalledParts["assistants"]): Assistants {
   const permitted =

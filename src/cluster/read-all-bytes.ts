@@ -1,6 +1,6 @@
 import { PeerLost, type PeerResponse } from "../ports/peers.ts";
 
-/** Reads the whole body of a response. @throws PeerLost if the connection ends before the body does */
+/** Reads the complete body of a response. @throws PeerLost if the connection ends before the body is complete */
 export function readAllBytes(response: PeerResponse): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   return new Promise((resolve, reject) => {

@@ -3,13 +3,18 @@ import { shardOf } from "../model/shard-of.ts";
 import { ShardRouter } from "./shard-router.ts";
 
 export interface ShardIds {
-  /** For each shard, the function that makes ids that belong to it. */
+  /** For each shard, the function that creates ids that belong to this shard. */
   readonly ofShards: readonly (() => string)[];
-  /** Makes an id that belongs to the shard of `beside`. Without `beside`: to the process's own shard if it has one, else to any shard. */
+  /**
+   * Creates an id that belongs to the shard of `beside`. Without `beside`: to the shard of this process, or to any shard if it has none.
+   */
   newId(beside?: string): string;
 }
 
-/** Makes ids for `count` shards. An id alone says in which shard its record is. @param own the number of this process's shard, if it has one */
+/**
+ * Creates ids for `count` shards. The shard of a record can be computed from its id alone.
+ * @param own the number of this process's shard; undefined if it has none
+ */
 export function createShardIds(
   newId: ReturnType<typeof monotonicIds>,
   count: number,

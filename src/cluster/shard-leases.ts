@@ -4,63 +4,68 @@ import type { ClusterMember, ClusterNode, ClusterView, Membership, ShardLease } 
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import { isSettled, nextMove, type PlacementRules, preferredOwner } from "./shard-placement.ts";
 
-/** The number of renewals within the length of a lease. */
-const RENEWALS = 3;
-/** The number of renewals within the length of a lease while shards move or have no owner, so that nodes see changes soon. */
+/** How often leases are renewed within the length of a lease. */
+const RENEWALS_PER_LEASE = 3;
+/** How often leases are renewed within the length of a lease while shards move or have no owner, so that nodes see changes soon. */
 const RENEWALS_IN_MOTION = 30;
 /**
- * How long a node must have been a member before other nodes give shards up to it, in lengths of a lease. A
- * node stays a member for one length after it has ended, and a node that returns takes no shard that it has
- * lost for another length. With 2, shards moved to and fro while a node was paused again and again.
+ * How long a node must have been a member before other nodes give shards to it, in lengths of a lease. A node stays a member for one length
+ * after it has ended, and a node that returns takes no shard that it has lost for another length. With the value 2, shards moved back and
+ * forth while a node was paused again and again.
  */
 const ESTABLISHED_LEASES = 3;
-/** The part of a lease, at its end, during which a node no longer relies on it, because its clock may run slower than the database's. */
-const MARGIN = 1 / 6;
+/**
+ * The fraction at the end of a lease in which a node no longer relies on the lease, because its clock may run slower than the database's.
+ */
+const SAFETY_FRACTION = 1 / 6;
 
 export interface ShardLeasesDeps {
   readonly membership: Membership;
-  /** How many shards there are. */
+  /** The number of shards of the cluster. */
   readonly shards: number;
   readonly leaseMs: number;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** This node, as it is now. Its id MUST stay the same. */
+  /** Returns the current data of this node. Its id MUST stay the same. */
   node(): ClusterNode;
   /** Whether a node can take shards. */
   canTakeShards(node: ClusterMember): boolean;
   /** Whether the owner of a shard serves it. */
   isServed(shard: number, view: ClusterView): boolean;
-  /** Ends the service of a shard in an orderly way. Afterwards its lease is given up. MUST NOT reject. */
+  /** Stops serving a shard in an orderly way. The lease of the shard is given up afterwards. MUST NOT reject. */
   release(shard: number): Promise<void>;
-  /** Called with a new lease: the node has the shard from now on. */
+  /** Called with a new lease: from now on, this node owns the shard. */
   acquired(lease: ShardLease): void;
-  /** Called when another node has taken a shard. The caller MUST stop serving this shard at once. */
+  /** Called when another node has taken a shard of this node. The caller MUST stop serving the shard at once. */
   lost(shard: number): void;
-  /** Called after each renewal. Until `validUntil`, on the monotonic clock, no other node can take this node's shards. */
+  /** Called after each renewal. No other node can take this node's shards before `validUntil`, in milliseconds of the monotonic clock. */
   renewed(view: ClusterView, validUntil: number): void;
 }
 
 /**
- * The leases of a node. Renews them, takes free shards that rendezvous hashing assigns to this node or that
- * no node takes, and gives up shards that another node should have, one at a time.
+ * The leases of a node. Renews the leases, takes free shards that rendezvous hashing assigns to this node or that no node takes, and gives
+ * up shards that another node should have, one at a time.
  */
 export class ShardLeases {
   readonly #deps: ShardLeasesDeps;
   readonly #owned = new Map<number, ShardLease>();
-  /** The time at which each shard was lost or given up, in milliseconds of the monotonic clock. For the length of a lease, the node does not take such a shard. */
+  /**
+   * When each shard was lost or given up, in milliseconds of the monotonic clock. For the length of a lease, the node does not take that
+   * shard again.
+   */
   readonly #lostAt = new Map<number, number>();
-  /** The time since which each free shard has had no owner, in milliseconds of the monotonic clock. */
+  /** Since when each free shard has had no owner, in milliseconds of the monotonic clock. */
   readonly #freeSince = new Map<number, number>();
-  /** The time since which each node, by its id, has lived without a gap, in milliseconds of the monotonic clock. */
+  /** Since when each node has been a member without a gap, by node id, in milliseconds of the monotonic clock. */
   readonly #livesSince = new Map<string, number>();
   #last: Promise<void> = Promise.resolve();
   #cancel: Cancel | undefined;
   #isStopping = false;
-  /** Whether the database marks this node as draining: it then takes no shards, and gives its own up. */
+  /** Whether the database marks this node as draining. It then takes no shards, and its shards move to other nodes. */
   #isDraining = false;
   #isInMotion = false;
-  /** The shard that is being given up. */
+  /** The shard that this node is giving up; undefined if none. */
   #moving: number | undefined;
   #isStopped = false;
   #isFailing = false;
@@ -69,23 +74,23 @@ export class ShardLeases {
     this.#deps = deps;
   }
 
-  /**
-   * Registers the node, and takes the free shards that it should own.
-   * @throws ServiceError `storage.unavailable`
-   */
+  /** Registers the node in the cluster, and takes the free shards that it should own. @throws ServiceError `storage.unavailable` */
   async start(): Promise<void> {
     await this.#pass();
     this.#schedule();
   }
 
-  /** Renews the leases now. Regular renewals go on. Never rejects: if the database cannot be reached, the next renewal tries again. */
+  /**
+   * Renews the leases now, in addition to the regular renewals. Never rejects: if the database cannot be reached, the next renewal tries
+   * again.
+   */
   renewNow(): Promise<void> {
     return (this.#last = this.#last.then(() => this.#passSafely()));
   }
 
   /**
-   * Takes a shard of this node again, with a new epoch, for example for a new process after the old one has ended. Resolves
-   * with undefined if another node has the shard.
+   * Takes a shard of this node again, with a new epoch, for example because its process has ended and a new one is needed. Resolves with
+   * undefined if another node owns the shard.
    */
   async retake(shard: number): Promise<ShardLease | undefined> {
     if (!this.#owned.has(shard)) return undefined;
@@ -101,19 +106,19 @@ export class ShardLeases {
     return lease;
   }
 
-  /** Begins to stop the node: it takes no further shard, and other nodes take its shards one by one. */
+  /** Begins to stop the node: it takes no more shards, and other nodes take its shards one by one. */
   async startStopping(): Promise<void> {
     this.#isStopping = true;
     await this.#deps.membership.setDraining(this.#deps.node().id, true);
     await this.renewNow();
   }
 
-  /** The shards of this node. */
+  /** The numbers of the shards of this node. */
   get owned(): readonly number[] {
     return [...this.#owned.keys()];
   }
 
-  /** Gives a shard up, so that another node can take it at once. */
+  /** Gives up a shard, so that another node can take it at once. */
   async give(shard: number): Promise<void> {
     const lease = this.#owned.get(shard);
     this.#forget(shard);
@@ -147,7 +152,7 @@ export class ShardLeases {
     if (this.#isStopped) return;
     const { scheduler, leaseMs } = this.#deps;
     this.#cancel = scheduler.after(
-      leaseMs / (this.#isInMotion ? RENEWALS_IN_MOTION : RENEWALS),
+      leaseMs / (this.#isInMotion ? RENEWALS_IN_MOTION : RENEWALS_PER_LEASE),
       () => void this.renewNow(),
       true,
     );
@@ -160,7 +165,7 @@ export class ShardLeases {
     const { nodes, owners, kept } = await membership.renew(node(), leases);
     for (const lease of leases) {
       const { shard, epoch } = lease;
-      // The shard may have been taken again, with a new epoch, since this renewal was sent.
+      // Since this renewal was sent, the shard may have been taken again with a new epoch.
       if (this.#owned.get(shard) !== lease || kept.some((one) => one.shard === shard && one.epoch === epoch))
         continue;
       this.#forget(shard);
@@ -172,7 +177,7 @@ export class ShardLeases {
     for (const lease of taken) acquired(lease);
     const own = taken.map((lease) => ({ ...lease, node: node().id }));
     const view = { nodes, owners: [...owners, ...own].toSorted((one, two) => one.shard - two.shard) };
-    renewed(view, sentAt + leaseMs * (1 - MARGIN));
+    renewed(view, sentAt + leaseMs * (1 - SAFETY_FRACTION));
     this.#move(view);
   }
 
@@ -201,7 +206,7 @@ export class ShardLeases {
       });
   }
 
-  /** Records since when nodes have lived, and since when shards have been free. */
+  /** Records since when nodes have been members, and since when shards have been free. */
   #observe({ nodes, owners }: ClusterView): void {
     const { shards, clock } = this.#deps;
     const now = clock.mono();
@@ -215,7 +220,7 @@ export class ShardLeases {
     }
   }
 
-  /** Takes the free shards that no other node should have, and those that nobody has taken for the time of a lease. */
+  /** Takes free shards that rendezvous hashing assigns to this node, and shards that no node has taken for the length of a lease. */
   async #takeFree({ nodes, owners }: ClusterView): Promise<readonly ShardLease[]> {
     const { membership, shards, clock, leaseMs, node, canTakeShards } = this.#deps;
     const { id } = node();

@@ -2,29 +2,28 @@ import { shardOf } from "../model/shard-of.ts";
 import type { ClusterMember, ClusterView } from "../ports/membership.ts";
 import { nodeNameOf } from "./node-address.ts";
 
-/** What is known of nodes and shards beyond a view of the cluster. */
+/** What {@link nextMove} needs to know besides a view of the cluster. */
 export interface PlacementRules {
-  /** How many shards there are. */
+  /** The number of shards of the cluster. */
   readonly count: number;
   /** Whether a node can take shards. */
   canTakeShards(node: ClusterMember): boolean;
-  /** Whether a node has lived for so long that it gets shards which others have. */
+  /** Whether a node has been a member long enough to get shards that other nodes own. */
   isEstablished(node: ClusterMember): boolean;
   /** Whether the owner of a shard serves it. */
   isServed(shard: number, view: ClusterView): boolean;
 }
 
 /**
- * Returns which of `nodes` should own a shard, by rendezvous hashing of their names; undefined if `nodes` is
- * empty. When a node joins or leaves, only the shards that it gets or had move. A restarted node gets the
- * same shards again, because it still has their data.
+ * Returns the node that should own a shard, by rendezvous hashing of the node names; undefined if `nodes` is empty. When a node joins or
+ * leaves, only its own shards move. A restarted node gets the same shards again, because it still has their data.
  */
 export function preferredOwner(shard: number, nodes: readonly ClusterMember[]): ClusterMember | undefined {
   let best: ClusterMember | undefined;
   let highest = -1;
   for (const node of nodes) {
     const weight = weightOf(shard, node);
-    // Of nodes with the same name, the one with the highest id is taken: all nodes must find the same one.
+    // Of nodes with the same name, the one with the highest id is chosen, so that all nodes choose the same.
     if (weight < highest || (weight === highest && best !== undefined && node.id < best.id)) continue;
     best = node;
     highest = weight;
@@ -32,7 +31,7 @@ export function preferredOwner(shard: number, nodes: readonly ClusterMember[]): 
   return best;
 }
 
-/** The last slash is needed: `shardOf` ignores the last character of a text that is as long as an id. */
+/** The last slash is needed, because `shardOf` ignores the last character of a text that is as long as an id. */
 const weightOf = (shard: number, { id }: ClusterMember): number =>
   shardOf(`${nodeNameOf(id)}/${shard}/`, 2 ** 32);
 
@@ -42,15 +41,15 @@ export function isSettled(view: ClusterView, rules: PlacementRules): boolean {
 }
 
 /**
- * The shard that its owner should give up next; undefined if there is none now. All nodes compute the same from the same
- * view, so one shard of the cluster moves at a time: the next one follows when its new owner serves the one before.
+ * The shard that its owner should give up next; undefined if none should now. All nodes compute the same shard from the same view, so only
+ * one shard of the cluster moves at a time: the next shard follows once the new owner serves the previous one.
  */
 export function nextMove(view: ClusterView, rules: PlacementRules): number | undefined {
   const able = view.nodes.filter((one) => rules.canTakeShards(one));
   if (able.length === 0 || view.owners.length < rules.count) return undefined;
   const draining = new Set(view.nodes.filter((one) => one.isDraining).map(({ id }) => id));
-  // Nothing moves while a node that does not drain owns a shard but does not serve it yet: it may be
-  // starting. A shard of a draining node may move even if it is not served.
+  // Nothing moves while a node that is not draining owns a shard but does not serve it, because the node may be starting. A shard of a
+  // draining node may move even if it is not served.
   if (view.owners.some((one) => !draining.has(one.node) && !rules.isServed(one.shard, view)))
     return undefined;
   const leaving = view.owners.find((one) => draining.has(one.node));

@@ -1,20 +1,23 @@
 import { shardOf } from "../model/shard-of.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
-/** The names of the functions that can be called with a thread's key as their first argument. A function without parameters matches too. */
+/** The names of the functions that can be called with a thread's key as their first argument. A function without parameters is included. */
 type ByThread<Part> = {
   [Name in keyof Part]: Part[Name] extends (key: ThreadKey, ...rest: never[]) => unknown ? Name : never;
 }[keyof Part];
 
 type Call = (key: ThreadKey, ...rest: readonly unknown[]) => unknown;
 
-/** Finds the shard of a name (see {@link shardOf}) among all shards, which are in the order of their numbers. */
+/** Finds the shard of a name (see {@link shardOf}). `all` contains the shards in the order of their numbers. */
 export class ShardRouter<Shard> {
   readonly all: readonly Shard[];
   readonly #own: number | undefined;
   #last = -1;
 
-  /** @param own the number of the shard for new records that may be in any shard; if absent, the shards take turns */
+  /**
+   * @param own the number of the shard for new records that may be in any shard. Absent: such records are distributed over the shards in
+   * turn
+   */
   constructor(shards: readonly Shard[], own?: number) {
     this.all = shards;
     this.#own = own;
@@ -42,7 +45,7 @@ export class ShardRouter<Shard> {
   }
 
   /**
-   * Asks one shard after the other, because the name does not tell the shard. Resolves with the first answer.
+   * Asks one shard after the other, because the shard is not known. Resolves with the first result.
    * @param isMissing whether an error only means that the asked shard does not have the record
    */
   async find<T>(ask: (shard: Shard) => Promise<T>, isMissing: (cause: unknown) => boolean): Promise<T> {
@@ -59,15 +62,15 @@ export class ShardRouter<Shard> {
     throw missing;
   }
 
-  /** The shard for a new record that may be in any shard. */
+  /** Returns the shard for a new record that may be in any shard. */
   next(): Shard {
     this.#last = this.#own ?? (this.#last + 1) % this.all.length;
     return this.all[this.#last] as Shard;
   }
 
   /**
-   * Returns the functions `names` of a part of the service. Each calls the shard of the thread whose key is
-   * its first argument.
+   * Returns functions of a service with the names `names`. Each calls the same function in the shard of the thread whose key is its first
+   * argument.
    */
   byThread<Part, Name extends ByThread<Part>>(
     partOf: (shard: Shard) => Part,

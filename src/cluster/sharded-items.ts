@@ -4,14 +4,14 @@ import { ascending, mergeSorted } from "./merged-pages.ts";
 import { ShardRouter } from "./shard-router.ts";
 
 /**
- * The store's items over all shards. The first label of an item's namespace determines its shard. Changes in one shard are atomic; changes in
+ * The store's items of all shards. The first label of an item's namespace determines its shard. Changes in one shard are atomic; changes in
  * several shards are not atomic together.
  */
 export function shardedItems(shards: readonly StoreItems[]): StoreItems {
   const router = new ShardRouter(shards);
   const of = ([label = ""]: Namespace): StoreItems => router.of(label);
 
-  /** The shards that may have items below this prefix. */
+  /** The shards that may have items whose namespaces begin with this prefix. */
   const below = (prefix: Namespace): readonly StoreItems[] =>
     prefix.length === 0 ? router.all : [of(prefix)];
 
@@ -50,9 +50,9 @@ export function shardedItems(shards: readonly StoreItems[]): StoreItems {
         await Promise.all(Array.from(parts, ([items, part]) => items.change(tenant, part, write)));
         return;
       }
-      // The fence refuses writes of an older attempt of a run. Only the shard of the fence's thread can check
-      // it. If the changes are in other shards too, a call without changes checks the fence in that shard
-      // first. Such a call waits for no write, so the changes follow in the same turn of the event loop.
+      // The fence refuses writes of an older attempt of a run, and only the shard of the fence's thread can check it. If other shards have
+      // changes too, a call without changes checks the fence in that shard first. Such a call does not wait for a write, so the changes
+      // follow in the same turn of the event loop.
       const guard = router.of(fence.thread.thread);
       const fenced = { ...write, fence };
       if (parts.size !== 1 || !parts.has(guard)) await guard.change(tenant, [], fenced);
@@ -63,7 +63,7 @@ export function shardedItems(shards: readonly StoreItems[]): StoreItems {
   };
 }
 
-/** Merges lists that are sorted by namespace. Each first label of a namespace occurs in one list only. */
+/** Merges lists that are sorted by namespace. Each first label of a namespace occurs in only one of the lists. */
 async function* byNamespace<T>(
   lists: readonly AsyncIterable<T>[],
   namespaceOf: (entry: T) => Namespace,

@@ -5,7 +5,7 @@ import { ascending } from "./merged-pages.ts";
 import type { ShardRouter } from "./shard-router.ts";
 
 export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
-  /** The shard of a run without a thread. It is found by the run's id, or else by its idempotency key. Without both, it is the next shard. */
+  /** The shard of a run without a thread: the shard of the run's id, else that of its idempotency key, else the next shard in turn. */
   const shardFor = (id: string | undefined, key?: string): Pick<Service, "runs"> => {
     const name = id ?? key;
     return name === undefined ? router.next() : router.of(name);
@@ -42,12 +42,12 @@ export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
     async search(tenant, query) {
       const { limit, sort_order = "desc", thread_id } = query;
       if (thread_id !== undefined) return router.of(thread_id).runs.search(tenant, query);
-      // A cursor is a position in the sort order, not in a shard's list, so one cursor is valid in all shards.
+      // A cursor is a position in the sort order, not in the list of a shard, so the same cursor is valid in all shards.
       const pages = await Promise.all(router.all.map(({ runs }) => runs.search(tenant, query)));
       const sign = sort_order === "asc" ? 1 : -1;
       const compare = (a: string, b: string): number => sign * ascending(a, b);
-      // If a shard has more runs than its page, these may come before runs of other shards. So the result
-      // ends where the first such page ends.
+      // If a shard has more runs after its page, these may come before runs of other shards. So the result ends where the first such page
+      // ends.
       const ends = pages.flatMap(({ next }) => (next === undefined ? [] : [next])).sort(compare);
       const [end] = ends;
       const found: { readonly run: JsonObject; readonly cursor: string }[] = [];

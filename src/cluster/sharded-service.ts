@@ -9,8 +9,8 @@ import { shardedRuns } from "./sharded-runs.ts";
 import { shardedStates, shardedThreads } from "./sharded-threads.ts";
 
 /**
- * The service over several shards. Each thread is in one shard, with its runs, checkpoints and events. Lists and counts of all shards are
- * merged. Assistants are stored in the home shard, which is shard 0. Items of the store are divided among the shards.
+ * The service over several shards in one process. Each thread is in one shard, with its runs, checkpoints and events. Lists and counts of
+ * all shards are merged. Assistants are stored in the home shard (shard 0). Items of the store are divided among the shards.
  */
 export function createShardedService(shards: readonly ServerService[]): ServerService {
   const router = new ShardRouter(shards);
@@ -101,7 +101,7 @@ const isMissing =
 const DELIVERY_STATUSES = ["pending", "dead"];
 
 export function shardedWebhooks(router: ShardRouter<Pick<Service, "webhooks">>): Webhooks {
-  // A delivery has the id of its run. The id does not tell the shard, because a run is in the shard of its thread.
+  // A webhook delivery has the id of its run. That id does not determine the shard, because a run is in the shard of its thread.
   const find = <T>(ask: (webhooks: Webhooks) => Promise<T>): Promise<T> =>
     router.find(({ webhooks }) => ask(webhooks), isMissing("delivery.not_found"));
 

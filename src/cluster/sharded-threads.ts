@@ -63,7 +63,7 @@ export function shardedStates(router: ShardRouter<Pick<Service, "states">>): Thr
   );
 }
 
-/** Compares threads in the form that the API shows. The order is that of their records, see `threadSortKey`. */
+/** Compares threads in the form of the API. The order is the same as for stored threads (see `threadSortKey`). */
 function shownThreadOrder(sort_by: ThreadOrder, sort_order: "asc" | "desc"): Compare<JsonObject> {
   const sign = sort_order === "asc" ? 1 : -1;
   const fields = sort_by === "status" ? ["status", "created_at", "thread_id"] : [sort_by, "thread_id"];

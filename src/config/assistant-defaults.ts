@@ -5,8 +5,8 @@ import { isObject, type JsonObject } from "../model/json.ts";
 export const DEFAULTS_VARIABLE = "LANGGRAPH_CONFIG";
 
 /**
- * Reads the variable: for each graph, the members of its default assistant's config, and its `context`. `refuse` is called with an error
- * that never shows a value, which may be a secret.
+ * Reads {@link DEFAULTS_VARIABLE}: for each graph, the `config` and the `context` of its default assistant. Undefined if it has none. Calls
+ * `refuse` with what is wrong; that message never contains a value, which may be a secret.
  */
 export function readAssistantDefaults(
   text: string | undefined,

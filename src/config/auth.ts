@@ -3,35 +3,35 @@ import { parseUrl } from "../model/url.ts";
 
 /** Authentication by access tokens of an identity provider (OpenID Connect). */
 export interface JwtConfig {
-  /** The `iss` that tokens must have. */
+  /** The value of `iss` that tokens must have. */
   readonly issuer: string;
-  /** The `aud` that tokens must have. If several are configured, one of them is enough. */
+  /** The value of `aud` that tokens must have. Of several values, one is enough. */
   readonly audience: string | readonly string[];
-  /** The provider's public keys, a JSON Web Key Set: its URL, or the set itself. */
+  /** The provider's public keys as a JSON Web Key Set: its URL, the absolute path of a file with it, or the set itself. */
   readonly jwks:
     | { readonly kind: "url"; readonly url: URL }
     | { readonly kind: "file"; readonly file: string }
     | { readonly kind: "set"; readonly set: JsonObject };
 }
 
-/** The section `auth` of a configuration file. */
+/** The section `auth` of a configuration file, checked. `File` is the type of a reference to a module's export. */
 export interface AuthConfig<File> {
-  /** The method by which users are authenticated: the project's own handlers, or access tokens. */
+  /** How users are authenticated: by the project's own handlers, or by access tokens (`jwt`). */
   readonly users: { readonly kind: "handlers"; readonly file: File } | ({ readonly kind: "jwt" } & JwtConfig);
-  /** Whether `heddle dev` accepts LangGraph Studio's requests as those of a special user. */
+  /** Whether `heddle dev` accepts requests of LangGraph Studio without credentials, as those of a special user. */
   readonly studioUser: boolean;
 }
 
 interface Read<File> {
-  /** Parses a reference such as `"./file.ts:export"`. `at` is the key that contains it, for errors. */
+  /** Parses a reference such as `"./file.ts:export"`. `at` is the configuration key that contains it, for error messages. */
   readonly module: (text: string, at: string) => File;
   /** Returns the absolute path of a data file. */
   readonly data: (text: string) => string;
 }
 
 /**
- * Reads the section `auth`; undefined if it is empty or has only `disable_studio_auth`. `refuse` is called
- * with the invalid key and what is wrong with it.
+ * Reads the section `auth`; undefined if it is empty or has only `disable_studio_auth`. If a key is invalid, calls `refuse` with the key
+ * and what is wrong.
  */
 export function readAuth<File>(
   auth: JsonObject,
@@ -52,8 +52,8 @@ export function readAuth<File>(
     if (typeof path !== "string" || path === "") return refuse('auth.path must be "./auth.ts:export"');
     return { users: { kind: "handlers", file: read.module(path, "auth.path") }, studioUser };
   }
-  // A section without users is refused: the server would be open, but whoever wrote the section expects it to be
-  // protected.
+  // A section with other keys but without users is refused. The server would otherwise be open to everybody, although the author of the
+  // section expects it to be protected.
   if (Object.keys(auth).some((key) => key !== "disable_studio_auth"))
     return refuse("auth names no users: it needs path, the file of the handlers, or jwt");
   return undefined;
@@ -79,7 +79,7 @@ function readJwt<File>(jwt: JsonObject, read: Read<File>, refuse: (what: string)
     return { issuer, audience: keys, jwks: { kind: "file", file: read.data(jwks) } };
   const url = parseUrl(jwks);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLocal(url.hostname));
-  // The URL must be HTTPS: whoever can change the keys in transit can pretend to be any user.
+  // The URL must be HTTPS, unless it is on this machine: whoever can change the keys in transit can pretend to be any user.
   if (url === undefined || !isSafe)
     return refuse("auth.jwt.jwks must be an https URL (http on this machine)");
   return { issuer, audience: keys, jwks: { kind: "url", url } };

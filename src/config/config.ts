@@ -19,17 +19,17 @@ import { readStore, type StoreConfig } from "./store.ts";
 import { readThreadTtl, type ThreadTtlConfig } from "./thread-ttl.ts";
 import { fillTemplates, readWebhookPolicy } from "./webhooks.ts";
 
-/** The contents of a configuration file. Settings that it does not have are absent. */
+/** The contents of a configuration file, checked. A setting that the file does not have is absent, unless it has a default. */
 export interface Config {
   /** The path of the file, absolute. */
   readonly path: string;
   readonly graphs: { readonly [name: string]: ModuleExport };
-  /** Environment variables for the graphs. */
+  /** Environment variables that the file defines, by name. */
   readonly env: { readonly [name: string]: string };
-  /** Initial settings of default assistants, from the variable `LANGGRAPH_CONFIG`. */
+  /** Settings with which default assistants are created, from the variable `LANGGRAPH_CONFIG`. */
   readonly assistants?: AssistantDefaults;
   /**
-   * Milliseconds in which the types of one graph must be read to make its schemas, from the variable
+   * The longest time in milliseconds for reading the types of one graph, from which its JSON schemas are made. From the variable
    * `LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS`.
    */
   readonly schemaTimeout?: number;
@@ -42,18 +42,18 @@ export interface Config {
   readonly httpApp?: ModuleExport;
   readonly sync?: (typeof STREAM_SYNC_MODES)[number];
   readonly threadTtl?: ThreadTtlConfig;
-  /** Milliseconds that the events of an ended run are kept. */
+  /** Milliseconds for which the events of an ended run are kept. */
   readonly streamsTtl?: number;
-  /** Whether the stream mode `logs` includes the stack of a node's failure. */
+  /** Whether the stream mode `logs` includes the stack of a node's error. */
   readonly stacks?: boolean;
-  /** Access control settings. */
+  /** Access settings of the section `http`. */
   readonly access?: HttpConfig;
-  /** The request headers that runs find in `configurable`. */
+  /** The request headers that are passed to runs in `config.configurable`. */
   readonly configurableHeaders?: HeaderPatterns;
-  /** The section `webhooks`, checked. Each `${{ env.NAME }}` in its headers is replaced by the variable's value. */
+  /** The section `webhooks`, checked. Each `${{ env.NAME }}` in its headers is replaced by the value of the environment variable. */
   readonly webhooks?: JsonObject;
   readonly runs?: RunLimits;
-  /** The number of worker threads in which nodes run. */
+  /** The number of worker threads that run nodes. */
   readonly workers?: number;
   readonly inspect?: InspectConfig;
   readonly dashboard?: DashboardConfig;
@@ -61,11 +61,14 @@ export interface Config {
   readonly components?: UiConfig;
   /** The section `store`: settings of the long-term store. */
   readonly store?: StoreConfig<ModuleExport>;
-  /** The section `auth`: how users are authenticated; absent: the server has no users. */
+  /** The section `auth`: how users are authenticated. Absent: the server has no users. */
   readonly auth?: AuthConfig<ModuleExport>;
 }
 
-/** Limits of runs: how many may be in progress, how many may be queued, and what each gets. `actors/` uses the same field names. */
+/**
+ * Limits of runs: how many may be running at once, how many may be queued, how much memory they may take, and how often and how long each
+ * may run. `actors/` uses the same field names.
+ */
 export interface RunLimits {
   readonly concurrent: {
     readonly all: number;
@@ -83,11 +86,18 @@ export interface RunLimits {
 
 export const STREAM_SYNC_MODES = ["os", "memory"] as const;
 
-/** The configuration file of a command. `given`: its path, or its directory; default: the current directory. */
+/**
+ * The path of the configuration file for a command. `given`: the path of a file, which is returned unchanged, or a directory with a
+ * configuration file. Default: the current directory.
+ * @throws ServiceError `config.invalid` if the directory has none
+ */
 export const configFileAt = (given = process.cwd()): string =>
   statSync(given, { throwIfNoEntry: false })?.isDirectory() === true ? findConfig(given) : given;
 
-/** The configuration file in `directory` to use when none is named: `heddle.json` first, then `langgraph.json`. */
+/**
+ * The path of the configuration file in `directory`: `heddle.json`, else `langgraph.json`.
+ * @throws ServiceError `config.invalid` if there is neither
+ */
 export function findConfig(directory: string): string {
   for (const name of ["heddle.json", "langgraph.json"]) {
     const path = join(directory, name);
@@ -100,14 +110,13 @@ export function findConfig(directory: string): string {
 }
 
 /**
- * Checks that a data directory is not the directory of the configuration file. Otherwise Heddle would write
- * its files among the project's, and one of Heddle's files is also named `heddle.json`, as the configuration
- * file may be.
- * @throws ServiceError `config.invalid`, naming the directory and the configuration file in it
+ * Checks that a new data directory does not contain a configuration file. Otherwise Heddle would write its files among those of the
+ * project, and one of Heddle's files is named `heddle.json`, as the configuration file may be.
+ * @throws ServiceError `config.invalid`; the message names the directory and the configuration file in it
  */
 export function checkDataDirectory(directory: string, configFile: string): void {
   const path = resolve(directory);
-  // A directory with existing data is accepted: refusing it would make the data unavailable to their owner.
+  // A directory that already has data is accepted, because refusing it would make the data unavailable to its owner.
   if (!existsSync(path) || existsSync(join(path, "level"))) return;
   const isProject = realpathSync(path) === realpathSync(dirname(configFile));
   const file = isProject ? basename(configFile) : "langgraph.json";
@@ -119,8 +128,9 @@ export function checkDataDirectory(directory: string, configFile: string): void 
 }
 
 /**
- * Reads a configuration file: `heddle.json`, or an unchanged `langgraph.json`. Variables of `environment` win over those of the file.
- * @throws ServiceError `config.invalid`, naming the file and the key
+ * Reads a configuration file: `heddle.json`, or an unchanged `langgraph.json`. Variables of `environment` take precedence over those that
+ * the file defines.
+ * @throws ServiceError `config.invalid`; the message names the file and the key
  */
 export function readConfig(file: string, environment: Env = process.env): Config {
   const path = resolve(file);
@@ -129,7 +139,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
     throw new ServiceError("config.invalid", `${path}: ${what.replaceAll("\n", `\n${path}: `)}`);
   };
   const root = readJson(path, refuse);
-  // All errors are reported together, each once: several readers may find the same one.
+  // All errors are reported together, each once: several functions may find the same error.
   const errors = new Set<string>();
   const attempt = <T>(read: () => T): T | undefined => {
     try {
@@ -235,7 +245,7 @@ function readStreams(
   });
 }
 
-/** The variable that holds the key with which LangGraph's own server encrypts checkpoints. */
+/** The variable with the key with which LangGraph's own server encrypts checkpoints. Heddle refuses it. */
 const ENCRYPTION_VARIABLE = "LANGGRAPH_AES_KEY";
 const SCHEMA_TIMEOUT_VARIABLE = "LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS";
 
@@ -357,10 +367,7 @@ function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
   }
 }
 
-/**
- * Reads the section `graphs`.
- * @param other a key of the file that may have been meant as `graphs`, for the error message
- */
+/** Reads the section `graphs`. @param other a key of the file that may have been meant as `graphs`, for the error message */
 function readGraphs(
   value: unknown,
   base: string,
@@ -375,7 +382,7 @@ function readGraphs(
   if (!isObject(value)) return refuse(`graphs must be ${example}`);
   const read = (entry: unknown, name: string): ModuleExport => {
     if (name === "") refuse('graphs."" must have a name, by which clients call it');
-    // LangGraph also accepts { "path": ..., "description": ... }.
+    // LangGraph also accepts an object: `{ "path": ..., "description": ... }`.
     const entryPath = isObject(entry) ? entry["path"] : entry;
     if (typeof entryPath !== "string" || entryPath === "") {
       const keys = isObject(entry) ? `, not one with ${namesOf(entry)}` : "";
@@ -393,9 +400,12 @@ const namesOf = (object: JsonObject): string =>
     .map((key) => JSON.stringify(key))
     .join(", ") || "nothing in it";
 
-/** Parses the path of a module's export, `./file.ts:export`. The export is `default` unless it is named. */
+/**
+ * Parses a reference to a module's export, `./file.ts:export`. Without a colon, the export is `default`. `refuse` is called with what is
+ * wrong.
+ */
 export function parseModuleExport(entryPath: string, base: string, refuse: Refuse): ModuleExport {
-  // Splits at the last colon, unless it belongs to a Windows drive.
+  // Splits at the last colon, unless that colon belongs to a Windows drive such as `C:`.
   const colon = entryPath.lastIndexOf(":");
   const [path, name] =
     colon > 1 ? [entryPath.slice(0, colon), entryPath.slice(colon + 1)] : [entryPath, "default"];
@@ -405,14 +415,17 @@ export function parseModuleExport(entryPath: string, base: string, refuse: Refus
   return { file: resolve(base, path), name };
 }
 
-/** A hint to copy `.env.example` if `.env` is missing: starter templates contain only the example. Empty if there is no example. */
+/**
+ * A hint to copy `.env.example` if the env file `name` is missing, because starter templates contain only the example. Empty if there is no
+ * example.
+ */
 function templateHint(base: string, name: string): string {
   const template = `${name}.example`;
   return existsSync(resolve(base, template)) ? ` (cp ${template} ${name})` : "";
 }
 
 /**
- * Reads the section `env`. A missing `.env` file is only a warning: Git ignores such files, and containers get their
+ * Reads the section `env`. If the env file is missing, that is only a warning: Git usually ignores such files, and containers get their
  * variables from outside.
  * @param notes the list to which the warning is added
  */
@@ -433,7 +446,7 @@ function readEnv(value: unknown, base: string, notes: string[], refuse: Refuse):
       return refuse(`env names "${value}", but ${why}`);
     }
   }
-  // A list has names only; their values come from the environment.
+  // A list contains only names of variables; their values come from the environment.
   if (Array.isArray(value) && value.every((name) => typeof name === "string")) return {};
   if (!isObject(value))
     return refuse("env must be the name of a .env file, an object of strings, or a list of names");

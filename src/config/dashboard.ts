@@ -1,24 +1,21 @@
 import { readEach } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
-/**
- * The price of a model, in dollars for a million tokens: `in` for tokens that it reads, `out` for tokens that it
- * writes.
- */
+/** The price of a model in dollars per million tokens: `in` for tokens that the model reads, `out` for tokens that it writes. */
 export interface ModelPrice {
   readonly in: number;
   readonly out: number;
 }
 
-/** The data that the dashboard shows in addition to the data of the API. */
+/** Settings of the dashboard. */
 export interface DashboardConfig {
-  /** Prices, by the model name that messages contain. */
+  /** Prices by the model names that messages contain. */
   readonly prices?: { readonly [model: string]: ModelPrice };
 }
 
 const EXAMPLE = 'an object such as { "gpt-4o": { "in": 2.5, "out": 10 } }';
 
-/** Reads the section `dashboard`. `refuse` is called with the invalid key and what is wrong with it. */
+/** Reads the section `dashboard`. If a key is invalid, calls `refuse` with the key and what is wrong. */
 export function readDashboardConfig(
   { prices = {} }: JsonObject,
   refuse: (what: string) => never,

@@ -2,12 +2,12 @@ import { createRequire } from "node:module";
 import type * as Esbuild from "esbuild";
 
 /**
- * Returns the cause and the place of the error in a text that `JSON.parse` has refused; undefined if esbuild finds none. Uses esbuild,
- * because the errors of `JSON.parse` in Node 20 give no line, and do not say that a comment is the cause.
+ * Describes the error in a text that `JSON.parse` has refused, with line and column; undefined if esbuild finds no error. esbuild is used
+ * because in Node 20 the errors of `JSON.parse` give no line, and do not say that a comment is the cause.
  */
 export function jsonError(text: string): string | undefined {
   try {
-    // esbuild is loaded only here, so that a start without errors does not wait for it.
+    // esbuild is loaded here instead of at the top, so that a start without errors does not wait for it.
     const { transformSync } = createRequire(import.meta.url)("esbuild") as typeof Esbuild;
     transformSync(text, { loader: "json", logLevel: "silent" });
     return undefined;

@@ -2,14 +2,13 @@ import { similarName } from "../model/similar-name.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
 /**
- * The treatment of a key of LangGraph's configuration file:
- * - `served`: it has its effect.
- * - `moot`: it is about something that Heddle does not need, such as an image to build. It is ignored.
- * - `ignored`: it is ignored, with a warning.
- * - `each`: an object with any member names, such as names of graphs. Each member that is an object has these
- *   keys.
- * - `refused`: the server does not start, because ignoring the key would make it behave differently from what
- *   its owner expects.
+ * How Heddle treats a key of LangGraph's configuration file:
+ * - `served`: the key has its effect.
+ * - `moot`: ignored without a warning, because the key is about something that Heddle does not need, such as an image to build.
+ * - `ignored`: ignored with a warning that contains the text.
+ * - `each`: the key holds an object with any member names, such as names of graphs. Each member that is an object has these keys.
+ * - `refused`: the server does not start, because it would behave differently from what the author of the file expects. The error contains
+ *   the text.
  * When a feature is added to Heddle, its key becomes `served`.
  */
 type Stance =
@@ -25,8 +24,8 @@ interface Keys {
 }
 
 /**
- * The reason why a configuration that asks for encryption at rest is refused. The official server supports encryption
- * for Python graphs only: with the JavaScript SDK, the handlers cannot be defined.
+ * Why a configuration that asks for encryption at rest is refused. LangGraph's own server supports it only for Python graphs: the
+ * JavaScript SDK has no way to define the handlers.
  */
 export const NO_ENCRYPTION =
   "is not served: the data directory would hold as plain data what it asks to encrypt; remove it, and encrypt the disk instead";
@@ -158,13 +157,13 @@ const FILE: Keys = {
   },
 };
 
-/** Whether a value has the same effect as leaving the key out, or is what Heddle does anyway. */
+/** Whether a value has the same effect as leaving out the key, or asks for what Heddle does anyway. */
 function saysNothing(value: unknown): boolean {
   if (value === null || value === false || value === "tsx" || value === "default") return true;
   return isObject(value) && Object.keys(value).length === 0;
 }
 
-/** The full names of all keys that have an effect. */
+/** The full names of the keys that have an effect, such as `http.app`. */
 export function servedKeys({ keys }: Keys = FILE, above = ""): readonly string[] {
   return Object.entries(keys).flatMap(([key, stance]) => {
     if (stance === "served" || (typeof stance === "object" && "each" in stance)) return [above + key];
@@ -172,7 +171,10 @@ export function servedKeys({ keys }: Keys = FILE, above = ""): readonly string[]
   });
 }
 
-/** Checks the keys of a configuration file. Returns warnings about the ignored keys; calls `refuse` for each key that must not be ignored. */
+/**
+ * Checks the keys of a configuration file. Returns warnings about ignored and unknown keys, and calls `refuse` for each key that must not
+ * be ignored.
+ */
 export function checkKeys(root: JsonObject, refuse: (what: string) => void): readonly string[] {
   const notes: string[] = [];
   const visit = (holder: JsonObject, { keys }: Keys, above: string): void => {

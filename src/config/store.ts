@@ -3,54 +3,59 @@ import { isObject, type JsonObject } from "../model/json.ts";
 
 /** The lifetime of items in the store. */
 export interface StoreTtl {
-  /** Minutes: the default lifetime of items; null (default): they do not expire. */
+  /** The default lifetime of items in minutes. Null (default): items do not expire. */
   readonly default_ttl?: number | null;
-  /** Default of `refresh_ttl`: whether a read restarts an item's lifetime. Default: true. */
+  /** Whether reading an item restarts its lifetime, if the read has no `refresh_ttl`. Default: true. */
   readonly refresh_on_read?: boolean;
   /**
-   * Minutes between two searches for expired items, which are then deleted; default 5. Reads ignore expired items in
-   * any case.
+   * Minutes between two searches for expired items, which are then deleted. Default: 5. Reads never return expired items, even before they
+   * are deleted.
    */
   readonly sweep_interval_minutes?: number;
 }
 
-/** The configuration of semantic search in the store. */
+/** The configuration of semantic search in the store. `Embed` is the type of the embedder, or of a reference to it. */
 export interface StoreIndexConfig<Embed> {
   readonly embed: Embed;
-  /** The length of a vector. */
+  /** The number of dimensions of a vector. */
   readonly dims: number;
-  /** Paths in a value whose texts are embedded; default `["$"]`, the whole value. */
+  /** The paths in an item's value whose texts are embedded. Default: `["$"]`, the whole value. */
   readonly fields?: readonly string[];
 }
 
-/** Store settings of a server that a program creates. */
+/** Store settings in the options of `createApp`. */
 export interface StoreOptions {
   readonly ttl?: StoreTtl;
-  /** `embed` returns a vector of `dims` numbers for each text, in order, or a promise of them. */
+  /**
+   * `embed` gets a list of texts, and returns for each text a vector of `dims` numbers, in the same order, or a promise of these vectors.
+   */
   readonly index?: StoreIndexConfig<(texts: string[]) => unknown>;
 }
 
-/** The settings of an index without its embedder. */
+/** The settings of a semantic search index without its embedder. */
 interface IndexShape {
   readonly dims: number;
   readonly fields: readonly string[];
 }
 
-/** The section `store` of a configuration file. `Place` is the type of a reference to a file's export. */
+/** The section `store` of a configuration file. `Place` is the type of a reference to a module's export. */
 export interface StoreConfig<Place> {
   readonly ttl?: StoreTtl;
   readonly index?: { readonly embed: Place } & IndexShape;
-  /** The reason why there is no index although the file configures one. */
+  /** Why there is no index although the file configures one. */
   readonly noIndex?: string;
 }
 
 const MAX_DIMS = 65_536;
-/** The longest lifetime, in minutes: a hundred years. */
+/** The longest lifetime in minutes: a hundred years. */
 const MAX_MINUTES = 52_560_000;
 
 type Refuse = (what: string) => never;
 
-/** Reads the section `store`. `resolveModule` resolves `"./file.ts:export"`; `refuse` is called with the invalid key and what is wrong with it. */
+/**
+ * Reads the section `store`. `resolveModule` parses a reference such as `"./file.ts:export"`. If a key is invalid, calls `refuse` with the
+ * key and what is wrong.
+ */
 export function readStore<Place>(
   section: JsonObject,
   resolveModule: (text: string) => Place,
@@ -98,12 +103,12 @@ function readIndex<Place>(
     );
   const shape = readIndexShape(index, refuse);
   if (isFile(embed)) return { index: { embed: resolveModule(embed), ...shape } };
-  // `embed` is LangGraph's name of a hosted model, which Heddle cannot call. The store works without an index.
+  // `embed` is LangGraph's name of a hosted model, which Heddle cannot call. The store then has no semantic search.
   const noIndex = `is not served: store.index.embed names "${embed}", and has to name a function, as "./file.ts:export"`;
   return { noIndex };
 }
 
-/** Reads `store.index` without its embedder. */
+/** Reads the members of `store.index` other than its embedder. */
 export function readIndexShape({ dims, fields }: JsonObject, refuse: Refuse): IndexShape {
   if (typeof dims !== "number" || !Number.isInteger(dims) || dims < 1 || dims > MAX_DIMS)
     return refuse(`store.index.dims must be a whole number from 1 to ${MAX_DIMS}`);
@@ -113,5 +118,5 @@ export function readIndexShape({ dims, fields }: JsonObject, refuse: Refuse): In
   return { dims, fields: paths as readonly string[] };
 }
 
-/** Whether a text is a path. Python files count too: they are refused when the path is resolved. */
+/** Whether a text is a path of a file. Paths of Python files are also accepted here, and refused when the reference is parsed. */
 const isFile = (text: string): boolean => /^\.{0,2}[\\/]|\.([cm]?[jt]sx?|py)(:|$)/.test(text);

@@ -4,13 +4,13 @@ import { MAX_TTL_MINUTES, ttlStrategies, type ThreadLifetime, type TtlStrategy }
 
 /** The settings of `checkpointer.ttl` in a configuration file. */
 export interface ThreadTtlConfig {
-  /** The default lifetime of threads; absent: they do not expire. */
+  /** The default lifetime of threads. Absent: threads do not expire. */
   readonly lifetime?: ThreadLifetime;
-  /** Milliseconds between two searches for expired threads, which are then deleted or pruned. */
+  /** Milliseconds between two searches for expired threads. These are then deleted or pruned, as `lifetime.strategy` says. */
   readonly interval?: number;
 }
 
-/** Reads `checkpointer.ttl`. `refuse` is called with what is wrong. */
+/** Reads `checkpointer.ttl`. If it is invalid, calls `refuse` with the key and what is wrong. */
 export function readThreadTtl(given: unknown, refuse: (what: string) => never): ThreadTtlConfig {
   if (!isObject(given)) return refuse("checkpointer.ttl must be an object");
   const readMinutes = (name: string) => (): number | undefined => {

@@ -2,31 +2,31 @@ import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 
-/** A file of a bundle, in the form in which it is sent. */
+/** A file of a bundle, with its content type. */
 export interface ComponentFile {
   readonly type: string;
   readonly body: string;
 }
 
-/** The files of a bundle by name. `global` is the name of the variable that holds the bundle in a page. */
+/** The files of a bundle of UI components, by name. `global`: the name of the global variable that holds the bundle in a page. */
 export interface ComponentBundle {
   readonly global: string;
   readonly files: ReadonlyMap<string, ComponentFile>;
 }
 
-/** The setting `ui` of a configuration: for each graph, the file whose default export has its components by name. */
+/** The settings `ui` and `ui_config`. For each graph, `ui` names a file whose default export has the graph's components by name. */
 export interface UiConfig {
-  /** Absolute paths, by graph. */
+  /** The absolute paths of these files, by graph. */
   readonly files: { readonly [graph: string]: string };
-  /** Packages that the page provides to components, in addition to React. */
+  /** Packages that the page provides to components, in addition to {@link PROVIDED_PACKAGES}. */
   readonly shared: readonly string[];
 }
 
-/** Returns the bundle of a graph's components; undefined when it has none. Rejects with the bundler's error. */
+/** Returns the bundle of a graph's UI components; undefined if the graph has none. The promise rejects with the error of the bundler. */
 export type Components = (graph: string) => Promise<ComponentBundle> | undefined;
 
-/** Packages that the page has loaded already; LangGraph's client provides them to the component. */
-const GIVEN = [
+/** Packages that every page provides to components: LangGraph's client has loaded them. */
+const PROVIDED_PACKAGES = [
   "react",
   "react-dom",
   "react/jsx-runtime",
@@ -40,11 +40,11 @@ const TYPES: readonly (readonly [ending: string, type: string])[] = [
 ];
 
 interface Built extends ComponentBundle {
-  /** The source files, each with its modification time at the build. */
+  /** The paths of the source files, each with its modification time at the build. */
   readonly sources: ReadonlyMap<string, number>;
 }
 
-/** Bundles the components of a project, at the first request and again when a source file has changed. */
+/** Bundles the UI components of each graph at the first request, and again at a request after a source file has changed. */
 export function bundledComponents({ files, shared }: UiConfig): Components {
   const made = new Map<string, Promise<Built>>();
   const fresh = async (graph: string, file: string): Promise<Built> => {
@@ -61,7 +61,7 @@ export function bundledComponents({ files, shared }: UiConfig): Components {
 }
 
 async function bundle(graph: string, file: string, shared: readonly string[]): Promise<Built> {
-  // esbuild is loaded on demand, because only projects with components need it.
+  // esbuild is loaded only here, because only projects with UI components need it.
   const { build } = await import("esbuild");
   const global = `__LGUI_${graph.replaceAll(/[^a-zA-Z0-9]/g, "_")}`;
   const { outputFiles, metafile } = await build({
@@ -79,7 +79,7 @@ async function bundle(graph: string, file: string, shared: readonly string[]): P
     absWorkingDir: dirname(file),
     define: { "process.env.NODE_ENV": '"production"' },
     logLevel: "silent",
-    plugins: [given([...GIVEN, ...shared])],
+    plugins: [given([...PROVIDED_PACKAGES, ...shared])],
   });
   const sent = outputFiles.flatMap(({ path, text }): [string, ComponentFile][] => {
     const name = path.replace(/^.*[/\\]/, "");
@@ -88,7 +88,7 @@ async function bundle(graph: string, file: string, shared: readonly string[]): P
   });
   const home = dirname(file);
   const sources = Object.keys(metafile.inputs)
-    // Leaves out the entry, which is not a file, and the packages that the page provides.
+    // Leaves out the entry module, which is not a file, and the packages that the page provides.
     .filter((path) => path !== "components.js" && !path.startsWith("given:"))
     .map((path) => resolve(home, path));
   return {
@@ -98,7 +98,7 @@ async function bundle(graph: string, file: string, shared: readonly string[]): P
   };
 }
 
-/** The entry of a bundle: it renders a component into the shadow root that LangGraph's client has made. */
+/** The source text of a bundle's entry module. It renders a component into the shadow root that LangGraph's client has made. */
 const entryOf = (file: string): string => `
 import components from ${JSON.stringify(file)};
 export function render(name, place) {

@@ -2,31 +2,34 @@ import { readFields, ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
 
-/** The section `webhooks` of a configuration file. Unknown keys are ignored, as in the whole file. */
+/** The section `webhooks` of a configuration file. Unknown keys are ignored, as in the rest of the file. */
 export interface WebhookConfig {
-  /** Allows loopback and private addresses; default false. Addresses of cloud metadata services stay refused. */
+  /** Allows webhooks to loopback and private addresses. Default: false. Addresses of cloud metadata services are always refused. */
   readonly allow_internal?: boolean;
-  /** The secret that signs each attempt. `HEDDLE_WEBHOOK_SECRET` wins over it. */
+  /** The secret with which each delivery attempt is signed. The variable `HEDDLE_WEBHOOK_SECRET` takes precedence. */
   readonly secret?: string;
-  /** Headers of each attempt. `${{ env.NAME }}` is replaced by a variable, whose name must begin with `env_prefix`. */
+  /**
+   * Headers of each delivery attempt. `${{ env.NAME }}` is replaced by the value of an environment variable, whose name must begin with
+   * `env_prefix`.
+   */
   readonly headers?: { readonly [name: string]: string };
-  /** The prefix that the names of variables in `headers` must have; default `LG_WEBHOOK_`. */
+  /** The prefix that the names of variables in `headers` must have. Default: `LG_WEBHOOK_`. */
   readonly env_prefix?: string;
-  /** The number of seconds that one attempt may take; default 10. */
+  /** The number of seconds that one delivery attempt may take. Default: 10. */
   readonly timeout?: number;
-  /** The number of attempts before a delivery becomes a dead letter; default 8, over about three hours. */
+  /** The number of attempts before a delivery becomes a dead letter. Default: 8, within about three hours. */
   readonly attempts?: number;
   readonly url?: {
     readonly require_https?: boolean;
     /**
-     * The domains to which webhooks may be sent: `hooks.example.com`, or `*.example.com` for every name below
-     * `example.com`; default: any public host.
+     * The domains to which webhooks may be sent: `hooks.example.com`, or `*.example.com` for every name below `example.com`. Default: any
+     * public host.
      */
     readonly allowed_domains?: readonly string[];
     readonly allowed_ports?: readonly number[];
-    /** Whether webhooks that are a path on this server are refused. */
+    /** Whether webhooks that are a path on this server are refused. Default: false. */
     readonly disable_loopback?: boolean;
-    /** The longest URL of a webhook, in characters; default 4096. */
+    /** The maximum length of a webhook's URL, in characters. Default: 4096. */
     readonly max_url_length?: number;
   };
 }
@@ -36,7 +39,10 @@ type Env = { readonly [name: string]: string | undefined };
 
 const PREFIX = "LG_WEBHOOK_";
 
-/** Replaces each `${{ env.NAME }}` in the headers by the variable's value. @throws ServiceError `config.invalid` */
+/**
+ * Replaces each `${{ env.NAME }}` in the headers by the value of the environment variable.
+ * @throws ServiceError `config.invalid` if a name lacks the prefix, or a variable is not set
+ */
 export function fillTemplates(config: JsonObject, env: Env): JsonObject {
   const { env_prefix: prefix = PREFIX, headers } = config;
   if (!isText(prefix)) refuse("webhooks.env_prefix must be a text that is not empty");
@@ -54,7 +60,7 @@ export function fillTemplates(config: JsonObject, env: Env): JsonObject {
   return { ...config, headers: Object.fromEntries(filled) };
 }
 
-/** Checks the section and fills in defaults. @throws ServiceError `config.invalid` */
+/** Checks the section `webhooks`, and fills in defaults. @throws ServiceError `config.invalid` */
 export function readWebhookPolicy(config: JsonObject): WebhookPolicy {
   const url = config["url"] ?? {};
   if (!isObject(url)) return refuse("webhooks.url must be an object");
@@ -101,7 +107,7 @@ function whole(value: unknown, at: string, least: number, most: number): number 
 /** Headers that frame or identify the request. A configured value would break the request or impersonate Heddle. */
 const OURS = /^(host|content-length|content-type|transfer-encoding|connection|expect|upgrade|x-webhook-.*)$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Matches the texts that a header can carry: tabs, and Latin-1 without the control characters of ASCII. */
+/** Matches the values that a header can carry: tabs, and Latin-1 characters except the other control characters of ASCII. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 function readHeaders(value: unknown): WebhookPolicy["headers"] {
@@ -110,7 +116,7 @@ function readHeaders(value: unknown): WebhookPolicy["headers"] {
   const headers = Object.entries(value).map(([name, text]) => {
     if (!TOKEN.test(name)) refuse(`webhooks.headers.${name} is no name of a header`);
     if (OURS.test(name.toLowerCase())) refuse(`webhooks.headers.${name} cannot be set`);
-    // The message leaves out the value: it may be a secret.
+    // The message does not contain the value, because it may be a secret.
     if (typeof text !== "string" || !VALUE.test(text))
       refuse(`webhooks.headers.${name} must be one line of text`);
     return [name.toLowerCase(), text as string] as const;
@@ -122,7 +128,7 @@ function readDomains(value: unknown): WebhookPolicy["domains"] {
   if (value === undefined || value === null) return null;
   const wrong = 'webhooks.url.allowed_domains must be a list such as ["hooks.example.com", "*.example.com"]';
   if (!Array.isArray(value)) return refuse(wrong);
-  // An empty list allows any domain, as with the other lists.
+  // An empty list allows any domain, like an empty list of ports.
   if (value.length === 0) return null;
   return value.map((name: unknown) => {
     if (typeof name !== "string" || !/^(\*\.)?[^\s*/:@]+$/.test(name)) return refuse(wrong);

@@ -13,7 +13,7 @@ import { threadChecks } from "./chapters/threads.ts";
 import { webhookChecks } from "./chapters/webhooks.ts";
 import type { Chapter } from "./check.ts";
 
-/** All chapters, in the order of the report. */
+/** All chapters (groups of checks, one for each part of the API), in the order of the report. */
 export const chapters: readonly Chapter[] = [
   assistantChecks,
   threadChecks,

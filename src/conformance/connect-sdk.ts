@@ -5,7 +5,7 @@ import type { TestedServer } from "./check.ts";
 import { PlainHttpClient } from "./http-client.ts";
 import { RecordedFetch } from "./recorded-fetch.ts";
 
-/** The parts of LangGraph's JavaScript SDK that the checks use. Both major versions of the SDK have them. */
+/** What the checks use of LangGraph's JavaScript SDK. Both major versions of the SDK have it. */
 export interface Sdk {
   readonly Client: typeof Client;
 }
@@ -18,7 +18,7 @@ const SDK_PACKAGE = "@langchain/langgraph-sdk";
 
 /**
  * Loads the installed SDK. Only `heddle conformance` loads it, because a server does not need it.
- * @throws ServiceError `config.invalid` with instructions for installing it, if it is missing
+ * @throws ServiceError `config.invalid` if it is not installed; the message says how to install it
  */
 export async function loadSdk(
   load: () => Promise<Sdk> = () => import("@langchain/langgraph-sdk"),
@@ -37,15 +37,16 @@ export async function loadSdk(
 }
 
 /**
- * Makes the clients for a server under test, with all their requests recorded.
+ * Creates the clients for a server under test. Their requests are recorded.
  * @param url the server's URL, without a slash at its end
+ * @param key the API key; undefined if the server needs none
  */
 export function connect(sdk: Sdk, url: string, key?: string): RecordedConnection {
   const recorded = new RecordedFetch(url);
   const client = new sdk.Client({
     apiUrl: url,
     apiKey: key ?? null,
-    // No retries: a failed request is a result to check.
+    // No retries, because a failed request is a result to check.
     callerOptions: { maxRetries: 0, fetch: recorded.fetch },
   });
   return {

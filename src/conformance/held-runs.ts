@@ -2,11 +2,14 @@ import type { TestedServer } from "./check.ts";
 import { MismatchError } from "./mismatch-error.ts";
 
 /** Milliseconds between two polls. */
-const PERIOD = 20;
-/** The largest number of polls. A condition that does not hold at any of them makes the check fail. */
-const MAX_LOOKS = 500;
+const POLL_INTERVAL_MS = 20;
+/** The largest number of polls. If the condition is false at all of them, the check fails. */
+const MAX_POLLS = 500;
 
-/** Runs of the graph `held`, which wait in their second node until their gate is opened. Each run is named by its topic. */
+/**
+ * Runs of the conformance graph `held` on one thread. Each run has a topic, and waits in its second node until the gate of this topic is
+ * opened.
+ */
 export class HeldRuns {
   readonly thread: string;
   readonly #server: TestedServer;
@@ -16,13 +19,13 @@ export class HeldRuns {
     this.thread = thread;
   }
 
-  /** Creates a thread on the server for such runs. */
+  /** Creates a thread on the server for these runs. */
   static async on(server: TestedServer): Promise<HeldRuns> {
     const { thread_id } = await server.client.threads.create();
     return new HeldRuns(server, thread_id);
   }
 
-  /** The topic of a run. Unique on the server: an opened gate stays open, so a run with a used topic would not be held. */
+  /** The topic of a run, unique on the server. An opened gate stays open, so a second run with the same topic would not wait. */
   topic(name: string): string {
     return `${this.thread} ${name}`;
   }
@@ -31,7 +34,7 @@ export class HeldRuns {
     return { topic: this.topic(name) };
   }
 
-  /** The lines that the nodes of these runs write into the state's `log`. */
+  /** The lines that the nodes of these runs write into `log` of the state, if all of them end one after the other. */
   log(...names: readonly string[]): string[] {
     return names.flatMap((name) => [`${this.topic(name)} began`, `${this.topic(name)} ended`]);
   }
@@ -43,7 +46,7 @@ export class HeldRuns {
     });
   }
 
-  /** Waits until the run is in its second node. */
+  /** Waits until the run waits in its second node. */
   async reached(name: string): Promise<void> {
     await waitUntil(this.#server, `the run ${name} waits`, async () => {
       const item = `namespace=conformance.reached&key=${encodeURIComponent(this.topic(name))}`;
@@ -61,20 +64,17 @@ export class HeldRuns {
   }
 }
 
-/**
- * Polls until `condition` holds.
- * @throws MismatchError when it never holds
- */
+/** Polls until `isTrue` resolves with true. @throws MismatchError after {@link MAX_POLLS} polls */
 export async function waitUntil(
   server: TestedServer,
   what: string,
   isTrue: () => Promise<boolean>,
 ): Promise<void> {
-  for (let looks = 0; looks < MAX_LOOKS; looks++) {
+  for (let looks = 0; looks < MAX_POLLS; looks++) {
     // oxlint-disable-next-line no-await-in-loop -- each poll decides whether another one is needed
     if (await isTrue()) return;
     // oxlint-disable-next-line no-await-in-loop -- the pause keeps polls from loading the server
-    await server.pause(PERIOD);
+    await server.pause(POLL_INTERVAL_MS);
   }
   throw new MismatchError(`it never comes true that ${what}`, what, "not so");
 }

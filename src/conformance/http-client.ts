@@ -1,6 +1,6 @@
 import { MismatchError } from "./mismatch-error.ts";
 
-/** An event of a stream of server-sent events. `data`: the parsed JSON, or the text if it is not JSON. */
+/** A server-sent event. `data`: the parsed JSON, or the text if it is not JSON. */
 export interface SentEvent {
   readonly event: string;
   readonly data: unknown;
@@ -10,7 +10,7 @@ export interface SentEvent {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed JSON, or the text if it is not JSON. */
+  /** The parsed JSON, or the text if it is not JSON. */
   readonly body: unknown;
 }
 
@@ -26,23 +26,21 @@ export class PlainHttpClient {
     this.#fetch = via;
   }
 
-  /** Sends a request. `body`: an object, or a text that is sent as it is. */
+  /** Sends a request. `body`: a value that is sent as JSON, or a string that is sent as it is. */
   async send(method: string, path: string, body?: unknown): Promise<Answer> {
     const response = await this.#request(method, path, body);
     return { status: response.status, headers: response.headers, body: parseText(await response.text()) };
   }
 
-  /**
-   * Reads a stream to its end.
-   * @throws MismatchError when the answer is not a stream of server-sent events
-   */
+  /** Reads a stream of server-sent events to its end. @throws MismatchError if the response is not such a stream */
   async stream(method: string, path: string, body?: unknown): Promise<SentEvent[]> {
     return this.streamUntil(method, path, body, () => false);
   }
 
   /**
-   * Reads a stream up to an event and then disconnects. It is for streams that do not end by themselves.
-   * @throws MismatchError when the answer is not a stream of server-sent events
+   * Reads a stream of server-sent events up to the first event for which `isLast` returns true, then disconnects. For streams that do not
+   * end by themselves.
+   * @throws MismatchError if the response is not such a stream
    */
   async streamUntil(
     method: string,
@@ -84,7 +82,7 @@ export class PlainHttpClient {
   }
 }
 
-/** Returns the body of a response as text, in chunks. Stopping the iteration closes the connection. */
+/** The body of a response as text, in chunks. Ending the iteration closes the connection. */
 const textOf = ({ body }: Response): AsyncIterable<string> =>
   (body ?? new Blob([]).stream()).pipeThrough(new TextDecoderStream()) as unknown as AsyncIterable<string>;
 
@@ -96,7 +94,7 @@ function parseText(text: string): unknown {
   }
 }
 
-/** Parses the text of a stream. Comments are ignored: they are heartbeats. */
+/** Parses the text of a stream of server-sent events. Comments, which are heartbeats, are ignored. */
 function parseServerSentEvents(text: string): SentEvent[] {
   const found: SentEvent[] = [];
   for (const block of text.split(/\r?\n\r?\n/)) {

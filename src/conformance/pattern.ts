@@ -1,6 +1,6 @@
 import { MismatchError } from "./mismatch-error.ts";
 
-/** A part of a pattern that accepts each value for which a condition holds. */
+/** A pattern that accepts each value for which a condition is true. */
 class Condition {
   readonly name: string;
   readonly holds: (value: unknown) => boolean;
@@ -25,7 +25,7 @@ export const aTimestamp: unknown = matching(
 );
 export const aText: unknown = matching("text", /./);
 export const anything: unknown = new Condition("anything", (value) => value !== undefined);
-/** Accepts a missing member or null: some servers leave a member out where others send null. */
+/** Accepts a missing member or null, because some servers send null and others leave the member out. */
 export const nullOrAbsent: unknown = new Condition("null or absent", (value) => value == null);
 export const anObject: unknown = new Condition(
   "object",
@@ -33,13 +33,13 @@ export const anObject: unknown = new Condition(
 );
 export const aList: unknown = new Condition("array", Array.isArray);
 
-/** Accepts a value that matches one of these patterns. */
+/** Accepts a value that matches at least one of the patterns. */
 export const oneOf = (...patterns: readonly unknown[]): unknown =>
   new Condition(`one of ${patterns.map((each) => JSON.stringify(each)).join(", ")}`, (value) =>
     patterns.some((pattern) => mismatch(value, pattern, "") === null),
   );
 
-/** Returns the path of the first part of a value that does not match; null if the whole value matches. */
+/** Returns the path of the first place where a value does not match a pattern; null if all of it matches. */
 function mismatch(value: unknown, pattern: unknown, path: string): string | null {
   if (pattern instanceof Condition) return pattern.holds(value) ? null : path;
   if (typeof pattern !== "object" || pattern === null) return Object.is(value, pattern) ? null : path;
@@ -56,20 +56,17 @@ function mismatch(value: unknown, pattern: unknown, path: string): string | null
 }
 
 /**
- * Compares an answer with a pattern. An object must have the pattern's members, and may have others; an array must have the same length;
- * everything else must be equal.
- * @param what names the answer in the message
- * @throws MismatchError with the path of the first part that does not match
+ * Compares a value from a response with a pattern. An object must have the pattern's members, and may have others. An array must have the
+ * same length. Other values must be equal.
+ * @param what the name of the value in the error
+ * @throws MismatchError with the path of the first difference
  */
 export function expectMatch(what: string, actual: unknown, expected: unknown): void {
   const path = mismatch(actual, expected, "");
   if (path !== null) throw new MismatchError(`${what}${path} differs`, expected, actual);
 }
 
-/**
- * Waits for the SDK call to fail with one of these statuses.
- * @throws MismatchError when the call succeeds, or fails with another status
- */
+/** Waits for an SDK call to fail with one of `statuses`. @throws MismatchError if the call succeeds, or fails with another status */
 export async function expectRefusal(
   what: string,
   call: Promise<unknown>,

@@ -1,14 +1,14 @@
-/** A request that a check made, with its answer. */
+/** A request of a check, with the status of its response. */
 export interface RecordedRequest {
   readonly method: string;
-  /** The path with its query. */
+  /** The path and the query. */
   readonly path: string;
   readonly body?: string;
-  /** The status of the answer; absent until there is an answer. */
+  /** The status of the response. Absent until the response arrives. */
   status?: number;
 }
 
-/** Records the latest request of a check for the report, and can abort the requests of the check. */
+/** A `fetch` that records the latest request, for the report. It can abort the requests of a check. */
 export class RecordedFetch {
   latest: RecordedRequest | undefined;
   readonly #stop = new AbortController();
@@ -18,12 +18,12 @@ export class RecordedFetch {
     this.#base = base;
   }
 
-  /** Aborts the requests in progress, and refuses further ones. `reason`: the error that they fail with. */
+  /** Aborts the requests in progress, and refuses further requests. They fail with the error `reason`. */
   stop(reason: Error): void {
     this.#stop.abort(reason);
   }
 
-  /** Sends a request as the global `fetch` does, and records it. */
+  /** Sends a request like the global `fetch`, and records it. */
   readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const url = input instanceof Request ? input.url : String(input);
     const body = typeof init?.body === "string" ? { body: init.body } : {};

@@ -1,14 +1,14 @@
 import type { CheckResult } from "./run-chapters.ts";
 
-/** The maximum number of characters that the report prints of a request or an answer. `--json` prints all of it. */
-const MAX_LENGTH = 600;
+/** The maximum number of characters of a request or a response that the report prints. `--json` prints all of it. */
+const MAX_CHARACTERS = 600;
 
 const short = (value: unknown): string => {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined");
-  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}...`;
+  return text.length <= MAX_CHARACTERS ? text : `${text.slice(0, MAX_CHARACTERS)}...`;
 };
 
-/** The results as lines of text: a table by chapter, then each difference with its request, the expected and the actual answer. */
+/** The results as lines of text: a table of the chapters, then each difference with its request, the expected and the actual value. */
 export function reportLines(results: readonly CheckResult[]): string[] {
   const chapters = [...new Set(results.map(({ chapter }) => chapter))];
   const width = Math.max("Chapter".length, ...chapters.map((name) => name.length));

@@ -4,29 +4,32 @@ import type { RecordedConnection } from "./connect-sdk.ts";
 import { MismatchError } from "./mismatch-error.ts";
 import type { RecordedRequest } from "./recorded-fetch.ts";
 
-/** Milliseconds that one check may take. */
-const CHECK_TIMEOUT = 30_000;
+/** The longest time that one check may take, in milliseconds. */
+const CHECK_TIMEOUT_MS = 30_000;
 
 export interface CheckResult {
   readonly chapter: string;
   readonly title: string;
   readonly holds: boolean;
-  /** Set only if the check found a difference. */
+  /** What differs. Absent if the check holds. */
   readonly difference?: {
     readonly message: string;
-    /** The latest request before the difference was seen. */
+    /** The latest request of the check; null if it has sent none. */
     readonly request: RecordedRequest | null;
     readonly expected: unknown;
     readonly actual: unknown;
   };
 }
 
-/** Runs checks sequentially, each over its own connection. Calls `report` as each check ends. `timeout`: milliseconds for one check. */
+/**
+ * Runs checks one after the other, each over a new connection. Calls `report` as each check ends. `timeout`: the longest time for one
+ * check, in milliseconds.
+ */
 export async function runChapters(
   chapters: readonly Chapter[],
   open: () => RecordedConnection,
   report: (result: CheckResult) => void,
-  timeout = CHECK_TIMEOUT,
+  timeout = CHECK_TIMEOUT_MS,
 ): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   for (const { name, checks } of chapters)
@@ -50,7 +53,7 @@ async function runCheck(
     const rejectLate = () => {
       const difference = new MismatchError(why, "an answer", why);
       reject(difference);
-      // Aborts the requests of a check that timed out: it would otherwise continue during the next check.
+      // Aborts the requests of a check that takes too long: the check would otherwise continue during the next check.
       connection.recorded.stop(difference);
     };
     cancel = systemScheduler.after(timeout, rejectLate, true);

@@ -1,9 +1,6 @@
 import { createServer, type IncomingMessage } from "node:http";
 
-/**
- * Listens on this machine for one webhook, and returns its body.
- * @param ask starts a run with this webhook
- */
+/** Listens on this machine for one webhook request, and returns its parsed body. @param ask starts a run with this URL as its webhook */
 export async function receiveWebhook(ask: (url: string) => Promise<unknown>): Promise<unknown> {
   let receive: (body: Promise<unknown>) => void = () => undefined;
   const received = new Promise<unknown>((resolve) => (receive = resolve));

@@ -4,7 +4,7 @@ import type { Fetch, HttpApp } from "../ports/http-app.ts";
 import type { HttpRequest, IncomingBody, Reply, ReplyHeaders } from "../ports/transport.ts";
 import { assertSendable, respondToWebRequest, sendWebResponse, webRequestOf } from "./web-exchange.ts";
 
-/** The part of a Hono application that lets its middleware wrap Heddle's own routes. */
+/** The methods of a Hono application that {@link honoFetch} uses to put the application's middleware around Heddle's own routes. */
 interface HonoApp {
   getPath?: (request: Request) => string;
   fetch: Fetch;
@@ -29,21 +29,21 @@ export interface HttpAppCall {
   readonly tenant: string | undefined;
   /** The user of the request, according to the project's authentication. */
   readonly user: AuthUser | undefined;
-  /** Headers of every response. */
+  /** Headers that are added to every response, such as CORS headers and the request id. */
   readonly headers: ReplyHeaders;
   /** Whether Heddle has a route for this request. */
   readonly hasRoute: boolean;
   /** Handles a request by Heddle's own routes. */
   next(request: HttpRequest, reply: Reply): void;
-  /** Called with the status of a response that the application made without Heddle's routes. */
+  /** Called with the status of a response that the application made without calling Heddle's routes. */
   count(status: number): void;
-  /** Called with the error of a response body after its first bytes have been sent. */
+  /** Called with an error that breaks off a response body after its first bytes were sent. */
   onLateError(cause: unknown): void;
 }
 
 /**
- * Runs a project's HTTP application before Heddle's own routes. A request goes on to Heddle's routes if the application
- * returns nothing for it, or returns 404 although Heddle has a route. Middleware of Hono also wraps Heddle's routes,
+ * Runs a project's HTTP application before Heddle's own routes. Heddle's routes handle a request if the application returns nothing for it,
+ * or if an application that is not a Hono application returns 404 although Heddle has a route. Hono middleware also wraps Heddle's routes,
  * and may change their requests and responses.
  */
 export class HttpAppHandler {
@@ -53,8 +53,8 @@ export class HttpAppHandler {
   readonly #stop: AbortSignal;
 
   /**
-   * `openBody` opens the buffer for the body of a request that the application passes on to Heddle's routes. Such a body is
-   * in memory already. `stop` is aborted when the server stops waiting for the application.
+   * `openBody` opens a buffer for the body of a request that the application passes on to Heddle's routes; all of the body is in memory by
+   * then. `stop` is aborted when the server, while it shuts down, stops waiting for the application.
    */
   constructor(app: HttpApp, openBody: () => IncomingBody, stop: AbortSignal) {
     this.#isHono = isHono(app);
@@ -67,7 +67,7 @@ export class HttpAppHandler {
     this.#stop = stop;
   }
 
-  /** Answers a request. Rejects with what the application throws. */
+  /** Responds to a request. Rejects with the error that the application throws. */
   async handle(asked: HttpAppCall): Promise<void> {
     const { request, reply, tenant, user, headers, hasRoute, next, count, onLateError } = asked;
     const left = new AbortController();
@@ -88,8 +88,9 @@ export class HttpAppHandler {
     };
     const answer = Promise.resolve(this.#fetch(webRequest(), { [NEXT]: ownRoutes, [USER]: user }));
     let response = await abortable(answer, this.#stop).catch((cause: unknown) => {
-      // If Heddle's own routes are handling the request, it may have started a run, and an error response would make the
-      // client start the run again. So the application's answer is awaited. When the server stops, it closes the connection.
+      // If Heddle's own routes already handle the request, they may have started a run. An error response would make the client send the
+      // request again, and so start a second run. So the application's response is awaited; the server closes the connection when it shuts
+      // down.
       if (isOwnRoute) return answer;
       throw cause;
     });
@@ -107,19 +108,20 @@ function isHono(app: HttpApp): app is HonoApp {
   const { use, route, notFound, fetch, constructor } = app as Partial<HonoApp> & {
     constructor?: { prototype?: unknown };
   };
-  // Checks for an instance of a class: a router that is a proxy seems to have every method, but is no such instance.
+  // Requires that the application is an instance of its class. A proxy that answers every property name seems to have all four methods, but
+  // is not such an instance.
   const isInstance = constructor !== undefined && constructor.prototype === Object.getPrototypeOf(app);
   return isInstance && [use, route, notFound, fetch].every((method) => typeof method === "function");
 }
 
 /**
- * Wraps the application in another one of its kind, whose `notFound` handler serves Heddle's own routes. The application finds the user
- * where LangGraph's server puts it: `c.get("auth").user`.
+ * Wraps the application in a second Hono application, whose `notFound` handler calls Heddle's own routes. The project's handlers find the
+ * user where LangGraph's server puts it: `c.get("auth").user`.
  */
 function honoFetch(app: HonoApp): Fetch {
   const outer = new (honoClassOf(app))();
-  // Hono applies the options `strict` and `getPath` of an application in its function `getPath`, so the outer
-  // application gets that function too.
+  // Hono stores the options `strict` and `getPath` of an application in its function `getPath`, so the outer application gets the same
+  // function.
   if (app.getPath !== undefined) outer.getPath = app.getPath;
   outer.use(async (context, next) => {
     const user = context.env[USER];
@@ -129,7 +131,7 @@ function honoFetch(app: HonoApp): Fetch {
   outer.route("/", app);
   outer.notFound(async ({ req, env }) => {
     const { raw } = req;
-    // If middleware has read the body with Hono's methods, Hono has cached it. If it has read the web request
+    // If middleware has read the body with a method of Hono's request, Hono has cached the body. If middleware has read the body of `raw`
     // itself, the body cannot be read again.
     const body = raw.bodyUsed ? await req.arrayBuffer().catch(() => undefined) : undefined;
     return env[NEXT](body === undefined ? raw : new Request(raw.url, { ...initOf(raw), body }));
@@ -144,8 +146,7 @@ function honoClassOf(app: HonoApp): new () => HonoApp {
   let prototype = Object.getPrototypeOf(app) as { constructor: new () => HonoApp };
   for (;;) {
     const parent = Object.getPrototypeOf(prototype) as typeof prototype | null;
-    // Stops at the subclass of the class that defines `route`. That class is Hono's base class, which cannot be constructed without a
-    // router.
+    // Stops below the class that defines `route`: that is Hono's base class, which cannot be constructed without a router.
     if (parent === null || Object.hasOwn(prototype, "route") || Object.hasOwn(parent, "route"))
       return prototype.constructor;
     prototype = parent;

@@ -16,8 +16,8 @@ import type { Traffic } from "./response-counts.ts";
 /** Details of a `/ready` response. */
 export interface ReadyDetails {
   /**
-   * The numbers of threads, keys and key ranges that are not served because their data was lost, and of faults found in the
-   * storage that an operator has not accepted yet.
+   * The numbers of threads, keys and key ranges that are not served because their data was lost, and the number of faults found in the
+   * storage (`findings`) that an operator has not accepted yet.
    */
   readonly damaged?: {
     readonly threads: number;
@@ -25,14 +25,17 @@ export interface ReadyDetails {
     readonly ranges: number;
     readonly findings: number;
   };
-  /** What is still to be verified in the background: the database tables that were not read at the start of the server, and their bytes. */
+  /**
+   * What the background check of the storage has still to read: database tables that were not verified when the server started, and their
+   * bytes.
+   */
   readonly verifying?: { readonly tables: number; readonly bytes: number };
 }
 
 export interface HttpDeps {
-  /** The whole service, without permission checks. Routes use the service of their call instead. */
+  /** The service without permission checks. Routes use {@link RouteCall.service} instead. */
   readonly service: Service;
-  /** The service restricted to what a user may do; absent when the server has no users. */
+  /** Returns the service restricted to what a user may do. Absent if the server has no users. */
   readonly serviceOf?: (user: AuthUser) => Service;
   readonly access: AccessControl;
   /** Which request headers are passed to the runs that a request starts. */
@@ -52,27 +55,30 @@ export interface HttpDeps {
   readonly ready: () => Promise<ReadyDetails>;
   /** The settings of the inspector. */
   readonly inspect: { readonly values: boolean; readonly viewer: string };
-  /** The settings of the dashboard. Prices are dollars for a million tokens, by model. `has_users`: rules decide what each user may see. */
+  /**
+   * The settings of the dashboard. `prices`: dollars per million input (`in`) and output (`out`) tokens, by model. `has_users`: the
+   * project's rules decide what each user may see.
+   */
   readonly dashboard: {
     readonly prices: { readonly [model: string]: { readonly in: number; readonly out: number } };
     readonly has_users: boolean;
   };
-  /** Finds a file of the web pages (the dashboard and the inspector) by its name. */
+  /** Returns a file of the web pages (dashboard, inspector, documentation) by its name, or undefined if there is no such file. */
   readonly pages: (name: string) => { readonly type: string; readonly body: string } | undefined;
-  /** The bundle of a graph's UI components, undefined when it has none; absent when the project has no components. */
+  /** Returns the bundle of a graph's UI components, or undefined if the graph has none. Absent if the project has no components. */
   readonly components?: (graph: string) =>
     | Promise<{
         readonly global: string;
         readonly files: ReadonlyMap<string, { readonly type: string; readonly body: string }>;
       }>
     | undefined;
-  /** The project's own HTTP application. It gets each request before Heddle's routes do. */
+  /** The project's own HTTP application. It gets each request that passed access control before Heddle's routes do. */
   readonly httpApp?: HttpAppHandler;
-  /** Forwards requests that another process of this server has to answer. Absent if this process is the whole server. */
+  /** Forwards requests that another process of this server has to handle. Absent if this process is the whole server. */
   readonly forwarding?: RequestForwarder;
   /**
-   * True if the requests come from other processes of this server. A client may then still be connected when the connection of its request
-   * breaks: the other process sends the request again.
+   * True if requests come from other processes of this server instead of clients. If the connection of such a request breaks, its client
+   * may still be connected: the other process sends the request again.
    */
   readonly isForPeers?: boolean;
   /** Counts of requests and streams. */
@@ -81,9 +87,9 @@ export interface HttpDeps {
   readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
   /** The metrics of the last hour. */
   readonly metricsHistory: () => Promise<object>;
-  /** The figures of the server's shards, for `/info`. Absent if this process is the whole server. */
+  /** The metrics of the server's shards, for `/info`. Absent if this process is the whole server. */
   readonly shardStatus?: () => Promise<object>;
-  /** The contents of `/info`. */
+  /** The server's versions and transport, shown by `/info`. */
   readonly about: ServerInfo;
 }
 
@@ -100,9 +106,6 @@ export interface ServerInfo {
   /** Heddle's own version. */
   readonly version: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
-  /**
-   * The version of the LangGraph.js that the served graphs use; undefined if none of them is a LangGraph.js
-   * graph.
-   */
+  /** The version of the LangGraph.js that the served graphs use; undefined if none of them is a LangGraph.js graph. */
   readonly langGraphVersion?: () => string | undefined;
 }

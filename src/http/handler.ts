@@ -46,15 +46,15 @@ const noKey = new ServiceError(
   "A valid API key is needed: send it as x-api-key, or as Authorization: Bearer",
 );
 
-/** Stands in for `serviceOf` if there are no users. It throws, so that no user can ever get the unrestricted service. */
+/** Used as `serviceOf` if there are no users. It throws, so that no user can ever get the unrestricted service. */
 const noUsers = (): never => {
   throw new TypeError("users need a service of their own");
 };
 
-/** The HTTP API as one function from request to reply, independent of the transport. */
+/** Creates the HTTP API as one function of request and reply, independent of the transport. */
 export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   const { service, serviceOf = noUsers, ...rest } = given;
-  // Lists have a memory budget of their own, so that a long search does not delay other responses.
+  // Lists have a memory budget that they do not share with other responses, so that a long search does not delay them.
   const sendList = listSender({ ...given, memory: new ResponseMemoryBudget(given.scheduler) });
   const deps: RouteDeps = {
     ...rest,
@@ -89,7 +89,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   const isLogged = logger.isOn?.(requestLog) ?? true;
 
   function dispatch(request: HttpRequest, reply: Reply, found: Match | undefined, client: CallClient): void {
-    // A path with a wrong method gets 404 too: after a 405, clients would retry in vain.
+    // A known path with a wrong method gets 404 too, not 405.
     if (found === undefined) return refuse(deps, reply, client.headers, notFound);
     const { route } = found;
     if (client.user !== undefined && route.access === undefined)
@@ -104,8 +104,8 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   }
 
   /**
-   * Lets another process answer, if that process owns the shard to which the request belongs. Returns false
-   * if this process has to answer: it owns the shard, or every process can answer the request.
+   * Lets another process handle the request, if that process owns the shard to which the request belongs. Returns false if this process has
+   * to handle it, because it owns the shard or because any process can.
    */
   function isForwarded(
     forwarding: RequestForwarder,
@@ -135,7 +135,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const next = (asked: HttpRequest, to: Reply): void => {
       const path = access.path(asked.path);
       const match = path === undefined ? undefined : router.find(asked.method, path);
-      // The route is looked up again, because the application may have changed the path of the request.
+      // The route is looked up again, because the application may have changed the path or method of the request.
       if (!isKnown && match?.route.access !== "public") refuse(deps, to, headers, noKey);
       else dispatch(asked, to, match, client);
     };
@@ -144,13 +144,16 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const hasRoute = found !== undefined;
     const asked = { request, reply, tenant, user, headers, hasRoute, next, count, onLateError };
     httpApp.handle(asked).catch((cause: unknown) => {
-      // The error only means that the client has disconnected.
+      // The client has disconnected, which is the cause of the error.
       if (reply.aborted) return;
       fail(deps, { request, id, answered: false, send: reply.send.bind(reply) }, cause);
     });
   }
 
-  /** Authenticates the user of a request, then responds. `logged`: the data for the request's line in the log. */
+  /**
+   * Authenticates the user of a request, then responds. `logged` is completed with the tenant and the user for the request's line in the
+   * log.
+   */
   function authenticate(
     request: HttpRequest,
     reply: Reply,
@@ -203,7 +206,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const path = access.path(request.path);
     const found = path === undefined ? undefined : router.find(request.method, path);
     const came = isLogged ? clock.mono() : 0;
-    // Access control comes before the body is read, and before the queue, in which tenants take turns.
+    // Access control comes before the body is read, and before the queue in which requests of all tenants wait for their turn.
     const decision = access.check(request);
     // Public routes, such as health checks, do not queue behind other requests.
     if (found?.route.access === "public") serve(request, reply, found, came, decision);
@@ -212,8 +215,8 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
 }
 
 /**
- * Log levels of errors that are not failures of the single request. A failed storage and the stop of the server are logged
- * once elsewhere, so the refused requests are logged at a low level.
+ * Log levels for errors that do not concern the single request. A failed storage and the stop of the server are each logged once elsewhere,
+ * so the requests refused because of them are logged at a low level.
  */
 const REFUSAL_LEVELS: { readonly [code in ErrorCode]?: LogLevel } = {
   "server.draining": "debug",
@@ -232,7 +235,7 @@ type FailedCall = Pick<RouteCall, "request" | "id" | "answered" | "send">;
 function fail(deps: RouteDeps, call: FailedCall, cause: unknown): void {
   const { status, headers, body } = failureResponseOf(cause);
   logFailure(deps, call.request, call.id, cause);
-  // A response that has started cannot be changed.
+  // A response that has started cannot be replaced by an error response.
   if (!call.answered) call.send(status, headers, body);
 }
 

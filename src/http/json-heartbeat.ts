@@ -1,7 +1,7 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
 
-/** Milliseconds between two heartbeats. */
+/** The time between two heartbeats. */
 const HEARTBEAT_MS = 2_000;
 
 /** Sends a newline to pending JSON responses at intervals, so that proxies do not time out. One timer serves all responses. */
@@ -26,7 +26,6 @@ export class JsonHeartbeat {
   }
 
   readonly #beat = (): void => {
-    // Sends a newline, which JSON parsers skip.
     for (const stream of this.#waiting) stream.write("\n");
     // The timer continues while any response waits.
     this.#beating = this.#waiting.size > 0;

@@ -10,23 +10,24 @@ import { JSON_HEADERS } from "../schemas/error-to-response.ts";
 import type { RouteCall } from "./request-context.ts";
 
 /**
- * The number of characters of JSON that are collected before they are written. A shorter list is sent at
- * once, with its length.
+ * The number of characters of JSON that are collected before they are written. A response that is shorter in total is sent in one write,
+ * with `content-length`.
  */
-const PAGE = 64 * 1024;
-/** A size in bytes. After an item larger than this, a list reads each further item only when there is memory for it. */
-const LARGE_ITEM = 256 * 1024;
+const PAGE_CHARACTERS = 64 * 1024;
+/** Bytes. After an item larger than this, a list reads each further item only when there is memory for it. */
+const LARGE_ITEM_BYTES = 256 * 1024;
 /**
- * The largest number of bytes passed to a connection at a time. It is small because the transport copies what a slow client has not read.
+ * The largest number of bytes passed to a connection in one write. The transport copies what a slow client has not read, so the limit is
+ * small.
  */
-const PIECE = 64 * 1024;
+const MAX_WRITE_BYTES = 64 * 1024;
 
 interface Shape {
   readonly headers?: Headers;
-  /** Text before and after the items. */
+  /** Text before (`open`) and after (`close`) the items; `[` and `]` by default. */
   readonly open?: string;
   readonly close?: string;
-  /** The response stream, if the response has already started. */
+  /** The response stream, if the response was already started. */
   readonly stream?: ByteStream | undefined;
 }
 
@@ -36,7 +37,7 @@ export type SendList = (
   shape?: Shape,
 ) => Promise<void>;
 
-/** Responds with one value, in one piece or, if it is large, in several. */
+/** Responds with one JSON value. A large value is written as fast as the client reads it. */
 export type SendJson = (
   call: RouteCall,
   value: unknown,
@@ -44,8 +45,8 @@ export type SendJson = (
 ) => Promise<void> | void;
 
 /**
- * Responds with a value that is read from storage. `read` returns the value, or its JSON text. If the value is large and
- * there is no memory for it now, it is dropped and read again when there is memory. So `read` may be called twice.
+ * Responds with a value that `read` takes from storage: an object, null, or JSON text. If the object is large and there is no memory for it
+ * now, it is dropped and read again when there is memory. So `read` may be called twice.
  */
 export type SendStored = (
   call: RouteCall,
@@ -66,12 +67,12 @@ export const jsonSender =
   };
 
 export function storedSender({ budget, memory, logger }: Deps): SendStored {
-  const known = new BoundedSet<string>(LARGE_PATHS);
+  const known = new BoundedSet<string>(MAX_LARGE_PATHS);
   const isLarge = (call: RouteCall) => known.size > 0 && known.has(pathOf(call));
 
   /**
-   * Reads the value and, if it is large, remembers the path of the request. This happens within the read, so that
-   * waiting requests for the same path know that the value is large.
+   * Reads the value and, if it is large, remembers the path of the request before any waiting request for this path may read. The waiting
+   * requests then know that the value is large.
    */
   function readFirst(call: RouteCall, read: () => Eventually<object | string | null>) {
     return andThen(read(), (value) => {
@@ -80,7 +81,7 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
     });
   }
 
-  /** Sends a small value. Returns false if the value is large, or if it was not read. */
+  /** Sends a small value or JSON text. Returns false without sending if the value is large, or undefined (not read). */
   function sendSmall(call: RouteCall, value: object | string | null | undefined): boolean {
     if (typeof value === "string") call.send(200, JSON_HEADERS, value);
     else if (value !== undefined && isSmallJson(value)) call.json(value);
@@ -123,8 +124,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   }
 
   return (call, read) => {
-    // Reads the value when it is this request's turn. If another request for the same path has shown by then that the value
-    // is large, nothing is read here (undefined), and `sendLarge` reads the value when there is memory for it.
+    // Reads the value when it is this request's turn. If another request for the same path has shown by then that the value is large,
+    // nothing is read here (undefined); `sendLarge` then reads the value when there is memory for it.
     const value = memory.read(call.budgetOwner, () =>
       call.reply.aborted || isLarge(call) ? undefined : readFirst(call, read),
     );
@@ -139,16 +140,16 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
 const pathOf = ({ budgetOwner, request }: RouteCall): string =>
   `${budgetOwner} ${request.path}?${request.query}`;
 
-/** The most paths that are remembered because their value was large when it was last read. */
-const LARGE_PATHS = 256;
+/** The most paths that are remembered because the value read for them last was large. */
+const MAX_LARGE_PATHS = 256;
 
 /**
- * Responds with a list, item by item, as fast as the client reads. Memory holds one page of text and one item, however long the list is. An
- * error before the first page is sent becomes an ordinary error response. A later error cuts the connection, so that clients do not take a
- * partial list for a complete one.
+ * Responds with a list, item by item, as fast as the client reads. Memory holds about {@link PAGE_CHARACTERS} characters of text and one
+ * item, however long the list is. An error before the first write becomes an ordinary error response. A later error cuts the connection, so
+ * that clients do not take a partial list for a complete one.
  */
 export function listSender({ budget, memory, logger }: Deps): SendList {
-  const known = new BoundedSet<string>(LARGE_PATHS);
+  const known = new BoundedSet<string>(MAX_LARGE_PATHS);
 
   return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]", stream } = {}) => {
     const { budgetOwner } = call;
@@ -157,15 +158,15 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
     const usage = memory.share(budgetOwner);
     const out = new JsonOutput(call, headers, budget, usage, stream, open);
     let isFirst = true;
-    // True when items must wait for memory, because a large item was read. While it is false, items wait only until it is
+    // True if each further item must wait until there is memory for it, because a large item was read. While false, items wait only for
     // their turn to be read, so that large lists do not delay small ones.
     let waits = false;
     let hasLarge = false;
     const nextItem = async () => {
       const step = await iterator.next();
-      if (step.done !== true && memorySizeOf(step.value) > LARGE_ITEM) {
+      if (step.done !== true && memorySizeOf(step.value) > LARGE_ITEM_BYTES) {
         waits = hasLarge = true;
-        // The path is added within the read. So requests for the same path that wait to read know that its items are
+        // The path is remembered before any waiting request for this path may read. The waiting requests then know that the items are
         // large.
         known.add(path);
       }
@@ -180,7 +181,7 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
           if (out.isOver) break;
           const waiting = usage.beforeRead();
           if (waiting !== undefined) await waiting;
-          // If the client has disconnected while the request waited, reading would be useless.
+          // The client may have disconnected while the request waited; reading would then be useless.
           if (out.isOver) break;
           step = await nextItem();
           waits = true;
@@ -208,8 +209,8 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
 }
 
 /**
- * Collects and sends the JSON text of a response. A text shorter than {@link PAGE} is sent at once, with its length (`content-length`), unless
- * the response has already started. A longer text is sent in chunks of about that size, as fast as the client reads.
+ * Collects and sends the JSON text of a response. A text shorter than {@link PAGE_CHARACTERS} is sent in one write with `content-length`,
+ * unless the response was already started. A longer text is sent in chunks of about that size, as fast as the client reads.
  */
 class JsonOutput {
   readonly #call: RouteCall;
@@ -235,7 +236,7 @@ class JsonOutput {
     this.#writer = stream && new Writer(call, headers, usage.onCut, stream);
   }
 
-  /** True when the client has disconnected. */
+  /** True if the client has disconnected, or the response was cut off or ended. */
   get isOver(): boolean {
     return this.#call.reply.aborted || this.#writer?.isOver === true;
   }
@@ -249,13 +250,16 @@ class JsonOutput {
     this.#text += json;
   }
 
-  /** Adds a value after `separator`. Returns false when no more need be sent: for a HEAD request, or when the client has disconnected. */
+  /**
+   * Adds a value after `separator`. Resolves with false if nothing more needs to be sent: for a HEAD request, or if the client has
+   * disconnected.
+   */
   async value(value: unknown, separator = ""): Promise<boolean> {
     this.#text += separator;
     for (const piece of jsonPieces(value)) {
       this.#text += piece;
       if (this.#share.isSpent(piece.length)) await this.#share.next();
-      if (this.#text.length < PAGE) continue;
+      if (this.#text.length < PAGE_CHARACTERS) continue;
       if (this.#call.isHead) {
         this.#call.send(200, this.#headers);
         return false;
@@ -275,7 +279,7 @@ class JsonOutput {
     this.#writer.end();
   }
 
-  /** Handles an error: throws it again if nothing has been sent, else cuts the connection. */
+  /** Handles an error: throws it again if no response was started, else cuts the connection. */
   fail(cause: unknown, logger: Logger): void {
     if (this.#writer === undefined) throw cause;
     this.#writer.cut();
@@ -291,7 +295,7 @@ function iteratorOf(items: AsyncIterable<unknown> | Iterable<unknown>) {
   return Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
 }
 
-/** Writes to a connection with backpressure. */
+/** Writes to a connection and waits while the client reads too slowly (backpressure). */
 class Writer {
   isOver = false;
   readonly #call: RouteCall;
@@ -307,12 +311,14 @@ class Writer {
     call.reply.onAbort(() => this.#over());
   }
 
-  /** Writes text as fast as the client reads it. Resolves with false when the client has disconnected. */
+  /**
+   * Writes text as fast as the client reads it, and calls `progress` after each write. Resolves with false if the client has disconnected.
+   */
   async write(text: string, progress: () => void): Promise<boolean> {
     const bytes = Buffer.from(text);
-    for (let at = 0; at < bytes.length; at += PIECE) {
+    for (let at = 0; at < bytes.length; at += MAX_WRITE_BYTES) {
       if (this.isOver || this.#call.reply.aborted) return false;
-      if (!this.#put(bytes.subarray(at, at + PIECE))) await this.#drained();
+      if (!this.#put(bytes.subarray(at, at + MAX_WRITE_BYTES))) await this.#drained();
       progress();
     }
     return !this.isOver;
@@ -346,7 +352,7 @@ class Writer {
     this.isOver = true;
   }
 
-  /** Closes the connection, so that the client sees that the list is incomplete. */
+  /** Closes the connection without a proper end, so that the client sees that the response is incomplete. */
   cut(): void {
     if (!this.isOver) this.#stream?.close();
     this.#over();

@@ -9,7 +9,7 @@ import { invalidUuid, JSON_HEADERS } from "../schemas/error-to-response.ts";
 import { QueryParams } from "../schemas/query.ts";
 import { type StatusCounts, countResponse } from "./response-counts.ts";
 
-/** The client of a request, and the response headers for it. */
+/** The client of a request, and the response headers for this client. */
 export interface CallClient {
   readonly tenant: string;
   /** The user who sent the request. Undefined if the client has an API key, or if the server needs no credentials. */
@@ -27,13 +27,13 @@ export class RouteCall {
   readonly reply: Reply;
   readonly tenant: string;
   readonly user: AuthUser | undefined;
-  /** Whether the client may read what concerns all tenants and users: it has an API key, or needs no credentials. */
+  /** Whether the client may read data of all tenants and users: it has an API key, or the server needs no credentials. */
   readonly hasServerAccess: boolean;
   /** The service, restricted to what this client may do. */
   readonly service: Service;
   /** The id of the request, in the log and in the response. */
   readonly id: string;
-  /** Headers of every response. */
+  /** Headers added to every response. */
   readonly #extra: Headers;
   readonly #params: readonly string[];
   readonly #answers: StatusCounts;
@@ -74,7 +74,7 @@ export class RouteCall {
     return (this.#query ??= new QueryParams(this.request.query));
   }
 
-  /** Reads the body, a JSON object. A member that is null counts as missing, unless `nulls` is `kept`. */
+  /** Reads the request body, a JSON object. A member with the value null counts as missing, unless `nulls` is `kept`. */
   body(nulls?: "kept"): Promise<RawBody> {
     return readObject(this.request, this, nulls);
   }
@@ -83,12 +83,12 @@ export class RouteCall {
     return readObjectList(this.request, this);
   }
 
-  /** The name under which this request uses the time and memory budgets: that of its user, or of its tenant if there are no users. */
+  /** The name under which the time and memory used by this request are counted: the user's, or the tenant's if there are no users. */
   get budgetOwner(): string {
     return budgetOwnerOf(this.tenant, this.user);
   }
 
-  /** This client's share of the time budget: it limits how much of a turn of the event loop long work of this request takes. */
+  /** This client's share of the time budget, which limits how much of a turn of the event loop its long work takes. */
   workShare(): BudgetShare {
     return this.#budget.share(this.budgetOwner);
   }
@@ -98,26 +98,29 @@ export class RouteCall {
     return this.#params[n] ?? "";
   }
 
-  /** The thread named in the path. @throws ServiceError `validation.failed` */
+  /** The thread whose id is the path's first parameter. @throws ServiceError `validation.failed` if that is not a UUID */
   thread(): ThreadKey {
     return { tenant: this.tenant, thread: this.uuid(0, "thread_id") };
   }
 
-  /** The run named in the path. @throws ServiceError `validation.failed` */
+  /** The id of the run, the path's second parameter. @throws ServiceError `validation.failed` if it is not a UUID */
   run(): string {
     return this.uuid(1, "run_id");
   }
 
   /**
-   * The run named in a path without a thread, and the temporary thread that was made for this run.
-   * @throws ServiceError `validation.failed`
+   * The id of the run, the first parameter of a path without a thread, and the key of the temporary thread that was created for this run.
+   * @throws ServiceError `validation.failed` if the id is not a UUID
    */
   threadlessRun(): { readonly key: ThreadKey; readonly id: string } {
     const id = this.uuid(0, "run_id");
     return { key: { tenant: this.tenant, thread: pairedId(id) }, id };
   }
 
-  /** A UUID in the path. @throws ServiceError `validation.failed` */
+  /**
+   * The path parameter at index `n`, counted from 0, as a UUID; `name` is its name in the error.
+   * @throws ServiceError `validation.failed`
+   */
   uuid(n: number, name: string): string {
     const id = parseUuid(this.#params[n]);
     if (id === undefined) throw invalidUuid(name);
@@ -141,5 +144,5 @@ export class RouteCall {
   }
 }
 
-/** Uses `Object.assign`: two spreads cost ten times as much. */
+/** `Object.assign`, because two object spreads take ten times as long. */
 const merged = (headers: Headers, extra: Headers): Headers => Object.assign({}, headers, extra);

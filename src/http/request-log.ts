@@ -1,14 +1,14 @@
 import type { ByteStream, HttpRequest, Reply } from "../ports/transport.ts";
 import type { HttpDeps } from "./deps.ts";
 
-/** The client of a logged request. It may become known only after authentication. */
+/** The client of a logged request. Tenant and user may become known only after the request was passed to {@link loggedReply}. */
 export interface LoggedClient {
   readonly id: string;
-  /** The tenant; undefined while it is not known yet, or if it cannot be determined. */
+  /** Undefined until the client is authenticated. */
   tenant: string | undefined;
   /** The identity of the user, if the request comes from one. */
   user?: string;
-  /** When the request arrived, on the monotonic clock. The request may have waited since then. */
+  /** When the request arrived: milliseconds of the monotonic clock. The request may have waited in a queue since then. */
   readonly came: number;
 }
 
@@ -16,8 +16,8 @@ export interface LoggedClient {
 const MAX_LOGGED_CHARACTERS = 300;
 
 /**
- * Wraps a reply so that it logs a line when it ends. The line never contains headers, a query or a body: these may have keys, tokens or
- * state.
+ * Wraps a reply so that one line is logged when the response ends or the client disconnects. The line never contains headers, the query or
+ * a body, because these may contain keys, tokens or state.
  */
 export function loggedReply(
   { clock, logger, requestLog }: Pick<HttpDeps, "clock" | "logger" | "requestLog">,

@@ -6,14 +6,17 @@ import { startKeyOf } from "../service/idempotency.ts";
 import type { Match } from "./router.ts";
 
 const STARTS_RUN = /^(\/threads\/:thread_id)?\/runs(\/stream|\/wait)?$|^\/threads\/:thread_id\/events$/;
-/** Paths whose first parameter is an id that determines the shard of the request. */
+/** Route paths whose first parameter is an id that determines the shard of the request. */
 const OF_ONE_SHARD = /^\/(threads|runs|runs\/crons)\/:/;
 
-/** True if the request starts a run. Such a request may have an idempotency key, which prevents a second run if the request is repeated. */
+/**
+ * True if the request starts a run of one thread. Such a request may have an idempotency key, which prevents a second run if the request is
+ * repeated.
+ */
 export const startsRun = ({ route: { method, path } }: Match): boolean =>
   method === "POST" && STARTS_RUN.test(path);
 
-/** The name from which the shard of a request is computed; undefined if every process can serve the request. */
+/** The name from which the shard of a request is computed; undefined if this process handles the request itself. */
 export function shardSelectorOf(found: Match, request: HttpRequest): ShardSelector | undefined {
   const { path } = found.route;
   // An invalid id gives undefined. Then this process handles the request, and refuses it.
@@ -21,7 +24,7 @@ export function shardSelectorOf(found: Match, request: HttpRequest): ShardSelect
   if (path.startsWith("/assistants")) return HOME_SHARD;
   if (path === "/inspect/actors") {
     const query = new QueryParams(request.query);
-    // A run's id leads to the same shard as its thread's id, because run ids are chosen that way.
+    // A run's id leads to the same shard as its thread's id, because run ids are generated that way.
     return parseUuid(query.text("thread_id")) ?? parseUuid(query.text("run_id"));
   }
   if (path === "/runs/batch" || (path === "/runs/crons" && found.route.method === "POST")) return ANY_SHARD;

@@ -1,4 +1,4 @@
-/** The numbers of responses. The index is the first digit of their status. */
+/** Numbers of responses. The index is the first digit of their status: index 2 counts the statuses 200 to 299. */
 export type StatusCounts = number[];
 
 /** The method and path pattern of a route. */
@@ -9,11 +9,11 @@ interface Served {
 
 /** Counts of requests and streams, as plain numbers because they are updated for every request. */
 export class Traffic {
-  /** Open server-sent event streams. */
+  /** The number of open server-sent event streams. */
   streams = 0;
   /**
-   * Responses to requests that found no route, that were refused by access control, or that the project's own
-   * application answered.
+   * Counts of responses to requests that matched no route, that access control refused, or to which the project's own application
+   * responded.
    */
   readonly unrouted: StatusCounts = none();
   readonly #routes = new Map<Served, StatusCounts>();
@@ -24,7 +24,7 @@ export class Traffic {
     return answers;
   }
 
-  /** The response counts of each route that was requested so far. */
+  /** The response counts of each route that was requested since the server started. */
   get routes(): ReadonlyMap<Served, Readonly<StatusCounts>> {
     return this.#routes;
   }

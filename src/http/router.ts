@@ -4,12 +4,12 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export interface Route {
   readonly method: Method;
-  /** Segments between slashes; a segment that begins with a colon is a parameter. */
+  /** Segments separated by slashes. A segment that begins with a colon is a parameter. */
   readonly path: string;
   /**
-   * Which clients may use the route. `public`: everybody, without a key. `users`: also users authenticated by the project's own code,
-   * because all that the route does goes through {@link RouteCall.service}, which checks their permissions. Absent: only holders of a key,
-   * or everybody if no credentials are needed.
+   * Which clients may use the route. `public`: everybody, without credentials. `users`: API key holders, and users authenticated by the
+   * project's own code, because everything that the route does goes through {@link RouteCall.service}, which checks their permissions.
+   * Absent: only API key holders. If the server needs no credentials, everybody may use every route.
    */
   readonly access?: "public" | "users";
   handle(call: RouteCall): Promise<void> | void;
@@ -23,13 +23,13 @@ interface RouteNode {
 
 export interface Match {
   readonly route: Route;
-  /** The values of the parameters, decoded, in order. */
+  /** The values of the path parameters, URL-decoded, in the order of the path. */
   readonly params: readonly string[];
 }
 
 const newRouteNode = (): RouteNode => ({ named: new Map(), any: undefined, routes: new Map() });
 
-/** Finds routes by the segments of a path. A literal segment wins over a parameter. */
+/** Finds routes by the segments of a path. A literal segment takes precedence over a parameter. */
 export class Router {
   readonly #root = newRouteNode();
 
@@ -51,7 +51,7 @@ export class Router {
     node.routes.set(route.method, route);
   }
 
-  /** Finds the route of a request; undefined when there is none. HEAD is served as GET. */
+  /** Finds the route of a request; undefined if there is none. HEAD is served as GET. A parameter never matches an empty segment. */
   find(method: string, path: string): Match | undefined {
     const params: string[] = [];
     let node = this.#root;
@@ -69,7 +69,7 @@ export class Router {
       if (node.any === undefined || decoded === undefined || decoded === "") return undefined;
       params.push(decoded);
       node = node.any;
-      // A path with a slash at its end is another path, which does not exist.
+      // A path that ends with a slash is another path, which does not exist.
       if (slash === path.length - 1) return undefined;
     }
     const route = node.routes.get(method === "HEAD" ? "GET" : method);

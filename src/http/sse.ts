@@ -13,12 +13,15 @@ import { render, type ChunkSlice, type StreamView } from "../stream/rendering.ts
 import type { Traffic } from "./response-counts.ts";
 
 export interface SseOptions extends PumpOptions {
-  /** Counts open streams. */
+  /** Its `streams` is the number of open streams. */
   readonly traffic: Traffic;
   readonly view: StreamView<SseOutput>;
   /** Limits how much of a turn of the event loop the writing of large events takes. */
   readonly time?: BudgetShare;
-  /** Milliseconds between heartbeats. Clients learn this interval, and treat a longer silence as a broken connection. */
+  /**
+   * Milliseconds between two heartbeats; 5000 by default. Clients learn the interval, and treat a much longer silence as a broken
+   * connection.
+   */
   readonly heartbeat?: number;
 }
 
@@ -28,28 +31,29 @@ export const SSE_HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-/** The header that names the event after which a stream begins, for another process of this server. */
+/** The response header by which another process of this server learns after which event number the stream begins. */
 export const streamStart = ({ cursor }: Pick<ThreadReader, "cursor">): Headers => ({
   [STREAM_START_HEADER]: String(cursor),
 });
 
-/** A size in bytes: small chunks are joined until they have this size, and then written. */
-const JOIN = 64 * 1024;
+/** Small chunks are joined until they have this many bytes together, and are then written. */
+const MIN_JOINED_BYTES = 64 * 1024;
 /**
- * The largest number of bytes passed to a connection at a time. It is small because the transport copies what a slow client has not read.
+ * The largest number of bytes passed to a connection in one write. The transport copies what a slow client has not read, so the limit is
+ * small.
  */
-const PIECE = 64 * 1024;
+const MAX_WRITE_BYTES = 64 * 1024;
 const BEAT = Buffer.from(HEARTBEAT);
 
 /**
- * Sends a run's events as server-sent events until the run ends, the log is closed, or the client stops reading. Call the returned function
- * when the client disconnects (`Reply.onAbort`).
+ * Sends a run's events as server-sent events until the run ends, the reader is closed, or the client stops reading. The caller MUST call
+ * the returned function when the client disconnects (`Reply.onAbort`).
  */
 export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions): () => void {
   return pumpRendered(reader, stream, (slice) => render(slice, options.view), options);
 }
 
-/** Like {@link pumpSse}, with the events rendered by `rendered`. */
+/** Like {@link pumpSse}, but `rendered` converts the events to server-sent events. */
 export function pumpRendered(
   reader: Reader,
   stream: ByteStream,
@@ -87,10 +91,10 @@ class SseOutlet implements PumpOutput<SseOutput> {
   #parts: Uint8Array[] = [];
   #size = 0;
   #due = false;
-  /** Large outputs that are not completely written yet. */
+  /** Large outputs that are not completely written yet, oldest first. */
   readonly #unsent: Iterator<Uint8Array>[] = [];
 
-  /** `resume` is called after a pause for other work, and continues the stream. */
+  /** `resume` is called when the stream may continue after a pause in which other work was done. */
   constructor(stream: ByteStream, time: BudgetShare | undefined, resume: () => void) {
     this.#stream = stream;
     this.#time = time;
@@ -98,8 +102,8 @@ class SseOutlet implements PumpOutput<SseOutput> {
   }
 
   /**
-   * Marks a heartbeat as due. It is sent with the next flush, so that a slow client does not get several heartbeats at
-   * once.
+   * Marks a heartbeat as due. It is sent with the next flush, and only once however often it became due, so that a slow client does not get
+   * several heartbeats at once.
    */
   beat(): void {
     this.#due = true;
@@ -114,7 +118,7 @@ class SseOutlet implements PumpOutput<SseOutput> {
     if (output.length === 0) return true;
     this.#parts.push(output);
     this.#size += output.length;
-    return this.#size < JOIN || this.flush();
+    return this.#size < MIN_JOINED_BYTES || this.flush();
   }
 
   flush(): boolean {
@@ -125,7 +129,7 @@ class SseOutlet implements PumpOutput<SseOutput> {
     }
     if (this.#parts.length === 0) return true;
     const bytes = this.#join();
-    if (bytes.length <= PIECE) return this.#stream.write(bytes);
+    if (bytes.length <= MAX_WRITE_BYTES) return this.#stream.write(bytes);
     this.#unsent.push(piecesOf(bytes));
     return this.#writeUnsent();
   }
@@ -159,5 +163,5 @@ class SseOutlet implements PumpOutput<SseOutput> {
 }
 
 function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
+  for (let at = 0; at < bytes.length; at += MAX_WRITE_BYTES) yield bytes.subarray(at, at + MAX_WRITE_BYTES);
 }

@@ -12,7 +12,7 @@ import { withConfigurable } from "../service/run-draft.ts";
 export interface StartedRun {
   readonly key: ThreadKey;
   readonly run: RunRecord;
-  /** The path of the run, without scheme and host, because some clients refuse a URL of another origin. */
+  /** The path of the run. It has no scheme and host, because some clients refuse a URL of another origin. */
   readonly path: string;
   /** Whether the run is cancelled when the client disconnects. */
   readonly cancelOnDisconnect: boolean;
@@ -20,7 +20,7 @@ export interface StartedRun {
 
 type StartDeps = Pick<RouteDeps, "configurableHeaders">;
 
-/** Reads a request for a run on a thread and starts the run; shared by all routes that start one. */
+/** Reads a request for a run on the thread in the path, and starts the run. */
 export async function startRun(deps: StartDeps, call: RouteCall): Promise<StartedRun> {
   const key = call.thread();
   const body = await call.body();
@@ -39,7 +39,7 @@ export async function sendEvent(deps: StartDeps, call: RouteCall): Promise<RunRe
   return call.service.events.send(key, event, { again, configurable });
 }
 
-/** Starts a run without a thread. `attended`: the client waits for its result. */
+/** Starts a run that is not on a thread of the client, but on a temporary thread. `attended`: the client waits for the run's result. */
 export async function startThreadlessRun(
   deps: StartDeps,
   call: RouteCall,
@@ -49,8 +49,8 @@ export async function startThreadlessRun(
   const body = await call.body();
   const again = requestKey(call, "", body);
   const request = withConfigurable(parseRunRequest(body), deps.configurableHeaders(call.request));
-  // A run that its client waits for is cancelled when the client disconnects, unless the client has asked to
-  // continue it: no other client could read the result.
+  // A run whose client waits for the result is cancelled when the client disconnects, because no other client could read the result. With
+  // `on_disconnect: "continue"` it is not cancelled.
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
   const run = await call.service.runs.startAlone(tenant, request, temporary, { again });
@@ -68,14 +68,17 @@ export async function startBatch(deps: StartDeps, call: RouteCall): Promise<read
 }
 
 /** The maximum length of an idempotency key, in characters. */
-const LONGEST_KEY = 255;
+const MAX_KEY_CHARACTERS = 255;
 
-/** The request's idempotency key, if it has one. @throws ServiceError `validation.failed` */
+/**
+ * The request's idempotency key, with the content that a repeated request must have; undefined if it has no key.
+ * @throws ServiceError `validation.failed` if the key is too long
+ */
 function requestKey(call: RouteCall, routePath: string, body: RawBody): IdempotencyKey | undefined {
   const key = call.request.header("idempotency-key");
   if (key === undefined || key === "") return undefined;
-  if (key.length > LONGEST_KEY) {
-    throw invalidField("idempotency-key", `must have at most ${LONGEST_KEY} characters`);
+  if (key.length > MAX_KEY_CHARACTERS) {
+    throw invalidField("idempotency-key", `must have at most ${MAX_KEY_CHARACTERS} characters`);
   }
   return { key: startKeyOf(key), content: `${routePath}\n${JSON.stringify(body)}` };
 }
@@ -84,8 +87,8 @@ export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/ru
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
 /**
- * Calls `left` when the client disconnects, or at once if the client already has disconnected. At the same time it cancels
- * the run, if the client asked for that.
+ * Calls `left` when the client disconnects, or at once if the client has already disconnected. At the same time it cancels the run, if
+ * `cancelOnDisconnect` is true.
  */
 export function handleDisconnect(
   { logger, isForPeers = false }: Pick<RouteDeps, "logger" | "isForPeers">,
@@ -97,8 +100,8 @@ export function handleDisconnect(
     left();
     if (!cancelOnDisconnect) return;
     call.service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
-      // These errors are expected: the run may have ended and been deleted with its thread, or the server is stopping,
-      // and cancels the run at its next start.
+      // Two kinds of errors are expected. The run may have ended and been deleted with its thread. Or the server is stopping; it then
+      // cancels the run at its next start.
       const isOver =
         cause instanceof ServiceError &&
         (cause.code.endsWith(".not_found") || cause.code === "server.draining");
@@ -108,11 +111,11 @@ export function handleDisconnect(
       });
     });
   };
-  // A stop of this process does not disconnect a client of another process.
+  // Has the run cancelled also if this server stops. Not if this process serves another process, whose client stays connected then.
   if (cancelOnDisconnect && !isForPeers) call.service.runs.cancelOnDisconnect(key, run.run_id);
   if (call.reply.aborted) gone();
   else call.reply.onAbort(gone);
 }
 
-/** A list of stream modes, such as the run's own. */
+/** Stream modes that a request names, or those with which a run was started. */
 export type StreamModeList = readonly StreamMode[];

@@ -9,12 +9,12 @@ import type {
   ReplyHeaders,
 } from "../ports/transport.ts";
 
-/** The number of bytes that may be buffered for a reader of a stream. */
+/** The number of bytes that are buffered for the reader of a response body before the writer must wait. */
 const HIGH_WATER_MARK = 64 * 1024;
 
 /**
- * Answers a web `Request` with a handler of HTTP requests. `openBody`: opens the buffer for its body. `open`: the set of requests that are
- * being answered. Rejects with the signal's reason when the request is aborted before its response.
+ * Responds to a web `Request` by calling `handle`. `openBody` opens a buffer for the request's body. The request is in `open` until its
+ * response is complete. Rejects with the signal's reason if the request is aborted before its response.
  */
 export function respondToWebRequest(
   handle: Handlers["request"],
@@ -31,7 +31,7 @@ export function respondToWebRequest(
 
 const stopped = (): Response => Response.json({ detail: "The server has stopped" }, { status: 503 });
 
-/** The web requests that a server is answering. */
+/** The web requests whose responses are not complete yet. */
 export class PendingWebRequests {
   readonly #open = new Set<{ close(): void }>();
   #isClosed = false;
@@ -49,7 +49,7 @@ export class PendingWebRequests {
     this.#open.delete(request);
   }
 
-  /** Handles the end of the server: requests without a response get 503, and streams break off. */
+  /** Called when the server closes: requests without a response get 503, and response streams are broken off. */
   close(): void {
     this.#isClosed = true;
     for (const request of this.#open) request.close();
@@ -172,14 +172,14 @@ class WebExchange implements HttpRequest, Reply {
     this.#promise.resolve(new Response(hasNoBody ? null : body, { status, headers: webHeaders(headers) }));
   }
 
-  /** Stops listening for a disconnect. Called when the response is complete. */
+  /** Stops listening for a disconnect and leaves the set of pending requests. Called when the response is complete. */
   #complete(): void {
     this.#request.signal.removeEventListener("abort", this.#abort);
     this.#open?.delete(this);
   }
 }
 
-/** Receives the body of a web request until it ends or is refused. */
+/** Passes the body of a web request to `into` until the body ends or `into` is dropped. */
 async function receive(from: ReadableStream<unknown>, into: IncomingBody): Promise<void> {
   try {
     for await (const piece of from) {
@@ -197,10 +197,10 @@ async function receive(from: ReadableStream<unknown>, into: IncomingBody): Promi
   }
 }
 
-/** The error of a response body that the server cuts off, for example at a stop. */
+/** The error with which a response body fails if the server cuts it off, for example because the server stops. */
 class ConnectionClosedError extends Error {}
 
-/** The stream of a response body. */
+/** A response body, as a web `ReadableStream` with backpressure. */
 class WebStream implements ByteStream {
   readonly readable: ReadableStream<Uint8Array>;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -208,7 +208,7 @@ class WebStream implements ByteStream {
   #onDrain: (() => void) | undefined;
   #isFull = false;
 
-  /** `onCancel` is called when the reader cancels, `onEnd` when the stream has ended. */
+  /** `onCancel` is called when the reader cancels the stream, `onEnd` when the server ends or closes it. */
   constructor(onCancel: () => void, onEnd: () => void) {
     this.#onEnd = onEnd;
     this.readable = new ReadableStream<Uint8Array>(
@@ -251,7 +251,7 @@ class WebStream implements ByteStream {
     this.#onEnd();
   }
 
-  /** Ends the stream with an error. `cause`: the error with which the reader's next read fails. */
+  /** Makes the reader's next read fail with `cause`. */
   close(cause: unknown = new ConnectionClosedError("the connection was closed")): void {
     const controller = this.#controller;
     this.#controller = undefined;
@@ -271,8 +271,8 @@ function webHeaders(headers: ReplyHeaders): Headers {
 }
 
 /**
- * The web `Request` of a request that a transport received. `body` is called when the application reads the body.
- * @throws ServiceError `route.not_found` when no web request can represent it, such as one with the method TRACE
+ * Converts a request that a transport received to a web `Request`. `body` is called when the application reads the body.
+ * @throws ServiceError `route.not_found` if no web request can represent it, for example because of the method TRACE
  */
 export function webRequestOf(
   request: HttpRequest,
@@ -297,18 +297,18 @@ function streamOf(body: () => Promise<Uint8Array>): ReadableStream<Uint8Array> {
         controller.close();
       },
     },
-    // With 0, the stream reads nothing before the application reads from it.
+    // With the value 0, `body` is called only when the application reads the request's body.
     { highWaterMark: 0 },
   );
 }
 
-/** The largest size of a body, in bytes, that is sent in one piece with its length. */
+/** A response body of at most this many bytes is sent in one write with its length. */
 const MAX_WHOLE_BYTES = 1024 * 1024;
 
 /**
- * Sends a web `Response` as the reply to a request. `headers`: default headers of every response. `onAbort` is called when the client
- * disconnects before the end. If the body fails before its first byte, the promise rejects. A later failure cuts the connection and is
- * passed to `onLateError`.
+ * Sends a web `Response` as the reply to a request. `headers` are added unless the response has headers of the same names. `onAbort` is
+ * called if the client disconnects before the end. If the body fails before its first byte is sent, the promise rejects. A later failure
+ * cuts the connection and is passed to `onLateError`.
  */
 export async function sendWebResponse(
   response: Response,
@@ -331,14 +331,14 @@ export async function sendWebResponse(
     if (options.isHead && length !== null) headers["content-length"] = length;
     return reply.send(status, headers);
   }
-  // A body of a known length up to {@link MAX_WHOLE_BYTES} is collected and sent in one piece. If it is
-  // longer than announced, it is streamed after all.
+  // A body whose `content-length` is at most {@link MAX_WHOLE_BYTES} is collected and sent in one write. If it is longer than its
+  // `content-length`, it is streamed.
   const most = length !== null && Number(length) <= MAX_WHOLE_BYTES ? Number(length) : 0;
   let gathered: Uint8Array[] = [];
   let size = 0;
   const reader = body.getReader();
   let hasLeft = reply.aborted;
-  /** Resolves the promise of `drained`: it is called when the client has read what was sent, or has disconnected. */
+  /** Resolves the promise of the last call of `drained`. Called when the client has read what was sent, or has disconnected. */
   let proceed = (): void => undefined;
   const drained = (full: ByteStream) => new Promise<void>((resolve) => full.onDrain((proceed = resolve)));
   const leave = () => {
@@ -381,8 +381,8 @@ export async function sendWebResponse(
 }
 
 /**
- * The bytes of a chunk of a body. A stream may yield any value; strings are encoded as UTF-8, as other servers do.
- * @throws TypeError if it is neither bytes nor a string
+ * The bytes of a chunk of a response body. A string is encoded as UTF-8, as other servers do.
+ * @throws TypeError if the chunk is neither bytes nor a string
  */
 function bytesOfChunk(chunk: unknown): Uint8Array {
   if (typeof chunk === "string") return Buffer.from(chunk);
@@ -390,7 +390,7 @@ function bytesOfChunk(chunk: unknown): Uint8Array {
   throw new TypeError(`the HTTP application's body has a chunk of the type ${typeof chunk}, not bytes`);
 }
 
-/** @throws TypeError when the value is not a response, or has a status that cannot be sent, like `Response.error()` */
+/** @throws TypeError if the value is not a response, or has a status that cannot be sent, such as `Response.error()` with its status 0 */
 export function assertSendable(response: unknown): asserts response is Response {
   const { status, headers } = (typeof response === "object" && response !== null ? response : {}) as {
     readonly status?: unknown;
@@ -402,10 +402,7 @@ export function assertSendable(response: unknown): asserts response is Response 
     throw new TypeError(`the HTTP application's answer has the status ${status}, which cannot be sent`);
 }
 
-/**
- * Headers that are not copied to the reply: the transport writes its own, and `set-cookie` is added
- * separately as a list.
- */
+/** Headers that are not copied to the reply. The transport writes the first three itself; `set-cookie` is added separately, as a list. */
 const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   "content-length",
   "transfer-encoding",

@@ -23,19 +23,19 @@ import type { Library } from "./user-library.ts";
 import { deserialise } from "./deserialisation.ts";
 import { serialise } from "./serialisation.ts";
 
-/** The most items or namespaces that one {@link StoreOp} can request. */
+/** The largest number of items or namespaces that one {@link StoreOp} can request. */
 const MAX_RESULTS = 1_000;
-/** The most pages, each a {@link StoreOp}, that one operation of LangGraph is split into. */
-const PAGES = 10;
+/** The largest number of pages into which one operation of LangGraph is split. Each page is one {@link StoreOp}. */
+const MAX_PAGES = 10;
 
 /**
- * Access to the store for one attempt of a run. Operations go through the `NodeIo` of a node function that is running;
- * when none runs, they are refused.
+ * Access to the store for one attempt of a run. Operations go through the `NodeIo` of a node function that is running. If none is running,
+ * they are refused.
  */
 export class AttemptStoreAccess {
   readonly #open = new Set<Pick<NodeIo, "store">>();
 
-  /** Runs a node function; operations may use its `io` until it ends. */
+  /** Runs a node function. Operations may use its `io` until it ends. */
   async during<T>(io: Pick<NodeIo, "store">, body: () => Promise<T>): Promise<T> {
     this.#open.add(io);
     try {
@@ -46,7 +46,7 @@ export class AttemptStoreAccess {
   }
 
   batch(ops: readonly StoreOp[]): Promise<readonly StoreResult[]> {
-    // LangGraph batches the operations of all node functions of a run, so any open `io` is suitable.
+    // LangGraph batches the operations of all node functions of a run, so the `io` of any running function is suitable.
     const [io] = this.#open;
     if (io !== undefined) return io.store(ops);
     return Promise.reject(
@@ -55,7 +55,10 @@ export class AttemptStoreAccess {
   }
 }
 
-/** A LangGraph.js `BaseStore` over the server's store. Messages in values are read back as message objects. */
+/**
+ * Creates a LangGraph.js `BaseStore` that uses the server's store. Messages in stored values are read as objects of LangChain's message
+ * classes.
+ */
 export function createBaseStore(library: Library, store: Pick<AttemptStoreAccess, "batch">): BaseStore {
   const batch = async (operations: readonly Operation[]): Promise<unknown[]> => {
     const operationLists = operations.map(opsOf);
@@ -66,14 +69,14 @@ export function createBaseStore(library: Library, store: Pick<AttemptStoreAccess
       return resultOf(library, ops, own);
     });
   };
-  // The base class must be that of the user's copy of the library. All of its methods call `batch`.
+  // The base class must come from the user's copy of the library. All of its methods call `batch`.
   const made = Object.create(library.checkpoint.BaseStore.prototype) as BaseStore;
   return Object.assign(made, { batch });
 }
 
 /**
- * Adds `listNamespaces` to LangGraph's `AsyncBatchedStore`, the batching wrapper in which nodes get the store. The wrapper's
- * own `listNamespaces` always fails; this one calls the wrapped store.
+ * Adds `listNamespaces` to LangGraph's `AsyncBatchedStore`, the batching wrapper through which nodes use the store. The wrapper's own
+ * `listNamespaces` always fails; the added method calls the wrapped store.
  */
 export function addListNamespaces(wrapped: unknown): void {
   const { lg_name: name } = (wrapped ?? {}) as { readonly lg_name?: unknown };
@@ -84,7 +87,7 @@ export function addListNamespaces(wrapped: unknown): void {
 }
 
 /**
- * Converts one LangGraph operation to store operations: one, several (one for each page of a long list), or none when nothing can match.
+ * Converts one LangGraph operation to store operations: one operation, several for the pages of a long list, or none if nothing can match.
  */
 function opsOf(operation: Operation): readonly StoreOp[] {
   if ("namespacePrefix" in operation) return pages(searchOf(operation), operation.limit ?? 10);
@@ -127,7 +130,7 @@ function namespacesOf({
   };
 }
 
-/** Combines paths that must all match into one path; undefined when no namespace can match them all. */
+/** Combines label paths that must all match into one path; undefined if no namespace can match all of them. `*` matches any label. */
 function joined(paths: readonly (readonly string[])[]): readonly string[] | undefined {
   const labels: string[] = [];
   for (const path of paths) {
@@ -140,9 +143,9 @@ function joined(paths: readonly (readonly string[])[]): readonly string[] | unde
   return labels;
 }
 
-/** Splits a list operation into pages. One that needs more than `PAGES` pages stays whole, and the store refuses it. */
+/** Splits a list operation into pages. If it needs more than {@link MAX_PAGES} pages, it is not split, and the store refuses it. */
 function pages<Op extends SearchOp | NamespacesOp>(op: Op, limit: number): readonly Op[] {
-  if (!(limit > MAX_RESULTS && limit <= MAX_RESULTS * PAGES)) return [{ ...op, limit }];
+  if (!(limit > MAX_RESULTS && limit <= MAX_RESULTS * MAX_PAGES)) return [{ ...op, limit }];
   const made: Op[] = [];
   for (let from = 0; from < limit; from += MAX_RESULTS) {
     made.push({ ...op, offset: (op.offset ?? 0) + from, limit: Math.min(MAX_RESULTS, limit - from) });

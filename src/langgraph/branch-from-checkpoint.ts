@@ -15,19 +15,21 @@ import { checkpointTupleOf, newLangGraphData, storedLangGraphData } from "./chec
 import { SaverCheckpoint } from "./saver-checkpoints.ts";
 import type { Library } from "./user-library.ts";
 
-/** The start of a branch: a graph continues from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
+/**
+ * Where a run begins a branch: the root graph continues from an older checkpoint, and a subgraph of it from another checkpoint that the
+ * run's configuration names.
+ */
 export interface BranchStart {
-  /** The checkpoint from which the graph continues: its namespace (`ns`), and the tasks that were planned after it (`next`). */
+  /** The checkpoint from which the graph continues: its namespace (`ns`), and the tasks that were planned at it (`next`). */
   readonly ns: string;
   readonly next: readonly PlannedTask[];
-  /** The checkpoints at which the subgraphs begin, from the outermost to the innermost. */
+  /** The checkpoints from which the subgraphs continue, from the outermost to the innermost. */
   readonly within: readonly SubgraphCheckpoint[];
 }
 
 /**
- * Returns where a run begins a branch: at the subgraph's checkpoint that the run's configuration names. Null if it
- * names none, or if the run has already made a checkpoint. Also null for a run with an input, which goes to the root
- * graph, and for a run with a command, whose answer goes to the interrupted task.
+ * Returns where a run begins a branch, if its configuration names the checkpoint of a subgraph. Otherwise null. Also null if the run has
+ * already made a checkpoint, has an input (which goes to the root graph) or has a command (whose answer goes to the interrupted task).
  */
 export function branchStartOf({ kwargs }: RunRecord, { head }: Position): BranchStart | null {
   const { command, config, input } = kwargs;
@@ -39,8 +41,8 @@ export function branchStartOf({ kwargs }: RunRecord, { head }: Position): Branch
 }
 
 /**
- * Returns the planned tasks of a branch that starts at a checkpoint of a subgraph. The task that calls this subgraph gets
- * the property `from`: the checkpoints from which the subgraph, and those within it, start.
+ * Returns the planned tasks `next` of a branch. The task that calls the subgraph at whose checkpoint the branch begins gets the property
+ * `from`: the checkpoints from which this subgraph and the subgraphs within it continue.
  */
 export function withBranchSubgraphStarts(
   { ns, next: before, within }: BranchStart,
@@ -57,9 +59,7 @@ export function withBranchSubgraphStarts(
   );
 }
 
-/**
- * Adds `from` (where a task's subgraphs begin) to the planned tasks for which the stored checkpoint has it.
- */
+/** Replaces planned tasks by those of the stored checkpoint that have `from`, the checkpoints from which a task's subgraphs continue. */
 export function withStoredSubgraphStarts(
   tasks: readonly PlannedTask[],
   known: CheckpointHead | null,
@@ -71,14 +71,14 @@ export function withStoredSubgraphStarts(
 
 const isAt = (ns: string, task: string) => ns === task || ns.startsWith(`${task}|`);
 
-/** A task whose node function is about to run. */
+/** A task whose node function is about to run, with its namespace, node and id. */
 interface Task {
   readonly ns: string;
   readonly name: string;
   readonly task: string;
 }
 
-/** The parts of an attempt that branching needs. */
+/** What {@link CheckpointBranch} uses of an attempt. */
 interface Parts {
   readonly library: Library;
   readonly run: RunRecord;
@@ -90,29 +90,28 @@ interface Parts {
     loop(ns: string): { readonly id: string | null; branch: BranchStart | null };
     hasCheckpoint(ns: string): boolean;
   };
-  /** Adds a checkpoint in the same way as one that LangGraph puts to the saver. */
+  /** Handles a checkpoint like one that LangGraph puts to the saver. */
   put(made: SaverCheckpoint): void;
 }
 
 /**
- * Makes the branch of a run that continues from an older checkpoint: a copy of that checkpoint (a fork), from which
- * LangGraph continues. The tasks after a fork have new ids, so they run again and interrupt again. LangGraph 1.4 and later
- * forks the root graph by itself. Earlier versions continue from the older checkpoint itself, and the interrupts that they
- * store there are never found.
+ * The branch of a run that continues from an older checkpoint. It begins with a copy of that checkpoint (a fork), from which LangGraph
+ * continues. The tasks after a fork have new ids, so they run again and interrupt again. LangGraph 1.4 and later forks the root graph by
+ * itself. Earlier versions continue from the older checkpoint, and the interrupts that they store there are never found.
  *
- * It also makes subgraphs begin at checkpoints of another branch. When a step runs again, its subgraph gets a new namespace,
- * which has no checkpoints. The subgraph's `checkpoint_map` therefore gets an entry that names the other branch's checkpoint
- * under the new namespace. When LangGraph reads this checkpoint, it gets a fork of it.
+ * This class also makes subgraphs continue from checkpoints of another branch. When a task runs again, its subgraph has a new namespace
+ * without checkpoints. So the subgraph's `checkpoint_map` gets an entry for the new namespace with the id of the other branch's checkpoint.
+ * When LangGraph reads that checkpoint, it gets a fork of it.
  */
 export class CheckpointBranch {
   readonly #parts: Parts;
-  /** True when the run continues from a checkpoint that its configuration names: one of the root graph, or one of a subgraph. */
+  /** True if the run continues from a checkpoint that its configuration names, in the root graph or in a subgraph. */
   readonly #goesBack: boolean;
-  /** True when the configuration names the checkpoint of a subgraph. */
+  /** True if the configuration names the checkpoint of a subgraph. */
   readonly #startsInSubgraph: boolean;
   /**
-   * The checkpoints at which subgraphs begin, by namespace, for namespaces without task ids. Such a namespace is the same on
-   * every branch; all other namespaces contain the new ids of the tasks.
+   * The checkpoints from which subgraphs continue, by namespace, for namespaces without task ids. These namespaces are the same on every
+   * branch; all other namespaces contain task ids, which are new on a branch.
    */
   readonly #lasting: ReadonlyMap<string, SubgraphCheckpoint>;
   readonly #begin = new Map<string, readonly SubgraphCheckpoint[]>();
@@ -133,8 +132,8 @@ export class CheckpointBranch {
   }
 
   /**
-   * Entries to add to the `checkpoint_map` of a task's node function; undefined when the subgraph has checkpoints
-   * already.
+   * Entries to add to the `checkpoint_map` of a task's node function, so that its subgraph continues from the first of the checkpoints
+   * `from`. Undefined if `from` is empty, or if the subgraph has checkpoints in its new namespace already.
    */
   async checkpointMapFor(
     { ns, name, task }: Task,
@@ -143,7 +142,7 @@ export class CheckpointBranch {
     const [first] = from;
     if (first === undefined) return undefined;
     const { recorder, stage } = this.#parts;
-    // A node function may call several graphs; a number at the end of the namespace distinguishes them.
+    // A node function may call several graphs, whose namespaces end in a number. The number is kept.
     const inner = `${taskNamespace(ns, name, task)}${/(\|\d+)*$/.exec(first.ns)?.[0] ?? ""}`;
     if (recorder.hasCheckpoint(inner) || (await stage.read(inner, null)) !== null) return undefined;
     this.#begin.set(inner, from);
@@ -151,8 +150,8 @@ export class CheckpointBranch {
   }
 
   /**
-   * Answers a read of a graph's checkpoint by its id, or of the latest one (`id` null), with the checkpoint at which the
-   * graph begins on the branch. Undefined when the graph begins at its own latest checkpoint.
+   * The checkpoint that LangGraph gets when it reads a checkpoint by id, or the latest checkpoint (`id` null), if the graph begins a branch
+   * there. Undefined if the read is not for a branch; then the stored checkpoint is read.
    */
   startPosition(ns: string, id: string | null): Promise<Position | null> | undefined {
     const made = this.#forks.get(ns);
@@ -174,16 +173,16 @@ export class CheckpointBranch {
   }
 
   /**
-   * Answers a read after the fork was made. Returns the fork for its own id, and as the latest checkpoint: LangGraph reads the latest one
-   * to find out whether it has to branch.
+   * Handles a read after the fork was made. The fork is returned for its id, and as the latest checkpoint, because LangGraph reads the
+   * latest checkpoint to find out whether it has to fork by itself.
    */
   #again(fork: Position | null, ns: string, id: string | null): Promise<Position | null> | Position | null {
     return fork !== null && (id === null || id === fork.head?.id) ? fork : this.#parts.stage.read(ns, id);
   }
 
   /**
-   * Makes the fork of the root graph. If the named checkpoint is already the latest one, and the run starts
-   * at no checkpoint of a subgraph, returns it unchanged: continuing from it needs no branch.
+   * Makes the fork of the root graph. If the named checkpoint is the latest one, and no subgraph begins a branch, returns that checkpoint:
+   * continuing from it needs no fork.
    */
   async #forkOfRoot(position: Position): Promise<Position | null> {
     const { stage } = this.#parts;
@@ -203,14 +202,13 @@ export class CheckpointBranch {
     return this.#forkOf(position, ns);
   }
 
-  /** The ids of the checkpoints of the graphs around a namespace, by their namespaces. */
+  /** The ids of the last checkpoints of the graphs that contain the graph at a namespace, by their namespaces. */
   #parentsOf(ns: string): Record<string, string> {
     const parents: Record<string, string> = {};
     const segments = ns.split("|");
     for (const [depth, parentNs] of parentNamespaces(ns).entries()) {
       const { id } = this.#parts.recorder.loop(parentNs);
-      // A number in a namespace distinguishes the graphs that one node function calls. They are not parents of each
-      // other.
+      // A number in a namespace distinguishes the graphs that one node function calls. Such a graph does not contain the others.
       if (id !== null && !/^\d+$/.test(segments[depth] ?? "")) parents[parentNs] = id;
     }
     return parents;

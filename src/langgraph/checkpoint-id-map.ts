@@ -5,22 +5,21 @@ import type { CheckpointPayload } from "./graph-progress.ts";
 import { storedLangGraphData } from "./checkpoint-records.ts";
 
 /**
- * Maps the checkpoint ids that LangGraph makes to those under which the checkpoints are stored. Checkpoints
- * are ordered by id, and LangGraph makes ids from the wall clock, which may be set back. If a new id is not
- * greater than the greatest earlier id of its thread, the checkpoint is stored under another id that is
- * greater. LangGraph keeps using its own id and derives task ids from it, so LangGraph's id is stored with
- * the checkpoint.
+ * Maps the checkpoint ids that LangGraph makes to the ids under which the checkpoints are stored. Checkpoints are ordered by id, and
+ * LangGraph makes ids from the wall clock, which may be set back. If LangGraph's id is not greater than all earlier ids of the thread, the
+ * checkpoint is stored under another id, which is greater. LangGraph continues to use its own id, and derives task ids from it, so
+ * LangGraph's id is stored with the checkpoint.
  */
 export class CheckpointIdMap {
   readonly #source: Pick<ExecutionServices, "checkpointId">;
-  /** The ids under which checkpoints are stored, by LangGraph's ids. Contains only checkpoints for which the two ids differ. */
+  /** The ids under which checkpoints are stored, by LangGraph's ids. Contains only checkpoints for which the two differ. */
   readonly #stored = new Map<string, string>();
 
   constructor(source: Pick<ExecutionServices, "checkpointId">) {
     this.#source = source;
   }
 
-  /** The id under which to store a checkpoint that LangGraph has made. */
+  /** The id under which to store a checkpoint that LangGraph has made with the id `own`. */
   idForNew(own: string, step: number): string {
     const known = this.#stored.get(own);
     if (known !== undefined) return known;
@@ -29,23 +28,23 @@ export class CheckpointIdMap {
     return id;
   }
 
-  /** Records LangGraph's id of a stored checkpoint that LangGraph reads, if it differs from the id under which the checkpoint is stored. */
+  /** Remembers LangGraph's id of a stored checkpoint, if it differs from the id under which the checkpoint is stored. */
   noteStored({ id, engine }: CheckpointHead): void {
     const own = storedLangGraphData(engine)?.id;
     if (own !== undefined) this.#stored.set(own, id);
   }
 
-  /** The id under which a checkpoint is stored, given that id or LangGraph's. */
+  /** The id under which a checkpoint is stored. `id`: LangGraph's id, or the stored id. */
   storedIdOf(id: string): string {
     return this.#stored.get(id) ?? id;
   }
 
-  /** The id under which a checkpoint that LangGraph streams is stored. */
+  /** The stored id of a checkpoint that LangGraph streams. */
   storedIdOfPayload({ config }: Pick<CheckpointPayload, "config">): string {
     return this.storedIdOf(config.configurable?.checkpoint_id ?? "");
   }
 
-  /** Metadata of a checkpoint, with the stored ids of its parents: the checkpoints of the graphs around it. */
+  /** Metadata of a checkpoint with the stored ids in `parents`, the checkpoints of the graphs that contain its graph. */
   withStoredIds(own: CheckpointMetadata): CheckpointMetadata {
     if (this.#stored.size === 0) return own;
     const parents = Object.entries(own.parents ?? {}).map(([ns, id]) => [ns, this.storedIdOf(id)]);

@@ -15,15 +15,15 @@ import type { SaverCheckpoint } from "./saver-checkpoints.ts";
 import { deserialise, deserialiseMembers } from "./deserialisation.ts";
 import { isEqualData } from "./serialisation.ts";
 
-/** LangGraph's data of a checkpoint, without the state. It is stored in the checkpoint's `engine` under `lg`. */
+/** LangGraph's data of a checkpoint, without the state. It is stored as `lg` in the field `engine` of the checkpoint. */
 export interface LangGraphCheckpointData {
-  /** The id that LangGraph made for the checkpoint; absent when the checkpoint is stored under that id. */
+  /** LangGraph's id of the checkpoint; absent if the checkpoint is stored under this id. */
   readonly id?: string;
   readonly v: number;
   readonly ts: string;
   readonly versions: ChannelVersions;
   readonly seen: Checkpoint["versions_seen"];
-  /** The values of channels that the visible state does not contain, or contains with another value. */
+  /** The values of channels that the visible state does not contain, or contains with a different value. */
   readonly channels: JsonObject;
 }
 
@@ -32,20 +32,18 @@ export type CheckpointRecord = Pick<
   "id" | "parent" | "ns" | "step" | "source" | "engine" | "changes" | "created_at" | "metadata"
 >;
 
-/** The data of the parent checkpoint against which a new checkpoint is stored as changes. */
+/** The data of the parent checkpoint, against which the changes of a new checkpoint are computed. */
 export interface PreviousCheckpointState {
-  /** The state at the parent checkpoint, without the keys that clients never see. */
+  /** The state at the parent checkpoint, without the keys that are hidden from clients. */
   readonly shown: JsonObject;
-  /** The field {@link LangGraphCheckpointData.channels} of the parent checkpoint. */
+  /** {@link LangGraphCheckpointData.channels} of the parent checkpoint. */
   readonly channels?: JsonObject;
 }
 
 /**
- * Converts a checkpoint to the form in which it is stored. Of the state, only the changes against the parent
- * are stored: for a list, the items from the first one that differs. LangGraph's own channels are stored
- * whole, in the record.
- * @param shown the state at the checkpoint without the keys that clients never see, each value as `serialise`
- *   returns it
+ * Converts a checkpoint to its stored form. Only the changes of the state against the parent are stored; for a list, the items from the
+ * first item that differs. The values of LangGraph's own channels are stored completely, in `engine`.
+ * @param shown the state at the checkpoint without the keys that are hidden from clients, each value as `serialise` returns it
  */
 export function toCheckpointRecord(
   raw: SaverCheckpoint,
@@ -74,7 +72,7 @@ export function toCheckpointRecord(
   };
 }
 
-/** Makes the data of LangGraph that is stored with a checkpoint besides the state. */
+/** Creates LangGraph's data that is stored with a checkpoint. `channels`: see {@link LangGraphCheckpointData.channels}. */
 export function newLangGraphData(
   { id, langGraphId: own, v, ts, versions, seen }: SaverCheckpoint,
   channels: JsonObject,
@@ -100,7 +98,7 @@ function changesOf(now: JsonObject, before: JsonObject): NewCheckpoint["changes"
   return changes;
 }
 
-/** Number of items at the start that both lists have in common. */
+/** The number of equal items at the start of two lists. */
 function samePrefix(before: readonly unknown[], now: readonly unknown[]): number {
   const most = Math.min(before.length, now.length);
   let keep = 0;
@@ -108,15 +106,15 @@ function samePrefix(before: readonly unknown[], now: readonly unknown[]): number
   return keep;
 }
 
-/** LangGraph's data in a stored checkpoint; undefined when another engine made the checkpoint. */
+/** LangGraph's data of a stored checkpoint; undefined if another engine has made the checkpoint. */
 export function storedLangGraphData(engine: JsonObject | null): LangGraphCheckpointData | undefined {
   const part = engine?.["lg"];
   return isObject(part) ? (part as unknown as LangGraphCheckpointData) : undefined;
 }
 
 /**
- * A stored checkpoint as LangGraph reads it. It is a copy, so nodes that modify it do not modify what is stored. In a
- * checkpoint that another engine made, each channel has version 1.
+ * Converts a stored checkpoint to the form in which LangGraph reads it. It is a copy, so nodes that modify it do not modify what is stored.
+ * If another engine has made the checkpoint, each channel gets version 1.
  */
 export function checkpointTupleOf(library: Library, thread: string, position: Position): CheckpointTuple {
   const { head, values, writes } = position;
@@ -151,12 +149,16 @@ export function checkpointTupleOf(library: Library, thread: string, position: Po
 
 // --- pending writes ---
 
-/** Channels for which a task has at most one write: a later write replaces an earlier one. */
-const SPECIAL: ReadonlySet<string> = new Set(["__error__", "__scheduled__", "__interrupt__", "__resume__"]);
+/** Channels for which a task has at most one write. A later write replaces an earlier one. */
+const SPECIAL_CHANNELS: ReadonlySet<string> = new Set([
+  "__error__",
+  "__scheduled__",
+  "__interrupt__",
+  "__resume__",
+]);
 
 /**
- * A stored write: the channel and the value. `place` is the index of the write among all writes of its task, if this differs
- * from its index in the stored list.
+ * A stored write of a task. `place`: the index of the write among all writes of the task, if it differs from its index in the stored list.
  */
 type StoredWrite = readonly [channel: string, value: unknown, place?: number];
 
@@ -168,9 +170,9 @@ interface TaskSite {
 }
 
 /**
- * Adds new writes to the pending writes of a task. Writes to channels are in `result.goto`, in order; of two with the same index, the first
- * one is kept. Special writes (interrupts, answers, an error) are in `steps.lg`, where the last one is kept, and also in the fields that
- * the API reads.
+ * Adds writes to the pending writes of a task. Normal writes are in `result.goto`, in order; if two have the same index, the first is kept.
+ * Writes to {@link SPECIAL_CHANNELS} (interrupts, answers, an error) are in `steps.lg`, where the last of each channel is kept, and also in
+ * the fields that the API reads.
  * @param writes each value as `serialise` returns it
  */
 export function addWrites(
@@ -183,7 +185,7 @@ export function addWrites(
   const taken = stored.length === 0 ? null : new Set(stored.map(([, , place], i) => place ?? i));
   let finished = before.result !== undefined;
   for (const [i, [channel, value]] of writes.entries()) {
-    if (SPECIAL.has(channel)) special[channel] = channel === "__error__" ? asKept(value) : value;
+    if (SPECIAL_CHANNELS.has(channel)) special[channel] = channel === "__error__" ? asKept(value) : value;
     else {
       finished = true;
       if (taken?.has(i) === true) continue;
@@ -226,7 +228,7 @@ function pendingOf(library: Library, left: TaskWrites): CheckpointPendingWrite[]
   ]);
 }
 
-/** The interrupts that a task waits at. LangGraph writes one, or (from 1.7 on) a list. */
+/** The interrupts at which a task waits. LangGraph writes one interrupt or, from version 1.7 on, a list. */
 function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly Interrupt[] {
   const all = Array.isArray(written) ? written : written === undefined ? [] : [written];
   const within = name === "" ? [] : [`${name}:${task}`];
@@ -242,12 +244,12 @@ function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly 
 
 function errorOf(written: unknown): PlainError | null {
   if (written === undefined) return null;
-  // The message has already been cut to length by `asKept`. Older records may lack a name or a message.
+  // `asKept` has already shortened the message. Older records may lack a name or a message.
   const { name = "Error", message = "" } = isObject(written) ? written : { message: String(written) };
   return { error: String(name), message: String(message) };
 }
 
-/** The stored form of an error that a task threw: its name and message, cut to the length that `toPlainError` allows. */
+/** The stored form of an error that a task has thrown: its name and message, shortened by `toPlainError`. */
 function asKept(written: unknown): unknown {
   if (!isObject(written)) return written;
   const { error: name, message } = toPlainError(written);

@@ -1,17 +1,17 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
 
-/** An object as data. `kind` is the name of its class, or null for plain data. */
+/** The data of an object. `kind`: the name of its class, or null for an object without a class that can be restored. */
 export interface ObjectData {
   readonly kind: string | null;
-  /** The members of the object, or what its `toJSON` returns. */
+  /** The members of the object, or the value that its `toJSON` returns. */
   readonly members: unknown;
 }
 
-/** Prefix of the names of message classes. */
-const MESSAGE = "message:";
+/** The prefix of `kind` for message classes. */
+const MESSAGE_PREFIX = "message:";
 
-/** Error classes of JavaScript that are restored by their name. */
+/** JavaScript's error classes that are restored by their name. */
 const ERRORS = { EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError } as const;
 
 interface Message {
@@ -45,7 +45,7 @@ export function toObjectData(value: object): ObjectData {
   return { kind: null, members: jsonOf(value) };
 }
 
-/** The value that `JSON.stringify` would write: what `toJSON` returns, or the object's own members. */
+/** The value that `JSON.stringify` would write: the result of `toJSON`, or the object's own members. */
 function jsonOf(value: object): unknown {
   const { toJSON } = value as { readonly toJSON?: unknown };
   return typeof toJSON === "function" ? (toJSON.call(value, "") as unknown) : asObject(value);
@@ -56,7 +56,7 @@ function asObject(value: object): JsonObject {
   return isObject(value) ? value : { ...value };
 }
 
-/** A message as the API shows it. Members whose names begin with `lc_` are internal to LangChain and left out. */
+/** A message in the form of the API. Members whose names begin with `lc_` are internal to LangChain, and left out. */
 function messageOf(message: Message): ObjectData {
   const members: Record<string, unknown> = {};
   for (const key of Object.keys(message)) if (!key.startsWith("lc_")) members[key] = message[key];
@@ -67,15 +67,16 @@ function messageOf(message: Message): ObjectData {
   }
   if (type === "ai") members["usage_metadata"] ??= null;
   const { lc_name: named } = message.constructor as { readonly lc_name?: () => string };
-  return { kind: MESSAGE + (named?.call(message.constructor) ?? ""), members };
+  return { kind: MESSAGE_PREFIX + (named?.call(message.constructor) ?? ""), members };
 }
 
 /**
- * Rebuilds an object of the library's class from the name and members that {@link toObjectData} gave. Undefined when the class
- * is not known (any more), or its constructor throws: the value then stays plain data.
+ * Creates an object of a class of the library from the name and members that {@link toObjectData} has returned. Undefined if the class is
+ * unknown, or its constructor throws: the value then becomes plain data.
  */
 export function createInstance(library: Library, kind: string, members: JsonObject): object | undefined {
-  if (kind.startsWith(MESSAGE)) return messageFrom(library, kind.slice(MESSAGE.length), members);
+  if (kind.startsWith(MESSAGE_PREFIX))
+    return messageFrom(library, kind.slice(MESSAGE_PREFIX.length), members);
   switch (kind) {
     case "error":
       return errorFrom(members);
@@ -94,7 +95,7 @@ export function createInstance(library: Library, kind: string, members: JsonObje
   }
 }
 
-/** Constructs an object. Undefined when the library has no such class, because it is older than the library that stored the value. */
+/** Constructs an object. Undefined if the library has no such class, because it is older than the library that stored the value. */
 function construct<T extends object>(
   known: (new (value: unknown) => T) | undefined,
   value: unknown,
@@ -102,10 +103,13 @@ function construct<T extends object>(
   return known === undefined ? undefined : new known(value);
 }
 
-/** Names of message classes that can be constructed. A class that gives no name of its own is called `BaseMessage`. */
+/**
+ * Matches names of message classes that can be constructed. A class without a name of its own has the name `BaseMessage`, which does not
+ * match.
+ */
 const CLASS = /^(?!Base)[A-Z][A-Za-z]*Message(Chunk)?$/;
 
-/** The class for each message type, used when the message is of a user's own class. */
+/** The class for each message type, used if a message's own class is not a class of the library. */
 const BY_TYPE: { readonly [type: string]: string } = {
   ai: "AIMessage",
   human: "HumanMessage",

@@ -5,8 +5,8 @@ import type { Library } from "./user-library.ts";
 import { rememberCopy } from "./serialisation.ts";
 
 /**
- * Restores a value that `serialise` made into data: a copy with objects of the library's classes. An object whose class is no
- * longer known becomes plain data. As long as the copy is not modified, `serialise` returns the identical data for it.
+ * Restores a value from the data that `serialise` has made of it: a copy in which objects have the library's classes. An object whose class
+ * is unknown becomes plain data. As long as the copy is not modified, `serialise` returns the identical data for it.
  */
 export function deserialise(library: Library, value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;

@@ -30,9 +30,9 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
   readonly #stage: EngineHost;
   readonly #position: Position;
   readonly #takeIn: (events: readonly LangGraphEvent[]) => void;
-  /** Called when LangGraph reads the stored checkpoint of a subgraph, with the checkpoint, its state and its pending writes. */
+  /** Called when LangGraph reads a stored checkpoint of a subgraph. `position`: the checkpoint, its state and its pending writes. */
   onRead: (ns: string, position: Position) => void = () => undefined;
-  /** Called first on each read of a checkpoint. If it returns undefined, the stored checkpoint is read. */
+  /** Called at each read of a checkpoint. If it returns undefined, the stored checkpoint is read. */
   branchPosition: (ns: string, id: string | null) => Promise<Position | null> | undefined = () => undefined;
   #events: LangGraphEvent[] = [];
   #isScheduled = false;
@@ -51,12 +51,12 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     this.#takeIn = takeIn;
   }
 
-  /** True when the attempt is over: no further events are delivered. */
+  /** True if the attempt is over. Then no further events are delivered. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** Stops the run: chunks and calls that come later are ignored. */
+  /** Stops the run: further chunks, events and node calls are ignored. */
   stop(): void {
     this.#stopped = true;
   }
@@ -90,14 +90,14 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
 
   putWrites(raw: RawWrites): void {
     if (this.#over) return;
-    // Ignores the error of a task after the run was stopped: the task has not failed, it was only stopped.
+    // After a stop, the error of a task is ignored: the task has not failed, it was only stopped.
     if (this.#stopped && raw.isError) return;
     this.#push({ kind: "writes", raw });
   }
 
   // --- calls of the nodes ---
 
-  /** Adds the call of a node by LangGraph. The call waits until the actor of its task runs the node function. */
+  /** Adds LangGraph's call of a node. The call waits until the actor of its task runs the node function. */
   called(called: InterceptedCall): void {
     if (this.#over || this.#stopped) called.drop();
     else this.#push({ kind: "called", called });
@@ -109,17 +109,17 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     if (!this.#stopped) this.#push({ kind: "chunk", ns, mode, payload });
   }
 
-  /** Adds an event of LangChain's `streamEvents`. */
+  /** Adds an event that LangChain's `streamEvents` has yielded. */
   event(event: StreamEvent): void {
     if (!this.#stopped) this.#push({ kind: "event", event });
   }
 
-  /** Adds the end of the graph, with the error that it threw, if any. */
+  /** Adds the end of the graph. `thrown`: the error that the graph threw; null if it ended without an error. */
   finished(thrown: { readonly error: unknown } | null): void {
     this.#push({ kind: "ended", error: thrown === null ? null : toPlainError(thrown.error) });
   }
 
-  /** Resolves when all events so far have been delivered. */
+  /** Resolves when all events that were added so far have been delivered. */
   whenDelivered(): Promise<void> {
     return new Promise((resolve) => this.#stage.soon(() => this.#stage.soon(resolve)));
   }
@@ -128,8 +128,8 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     this.#events.push(events);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // Delivers the events in the next turn of the event loop, because then all events of this step are in the queue:
-    // LangGraph plans a step in promise callbacks, without a turn of the event loop, and then waits for the nodes that it started.
+    // Events are delivered in the next turn of the event loop, because by then all events of a step are in the queue. LangGraph plans a
+    // step in promise callbacks, without a turn of the event loop, and then waits for the nodes that it has started.
     this.#stage.soon(() => {
       this.#isScheduled = false;
       const all = this.#events;

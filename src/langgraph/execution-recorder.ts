@@ -43,15 +43,15 @@ interface Parts {
   readonly input: JsonObject | null;
   readonly tokens: TokenStream;
   readonly showsEarlierTaskResults: boolean;
-  /** Keys of the state that are neither stored nor shown to clients, for the graph at a namespace. */
+  /** The keys of the state that are neither stored nor shown to clients, for the graph at a namespace. */
   hidden(ns: string): ReadonlySet<string>;
   /** Called when a task has ended and all of its events are recorded. */
   ended(task: string): void;
 }
 
 /**
- * Recorder of an attempt: turns LangGraph's events into checkpoints, pending writes and events of the run, in order, and
- * keeps them until they are passed to the run's actor, which stores them.
+ * Recorder of an attempt. It converts LangGraph's events to checkpoints, pending writes and events of the run, in order, and keeps them
+ * until they are passed to the run's actor, which stores them.
  */
 export class ExecutionRecorder {
   readonly ids: CheckpointIdMap;
@@ -59,19 +59,19 @@ export class ExecutionRecorder {
   readonly tasks = new TasksById();
   checkpoints: NewCheckpoint[] = [];
   emissions: Emission[] = [];
-  /** True when the root graph has made a checkpoint since the last step was passed to the run's actor. */
+  /** True if the root graph has made a checkpoint since the last step was passed to the run's actor. */
   hasAdvanced = false;
-  /** The graph that has just streamed its state, if it has made no checkpoint yet; else null. */
+  /** The graph that has just streamed its state, if it has made no checkpoint yet; otherwise null. */
   #shown: GraphProgress | null = null;
   readonly #parts: Parts;
   readonly #loops = new Map<string, GraphProgress>();
-  /** Epoch milliseconds at which the node functions of tasks threw, by task id. */
+  /** When the node functions of tasks threw, in epoch milliseconds, by task id. */
   readonly #failures = new Map<string, number>();
-  /** Stored checkpoints of subgraphs, by namespace, as they were read in this attempt. */
+  /** Stored checkpoints of subgraphs that were read in this attempt, by namespace. */
   readonly #read = new Map<string, Position>();
-  /** True when a graph has made a checkpoint since past steps were last forgotten. */
+  /** True if a graph has made a checkpoint since {@link forgetPastSteps} last had nothing more to forget. */
   #hasPastSteps = false;
-  /** Checkpoints that were put to the saver and have not appeared in the stream yet. */
+  /** Checkpoints that were put to the saver but have not been streamed yet, by namespace and id. */
   readonly #raws = new Map<string, SaverCheckpoint>();
 
   constructor(parts: Parts) {
@@ -89,7 +89,7 @@ export class ExecutionRecorder {
     return this.checkpoints.length === 0 && this.emissions.length === 0 && this.pendingWrites.isEmpty;
   }
 
-  /** Graphs that stopped at a checkpoint whose next tasks LangGraph did not stream. */
+  /** The graphs that have stopped at a checkpoint whose next tasks LangGraph has not streamed. */
   get graphsWithUnknownNext(): readonly GraphProgress[] {
     return [...this.#loops.values()].filter(({ isNextUnknown: unknown }) => unknown);
   }
@@ -103,7 +103,7 @@ export class ExecutionRecorder {
     return loop;
   }
 
-  /** True when the graph at this namespace has made a checkpoint, or has continued from one. */
+  /** True if the graph at this namespace has made a checkpoint, or has continued from one. */
   hasCheckpoint(ns: string): boolean {
     return (this.#loops.get(ns)?.id ?? null) !== null;
   }
@@ -117,19 +117,19 @@ export class ExecutionRecorder {
 
   put(raw: SaverCheckpoint): void {
     this.#raws.set(`${raw.ns} ${raw.id}`, raw);
-    // Serialises the values now: later events contain parts of them, for which the result can then be reused.
+    // Reading `values` serialises them now. Later events contain parts of them, for which the result can then be reused.
     void raw.values;
   }
 
   /**
    * Checks that the graph still has the nodes of its planned tasks.
-   * @throws Error when it lacks one of them, so that the run cannot continue
+   * @throws Error `GraphChangedError` if one is missing, so that the run cannot continue
    */
   checkNodes(path: readonly string[], mode: string, data: unknown): void {
     if (mode !== "checkpoints") return;
     const loop = this.loop(path.join("|"));
     const payload = data as CheckpointPayload;
-    // Skips the other payloads that LangGraph streams in this mode. They have no config and no tasks.
+    // Skips other payloads that LangGraph streams in this mode, which have no config and no tasks.
     if (payload.config === undefined) return;
     const id = this.ids.storedIdOfPayload(payload);
     loop.checkNodes(id, payload, this.#raws.get(`${loop.ns} ${id}`));
@@ -171,7 +171,7 @@ export class ExecutionRecorder {
     this.emissions.push({ fact: { t: "event", json: eventText(event) } });
   }
 
-  /** Ends a batch of events. `over`: there will be no further batch. */
+  /** Ends a batch of events. `over`: whether it was the last batch. */
   close(over: boolean): void {
     for (const loop of this.#loops.values()) this.#between(loop);
     if (over) for (const raw of this.#raws.values()) this.#untold(this.loop(raw.ns), raw);
@@ -206,7 +206,7 @@ export class ExecutionRecorder {
     if (emission !== undefined) this.emissions.push(emission);
   }
 
-  /** Emits the streamed state of a graph that has no checkpoints. Other graphs emit their state together with its checkpoint. */
+  /** Emits the streamed state of a graph that has made no checkpoint. Other graphs emit their state together with a checkpoint. */
   #unkept(): void {
     const loop = this.#shown;
     this.#shown = null;
@@ -215,7 +215,7 @@ export class ExecutionRecorder {
     this.#between(loop);
   }
 
-  /** Emits the state that a graph has streamed but for which no checkpoint has been streamed. */
+  /** Emits a state that a graph has streamed and for which no checkpoint has been streamed. */
   #between(loop: GraphProgress): void {
     if (loop.streamedState === undefined) return;
     for (const raw of this.#raws.values()) if (raw.ns === loop.ns) return this.#untold(loop, raw);
@@ -237,7 +237,7 @@ export class ExecutionRecorder {
       loop.endingUpdate = update;
       return;
     }
-    // An update from the cache contains the results of tasks that ended earlier, or whose results were cached.
+    // A cached update contains results of tasks that ended earlier, or results from LangGraph's cache.
     for (const [name, value] of Object.entries(update)) {
       if (name === "__metadata__") continue;
       loop.addUpdate(name, value);
@@ -267,8 +267,9 @@ export class ExecutionRecorder {
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
-    // Writes out the members, here and below: an object literal that begins with a spread costs a microsecond for each member.
-    // LangGraph streams the start of all tasks of the step from which a run continues, also of those that do not run again.
+    // Members are listed one by one in these branches, because an object literal that begins with a spread costs a microsecond for each
+    // member. LangGraph streams the start of all tasks of the step from which a run continues, including tasks that have ended and do not
+    // run again.
     const hasEnded = this.pendingWrites.get({ ns, checkpoint, task: id })?.result !== undefined;
     if (hasEnded) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path, ...(sent && { sent }) });
@@ -283,7 +284,7 @@ export class ExecutionRecorder {
     }
   }
 
-  /** Notes when the node function of a task threw. LangGraph streams the task's end later, or, for a retried attempt, never. */
+  /** Notes when the node function of a task threw. LangGraph streams the task's end later or, if the attempt is retried, never. */
   noteFailure(task: string, at: number): void {
     this.#failures.set(task, at);
   }
@@ -335,9 +336,9 @@ export class ExecutionRecorder {
   }
 
   /**
-   * Forgets the tasks of past steps, with their writes and the graphs that their node functions called. A task does not run
-   * again once its graph has made the next checkpoint. Called when what was recorded has been passed to the run's actor, so
-   * that a run of many steps does not keep the data of all of them in memory.
+   * Forgets tasks of past steps, their writes, and the graphs that their node functions called. A task does not run again once its graph
+   * has made the next checkpoint. Called when everything recorded has been passed to the run's actor, so that a run of many steps does not
+   * keep the data of all of its steps in memory.
    * @param isInUse whether a task has not been settled yet
    */
   forgetPastSteps(isInUse: (task: string) => boolean): void {
@@ -366,7 +367,7 @@ export class ExecutionRecorder {
     for (const ns of this.#read.keys()) if (isOver(ns)) this.#read.delete(ns);
   }
 
-  /** The interrupts that the root graph waits at, by task. */
+  /** The pending interrupts of the root graph, by task id. */
   pendingInterrupts(): Interrupts {
     const { next, id } = this.root;
     const all: Record<string, readonly Interrupt[]> = {};
@@ -379,14 +380,14 @@ export class ExecutionRecorder {
   }
 }
 
-/** True if the namespace is one of `all`, or within one of them. */
+/** Whether a namespace is in `all`, or within a namespace in `all`. */
 function isWithinAny(ns: string, all: ReadonlySet<string>): boolean {
   for (let end = ns.indexOf("|"); end >= 0; end = ns.indexOf("|", end + 1))
     if (all.has(ns.slice(0, end))) return true;
   return all.has(ns);
 }
 
-/** An event as JSON text. Runnables may get any data: data that cannot be stored is left out and does not fail the run. */
+/** An event as JSON text. Runnables may have any input and output: data that cannot be stored is left out, instead of failing the run. */
 function eventText(event: StreamEvent): string {
   try {
     return stringifyJson(serialise(event));

@@ -8,44 +8,43 @@ import type { ModuleExport } from "../model/module-export.ts";
 import type { LibraryGraph } from "../ports/library-graph.ts";
 import { resolveLibrary, type Library } from "./user-library.ts";
 
-// The types of a graph's nodes and channels are the user's own.
-// oxlint-disable-next-line typescript/no-explicit-any
+// The types of a graph's nodes and channels are defined by the user, so they are not known here.
 export type CompiledGraph = Pregel<any, any>;
 
 /** A LangGraph.js graph that a file exports. */
 export interface LoadedLangGraph extends LibraryGraph {
   readonly library: Library;
-  /** The graph as it was loaded. A factory was called with an empty configuration. */
+  /** The graph as it was loaded. If the file exports a factory, it was called with an empty configuration. */
   readonly graph: CompiledGraph;
   /**
-   * The graph for a run with this configuration. A factory that takes a configuration makes a new graph each time.
-   * @throws ServiceError `graph.invalid` when a factory returns something else; errors of the factory pass through
+   * The graph for a run with this configuration. A factory that takes a configuration makes a new graph at each call.
+   * @throws ServiceError `graph.invalid` if a factory does not return a graph; an error of the factory is thrown as it is
    */
   graphFor(config: JsonObject, runtime?: FactoryRuntime): Eventually<CompiledGraph>;
-  /** A hash of the graph's nodes, channels and fixed edges. */
+  /** A hash of the names of the graph's nodes and channels, and of its fixed edges. */
   readonly hash: string;
-  /** Where the graph's types are declared; absent for a graph that a program passed. */
+  /** The module export where the graph's types are declared. Absent for a graph that a program passed. */
   readonly source?: ModuleExport;
 }
 
 /**
- * The export of a file (`found`), and the graph that it gives (`given`): the return value if the export is a function, else
- * the export itself.
+ * The export of a file (`found`), and the graph that results from it (`given`): the return value if the export is a function, otherwise the
+ * export.
  */
 export interface LoadedExport {
   readonly file: string;
-  /** The name of the export; absent for a value that a program passed. */
+  /** The name of the export. Absent for a graph that a program passed. */
   readonly name?: string;
-  /** Further files: the LangGraph.js that made the graph may be the one that they import. */
+  /** Further files whose imports may lead to the LangGraph.js that made the graph. */
   readonly alsoIn?: readonly string[];
   readonly found: unknown;
   readonly given: unknown;
 }
 
 /**
- * Loads an export as a LangGraph.js graph: a compiled graph, a builder (which is compiled), an agent of `createAgent`, or a
- * function that returns one of these. Undefined when it is none of these.
- * @throws ServiceError `config.invalid` when LangGraph.js is missing, or of a version that is not supported
+ * Loads an export as a LangGraph.js graph: a compiled graph, a builder (which is compiled), an agent of `createAgent`, or a function that
+ * returns one of these. Undefined if it is none of these.
+ * @throws ServiceError `config.invalid` if LangGraph.js is missing, or its version is not supported
  */
 export async function loadLangGraph({
   file,
@@ -72,7 +71,9 @@ export async function loadLangGraph({
   };
 }
 
-/** The compiled graph of a value: the value itself, what its `compile` returns, or its member `graph`. */
+/**
+ * The compiled graph of a value: the value itself, the result of its method `compile`, or its member `graph`. Undefined if there is none.
+ */
 function compile(value: unknown): CompiledGraph | undefined {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return undefined;
   if (isCompiled(value)) return value;
@@ -84,7 +85,7 @@ function compile(value: unknown): CompiledGraph | undefined {
   return isCompiled(graph) ? graph : undefined;
 }
 
-/** True for a compiled graph. A `RemoteGraph` has LangGraph's mark `lg_is_pregel` too, but no nodes. */
+/** Whether a value is a compiled graph. A `RemoteGraph` also has LangGraph's mark `lg_is_pregel`, but no nodes. */
 function isCompiled(value: unknown): value is CompiledGraph {
   return (
     typeof value === "object" &&
@@ -95,7 +96,7 @@ function isCompiled(value: unknown): value is CompiledGraph {
   );
 }
 
-/** The UUID namespace of the graph hashes. */
+/** The UUID namespace of graph hashes. */
 const NAMESPACE = "6c6b6f1e-60a4-5d0f-8f6a-6d2d7b1c9a10";
 
 function hashOf({ nodes, channels, builder }: CompiledGraph & { readonly builder?: unknown }): string {

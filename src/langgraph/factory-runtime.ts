@@ -1,8 +1,8 @@
 import type { JsonObject } from "../model/json.ts";
 
 /**
- * The second argument of a graph factory, after the configuration: the purpose of the graph, and the context
- * of the run. It has the form of `ServerRuntime` in `@langchain/langgraph-sdk`.
+ * The second argument of a graph factory, after the configuration: what the graph is needed for, and the context of the run. It has the
+ * form of `ServerRuntime` in `@langchain/langgraph-sdk`.
  */
 export type FactoryRuntime =
   | {

@@ -2,7 +2,7 @@ import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { Library } from "./user-library.ts";
 import type { RunnableFunction } from "./untraced-runnable.ts";
 
-/** A runnable that runs several others in turn. */
+/** A LangChain runnable that runs other runnables one after the other. */
 interface Sequence {
   readonly steps: readonly Runnable[];
 }
@@ -10,26 +10,28 @@ interface Sequence {
 export const isSequence = (part: object): part is Runnable & Sequence =>
   "steps" in part && Array.isArray(part.steps);
 
-/** LangGraph's `RunnableCallable`, a wrapper of a function. Its class is not exported. */
+/** LangGraph's `RunnableCallable`, which wraps a function. Its class is not exported. */
 interface Plain {
   readonly func: RunnableFunction;
   /** Whether a runnable that the function returns is run too. */
   readonly recurse: boolean;
 }
 
-/** LangGraph's `ChannelWrite`, which writes to channels. The mapper of an entry turns the value into what is written. */
+/**
+ * LangGraph's `ChannelWrite`, which writes to channels. The `mapper` of an entry of `writes` converts the node's result to the value that
+ * is written.
+ */
 interface Writer {
   readonly writes: readonly object[];
   _write(value: unknown, options: RunnableConfig): Promise<unknown>;
 }
 
 /**
- * Flattens a node into one runnable. LangGraph makes a sequence of the user's function and of the writers of its
- * result. It gives each part of the sequence its own configuration and tracing root, and races each part against the
- * abort signal. That happens six times for each node, although only the user's code needs it. If callbacks are set, the
- * sequence itself runs, because callbacks must see each part.
+ * Flattens a node into one runnable. LangGraph makes a sequence of the user's function and of the writers of its result. It gives each part
+ * of the sequence a separate configuration and tracing root, and races each part against the abort signal: six times for each node,
+ * although only the user's code needs it. If callbacks are set, the unflattened sequence runs, because callbacks must see each part.
  * @param whole the runnable that LangGraph runs for the node
- * @param body the part of it that runs the user's function; the node may have none
+ * @param body the part of `whole` that runs the user's function; undefined if the node has none
  */
 export function flattenNode(library: Library, whole: Runnable, body: unknown): Runnable {
   const parts = isSequence(whole) ? whole.steps : [whole];
@@ -51,7 +53,7 @@ const bodyStep =
   (value, options) =>
     unlessAborted(body.invoke(value, options) as Promise<unknown>, options.signal);
 
-/** Runs LangGraph's own functions directly, without their wrappers; other runnables are invoked as they are. */
+/** Runs the functions of LangGraph's own runnables directly, without their wrappers. Other runnables are invoked. */
 function plainStep(library: Library, part: Runnable): RunnableFunction {
   if (!isPlain(part)) return (value, options) => part.invoke(value, options);
   const { func, recurse } = part;

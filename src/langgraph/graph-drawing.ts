@@ -12,13 +12,13 @@ interface Drawable {
   toJSON(): unknown;
 }
 
-/** LangGraph's drawing of a graph. `levels` levels of subgraphs (all for Infinity) are drawn in place of their nodes. */
+/** LangGraph's drawing of a graph. `levels`: the number of levels of subgraphs that are drawn in place of their nodes; Infinity for all. */
 export async function langGraphDrawing(graph: CompiledGraph, levels: number): Promise<GraphDrawing> {
   const xray = levels <= 0 ? false : Number.isFinite(levels) ? levels : true;
   const drawn = (await graph.getGraphAsync({ xray } as Parameters<
     typeof graph.getGraphAsync
   >[0])) as Drawable;
-  // A copy through JSON: the drawing may contain values that are not JSON.
+  // A copy through JSON, because the drawing may contain values that are not JSON.
   const { nodes, edges } = JSON.parse(JSON.stringify(drawn.toJSON())) as {
     readonly nodes: readonly DrawnNode[];
     readonly edges: readonly DrawnEdge[];
@@ -36,7 +36,7 @@ function edgeOf({ source, target, conditional, data }: DrawnEdge): DrawnEdge {
   return { source, target, conditional, ...(data !== undefined && { data }) };
 }
 
-/** The nodes and edges from which a graph's statechart is made. For a graph of the functional API, only its nodes are known. */
+/** The nodes and edges from which a graph's statechart is made. For a graph of the functional API, only the nodes are known. */
 export function langGraphOutline(graph: CompiledGraph): GraphOutline {
   const names = Object.keys(graph.nodes).filter((name) => name !== START);
   const edges = new Map<string, OutlineEdge[]>([START, ...names, END].map((name) => [name, []]));
@@ -68,7 +68,7 @@ function edgesIn(graph: CompiledGraph): readonly DrawnEdge[] {
   try {
     return getGraph.call(graph, {}).edges;
   } catch {
-    // A remote graph has no local drawing; it is drawn by its server when a drawing is requested.
+    // A remote graph has no local drawing. Its own server draws it when a drawing is requested.
     return [];
   }
 }

@@ -12,15 +12,15 @@ import type { CheckpointRunData } from "./graph-progress.ts";
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of the graph's state is not known here
 type StreamOptions = NonNullable<Parameters<Pregel<any, any>["stream"]>[1]>;
 
-/** Keys of `configurable` that name a checkpoint. They are not copied: {@link placeOf} decides where a run starts. */
-const PLACES: ReadonlySet<string> = new Set([
+/** Keys of `configurable` that are not copied: {@link placeOf} decides from which checkpoint a run starts. */
+const CHECKPOINT_KEYS: ReadonlySet<string> = new Set([
   "checkpoint_id",
   "checkpoint_ns",
   "checkpoint_map",
   "thread_id",
 ]);
 
-/** The input that the graph is run with; null when it continues from its last checkpoint. */
+/** The input with which the graph is run; null if it continues from its last checkpoint. */
 export function langGraphInput(library: Library, run: RunRecord, position: Position): unknown {
   const { command, input } = run.kwargs;
   // An earlier attempt has made a checkpoint, which contains the input or the answers.
@@ -29,21 +29,21 @@ export function langGraphInput(library: Library, run: RunRecord, position: Posit
   return toLangGraphCommand(library, command, pendingInterruptIds(position));
 }
 
-/** The data of the run that each of its checkpoints records. */
+/** The data of the run that is stored with each of its checkpoints. */
 export function checkpointRunDataOf(run: RunRecord, graph: string): CheckpointRunData {
   const { command, input } = run.kwargs;
   const goesOn = command === null ? (input ?? null) === null : isResume(command);
   return { run: run.run_id, metadata: checkpointMetadataOfRun(run), graph, goesOn };
 }
 
-/** The ids of the interrupts that wait for an answer at a checkpoint. */
+/** The ids of the interrupts at a checkpoint that wait for an answer, each once. */
 export function pendingInterruptIds({ head, writes }: Position): readonly string[] {
   const left = new Map(writes.map((each) => [each.task, each]));
   const all = (head?.next ?? []).flatMap(({ id }) => {
     const task = left.get(id);
     return task === undefined || task.result !== undefined ? [] : task.interrupts.map((asked) => asked.id);
   });
-  // Several tasks of a step may wait at the same interrupt of a subgraph.
+  // Several tasks of a step may wait at the same interrupt of a subgraph, so an id may occur more than once.
   return [...new Set(all)];
 }
 
@@ -67,9 +67,9 @@ export function toLangGraphCommand(
 }
 
 /**
- * The reason to refuse an answer, given the ids of the pending interrupts; null when it is accepted. When no interrupt is
- * pending but nodes have yet to run (after a state update, or before a breakpoint), LangGraph gives the answer to the first
- * node that interrupts. With `strict_resume` such an answer is refused.
+ * The reason to refuse an answer (`command.resume`), given the ids of the pending interrupts; null if it is accepted. If no interrupt is
+ * pending but nodes have yet to run (`unfinished`), after a state update or before a breakpoint, LangGraph gives the answer to the first
+ * node that interrupts. With `strict_resume`, such an answer is refused.
  */
 export function answerRefusal(
   { command, strict_resume }: Pick<RunKwargs, "command" | "strict_resume">,
@@ -82,8 +82,8 @@ export function answerRefusal(
 }
 
 /**
- * An answer in LangGraph's form. If only one interrupt is pending, the answers null, false, 0 and "" are
- * passed with its id: LangGraph would ignore them otherwise.
+ * Converts an answer to LangGraph's form. If only one interrupt is pending, the answers null, false, 0 and "" are passed with the
+ * interrupt's id, because LangGraph would ignore them otherwise.
  */
 function answersOf(resume: unknown, pending: readonly string[]): unknown {
   if (answersById(resume) !== undefined) return resume;
@@ -95,8 +95,8 @@ function answersOf(resume: unknown, pending: readonly string[]): unknown {
 const isFalsy = (value: unknown): boolean => value === null || value === false || value === 0 || value === "";
 
 /**
- * The checkpoint that the run's configuration names as the start of the run. It is ignored once the run has made a
- * checkpoint of its own.
+ * The keys of `configurable` with the checkpoint that the run's configuration names as its start. Empty if it names none, or once the run
+ * has made a checkpoint.
  */
 function placeOf(run: RunRecord, position: Position): JsonObject {
   const { configurable } = run.kwargs.config;
@@ -104,8 +104,8 @@ function placeOf(run: RunRecord, position: Position): JsonObject {
   if (head === null || rootCheckpointOf(configurable) !== head.id) return {};
   if (branchStartOf(run, position) === null) return { checkpoint_id: head.id };
   const { checkpoint_id, checkpoint_ns, checkpoint_map } = configurable;
-  // Keeps only namespaces without task ids, which are the same on every branch. `CheckpointBranch` handles the others,
-  // because a branch has new task ids.
+  // Keeps only namespaces without task ids, which are the same on every branch. `CheckpointBranch` handles the others, because a branch has
+  // new task ids.
   const places = Object.entries(isObject(checkpoint_map) ? checkpoint_map : {});
   const lasting = Object.fromEntries(places.filter(([ns]) => !ns.includes(":")));
   return { checkpoint_id, checkpoint_ns, checkpoint_map: lasting };
@@ -113,13 +113,14 @@ function placeOf(run: RunRecord, position: Position): JsonObject {
 
 const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
 
-/** True when the run requests tokens. Only then does LangGraph stream them, because they cost a handler for every call within the nodes. */
+/** Whether the run requests tokens. Only then does LangGraph stream them, because that costs a handler for every call within the nodes. */
 function wantsMessages({ kwargs }: RunRecord): boolean {
   return kwargs.stream_mode.some((mode) => mode === "messages" || mode === "messages-tuple");
 }
 
 /**
- * True when the run requests LangChain's events. Only then are they recorded, because each contains the full input or output of a runnable.
+ * Whether the run requests LangChain's events. Only then are they recorded, because each event contains the full input or output of a
+ * runnable.
  */
 export const wantsEvents = ({ kwargs }: RunRecord): boolean => kwargs.stream_mode.includes("events");
 
@@ -134,11 +135,11 @@ export function streamOptionsOf(run: RunRecord, position: Position, signal: Abor
     subgraphs: true,
     signal,
     runId,
-    // The durability is the same even for a run that is stored only at its end, because the run's actor combines the steps.
+    // Also for a run whose steps are stored only at its end, because the run's actor combines the steps.
     durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...checkpointMetadataOfRun(run) },
-    // Set even if it is empty: nodes read `runtime.context.key` without checking whether the run has a context.
+    // Set even if the context is empty, because nodes read `runtime.context.key` without checking whether the run has a context.
     context,
     ...(Array.isArray(tags) && { tags: tags.map(String) }),
     ...(typeof recursion_limit === "number" && { recursionLimit: recursion_limit }),
@@ -150,7 +151,7 @@ export function streamOptionsOf(run: RunRecord, position: Position, signal: Abor
 }
 
 function configurableOf(run: RunRecord, place: JsonObject): JsonObject {
-  const own = Object.entries(run.kwargs.config.configurable).filter(([key]) => !PLACES.has(key));
+  const own = Object.entries(run.kwargs.config.configurable).filter(([key]) => !CHECKPOINT_KEYS.has(key));
   return {
     ...Object.fromEntries(own),
     thread_id: run.thread_id,

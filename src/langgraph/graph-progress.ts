@@ -15,7 +15,7 @@ import {
 } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
-/** A checkpoint as LangGraph streams it in the mode `checkpoints`. */
+/** A checkpoint in the form in which LangGraph streams it in the mode `checkpoints`. */
 export interface CheckpointPayload {
   readonly config: { readonly configurable?: { readonly checkpoint_id?: string } };
   readonly values: unknown;
@@ -24,50 +24,52 @@ export interface CheckpointPayload {
     readonly id: string;
     readonly name: string;
     readonly path?: readonly unknown[];
-    /** For a task whose node is a subgraph: LangGraph's config of the subgraph's state. */
+    /** For a task whose node is a subgraph: LangGraph's config that identifies the subgraph's state. */
     readonly state?: unknown;
   }[];
   readonly parentConfig?: { readonly configurable?: { readonly checkpoint_id?: string } };
 }
 
-/** Data of the run that each of its checkpoints records. */
+/** The data of a run that is stored with each of its checkpoints. */
 export interface CheckpointRunData {
   readonly run: string;
   readonly metadata: JsonObject;
   readonly graph: string;
-  /** True when the run has neither an input nor nodes to go to: it continues from the thread's last checkpoint. */
+  /**
+   * True if the run continues from the thread's last checkpoint: it has neither an input nor a command, or it has a command that resumes.
+   */
   readonly goesOn: boolean;
 }
 
-/** A planned task that can change until its checkpoint is passed to the run's actor. */
+/** A planned task. Its triggers and input may be set until its checkpoint is passed to the run's actor. */
 type Planned = { -readonly [K in keyof PlannedTask]: PlannedTask[K] };
 
-/** Progress of one graph of a run, the root or a subgraph: its last checkpoint, its state and its next tasks. */
+/** The progress of one graph of a run, the root graph or a subgraph: its last checkpoint, its state and its next tasks. */
 export class GraphProgress {
   readonly ns: string;
   readonly #marks: CheckpointRunData;
   /** Keys of the graph's state that are neither stored nor shown to clients. */
   readonly hidden: ReadonlySet<string>;
-  /** The id of the graph's last checkpoint; null before the first. */
+  /** The id of the graph's last checkpoint; null if it has made none. */
   id: string | null;
   head: CheckpointHead | null;
   visibleState: JsonObject;
   next: readonly Planned[] = [];
-  /** True when the tasks after the graph's last checkpoint are not known. */
+  /** True if the tasks after the graph's last checkpoint are not known. */
   isNextUnknown = false;
-  /** The last streamed state, until its checkpoint is streamed. */
+  /** The last streamed state. Undefined once its checkpoint has been streamed. */
   streamedState: JsonObject | undefined;
   /** The update of the task that is ending, by the name of its node. */
   endingUpdate: JsonObject | undefined;
   /** The input of the graph, if it is known. */
   input: JsonObject | null = null;
-  /** The branch that the graph is to make with its first checkpoint; null when it makes none, or has made that checkpoint. */
+  /** The branch that the graph begins with its next checkpoint; null if it begins none, or has made that checkpoint. */
   branch: BranchStart | null = null;
-  /** The id of the last checkpoint that an earlier attempt of the run made. Its event has been emitted already. */
+  /** The id of the last checkpoint that an earlier attempt of the run has made. The event of this checkpoint has been emitted already. */
   #reported: string | null;
-  /** Updates of nodes since the last checkpoint, by the node's name. */
+  /** The updates of nodes since the last checkpoint, by node name. */
   #updates = new Map<string, unknown[]>();
-  /** The last checkpoint, against which the next one is stored as changes. */
+  /** The last checkpoint. The changes of the next checkpoint are computed against it. */
   #base: PreviousCheckpointState & { readonly id: string | null };
 
   constructor(ns: string, position: Position | null, marks: CheckpointRunData, hidden: ReadonlySet<string>) {
@@ -83,9 +85,9 @@ export class GraphProgress {
   }
 
   /**
-   * Checks that the graph still has the nodes of its planned tasks. LangGraph silently skips tasks of missing nodes, and
-   * their interrupts.
-   * @throws Error `GraphChangedError` when the graph would continue with such a task
+   * Checks that the graph still has the nodes of its planned tasks. LangGraph silently skips tasks of missing nodes, and the interrupts of
+   * these tasks.
+   * @throws Error `GraphChangedError` if the graph would continue with such a task
    */
   checkNodes(id: string, { tasks }: CheckpointPayload, raw: SaverCheckpoint | undefined): void {
     if (this.ns === "" && !this.#marks.goesOn) return;
@@ -97,9 +99,9 @@ export class GraphProgress {
   }
 
   /**
-   * Records a checkpoint that LangGraph streams: a new one, or the one that the graph began at.
+   * Records a checkpoint that LangGraph streams: a new checkpoint, or the one from which the graph continues.
    * @param id the id under which it is stored
-   * @param raw the checkpoint as the saver got it; undefined when the graph began at it
+   * @param raw the checkpoint that was put to the saver; undefined if the graph continues from a stored checkpoint
    */
   checkpoint(
     id: string,
@@ -139,8 +141,8 @@ export class GraphProgress {
   }
 
   /**
-   * Records a checkpoint that was put to the saver but is not streamed, because the graph stops at it. Since it is not
-   * streamed, its next tasks are not known.
+   * Records a checkpoint that was put to the saver but is not streamed, because the graph stops at it. Its next tasks are not known for
+   * this reason.
    */
   unstreamedCheckpoint(raw: SaverCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
     const { id } = raw;
@@ -165,8 +167,8 @@ export class GraphProgress {
   }
 
   /**
-   * Takes the last streamed state as one without a checkpoint: some tasks of the step have ended, and the
-   * step goes on. Returns the fact that shows it; undefined if no state was streamed.
+   * Uses the last streamed state as a state without a checkpoint: some tasks of the step have ended, and the step continues. Returns the
+   * event that shows it; undefined if no state was streamed.
    */
   stateWithoutCheckpoint(): Emission | undefined {
     const { streamedState: values, id, ns, head } = this;
@@ -175,7 +177,7 @@ export class GraphProgress {
     const step = head?.step ?? 0;
     const fact = {
       t: "checkpoint",
-      // Empty for a subgraph that was compiled without checkpoints.
+      // Empty for a subgraph that was compiled without a checkpointer.
       id: id ?? "",
       ns,
       step,
@@ -186,7 +188,7 @@ export class GraphProgress {
     return { fact };
   }
 
-  /** Adds the next tasks, which were read after the graph had stopped. */
+  /** Adds the graph's next tasks, which were read from LangGraph after the graph had stopped. */
   addNextTasks(tasks: CheckpointPayload["tasks"]): void {
     this.isNextUnknown = false;
     (this.next as Planned[]).push(...tasks.map(plannedTaskOf));
@@ -211,12 +213,11 @@ export class GraphProgress {
     const { run, graph } = this.#marks;
     const { branch: lead } = this;
     this.branch = null;
-    // The members are listed one by one, because an object literal that begins with a spread costs a microsecond for each
-    // member.
+    // Members are listed one by one, because an object literal that begins with a spread costs a microsecond for each member.
     const made = {
       id: record.id,
-      // A branch may begin at a checkpoint in another namespace. Such a checkpoint is not stored as the parent, because a
-      // parent is always in the same namespace.
+      // A branch may begin at a checkpoint in another namespace. That checkpoint is not stored as the parent, because a parent is always in
+      // the same namespace.
       parent: lead === null || lead.ns === this.ns ? record.parent : null,
       ns: record.ns,
       step: record.step,
@@ -236,8 +237,8 @@ export class GraphProgress {
   }
 
   /**
-   * Adds the run's metadata to the metadata of a checkpoint. LangGraph usually has done so already, because it gets the
-   * run's metadata with its configuration.
+   * Adds the run's metadata to the metadata of a checkpoint. LangGraph has usually added it already, because it gets the run's metadata
+   * with the configuration.
    */
   #metadata(own: JsonObject): JsonObject {
     const { metadata } = this.#marks;
@@ -273,7 +274,7 @@ function baseAt(
 
 export const PUSH = "__pregel_push";
 
-/** The path of a task. Parts of LangGraph's path that are not strings or numbers are left out. */
+/** The path of a task in LangGraph's form. Elements that are not strings or numbers are left out. */
 export function taskPathOf(path: readonly unknown[] | undefined, name: string): readonly (string | number)[] {
   const known = path?.filter(
     (part): part is string | number => typeof part === "string" || typeof part === "number",
@@ -293,15 +294,15 @@ export const isInterruptPayload = (
   isObject(payload) && Array.isArray(payload["__interrupt__"]);
 
 /**
- * The state as clients see it: always an object. In the functional API the state is one value. An object is shown as it is,
- * a missing value as an empty object, and any other value under the name of its channel, `__end__`.
+ * The state as clients see it, which is always an object. In the functional API, the state is one value: an object is shown as it is, a
+ * missing value as an empty object, and any other value as the member `__end__`.
  */
 export function toVisibleState(values: unknown): JsonObject {
   const shown = serialise(values ?? {});
   return isObject(shown) ? shown : { __end__: shown };
 }
 
-/** True when the input of a task is exactly the state. */
+/** Whether the input of a task consists of exactly the members of the state. */
 export function isWholeState(given: unknown, state: JsonObject): boolean {
   if (!isObject(given)) return false;
   const keys = Object.keys(given);

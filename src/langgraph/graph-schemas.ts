@@ -5,7 +5,7 @@ import type { TypeSchemas } from "../ports/graph-type-schemas.ts";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
 
-/** Definitions that a LangGraph builder stores. They are not public API, so each may be missing. */
+/** Definitions that LangGraph's graph builder stores. They are not a public API, so each may be missing. */
 interface Builder {
   readonly _schemaDefinition?: unknown;
   readonly _inputDefinition?: unknown;
@@ -13,14 +13,16 @@ interface Builder {
   readonly _configSchema?: unknown;
 }
 
-/** Reads the types that a graph file gives its graph and subgraphs, by the path of nodes to each; null when they are not known. */
+/**
+ * Reads the TypeScript types that a graph file declares for its graph and subgraphs. The key is the path of nodes to the subgraph, "" for
+ * the graph itself. Resolves with null if the types are not known.
+ */
 export type ReadTypes = () => Promise<ReadonlyMap<string, TypeSchemas> | null>;
 
 /**
- * JSON Schemas of a graph's input, output, state and configuration. If the graph is defined by schemas (zod,
- * StateSchema), LangGraph makes them. An `Annotation` has only the names of channels: the schemas of channels
- * come from their TypeScript types or, where these are not known, from the reducer and default of common
- * channels. No member of the state schema is required.
+ * JSON Schemas of a graph's input, output, state and configuration. If the graph is defined by schemas (zod, StateSchema), LangGraph makes
+ * the JSON Schemas. An `Annotation` only has the names of channels; the schemas of the channels then come from their TypeScript types
+ * (`types`) or, if these are not known, from the reducer and default of common channels. In the state schema, no member is required.
  */
 export function langGraphSchemas(
   library: Library,
@@ -34,7 +36,7 @@ export function langGraphSchemas(
       const described = describe(graph);
       return isObject(described) ? (JSON.parse(JSON.stringify(described)) as JsonObject) : null;
     } catch {
-      // The schema has a part that JSON Schema cannot express, such as a date.
+      // The schema contains something that JSON Schema cannot express, such as a date.
       return null;
     }
   };
@@ -55,13 +57,13 @@ export function langGraphSchemas(
     output_schema: describeType(schema.getOutputTypeSchema) ?? annotated("output", output, state),
     state_schema:
       withoutRequired(describeType(schema.getUpdateTypeSchema)) ?? annotated("state", state, graph.channels),
-    // LangGraph.js has only one schema, for both configuration and context.
+    // LangGraph.js has one schema for both configuration and context.
     config_schema: config,
     context_schema: config,
   };
 }
 
-/** The schemas of a graph. Reads the graph's TypeScript types only if its state is not defined by schemas. */
+/** The JSON Schemas of a graph. Its TypeScript types are read only if its state is not defined by schemas. */
 export async function schemasWithTypes(
   library: Library,
   graph: CompiledGraph,
@@ -72,19 +74,19 @@ export async function schemasWithTypes(
   return langGraphSchemas(library, graph, graph_id, types?.get(""));
 }
 
-/** Whether the graph's state was defined by schemas. */
+/** Whether the graph's state is defined by schemas. */
 function isDescribed({ schema }: Library, graph: CompiledGraph): boolean {
   try {
     return isObject(schema.getUpdateTypeSchema(graph));
   } catch {
-    // The schemas have a part that JSON Schema cannot express.
+    // The state is defined by schemas that JSON Schema cannot express.
     return true;
   }
 }
 
 /**
- * JSON Schemas of all subgraphs, by the path of nodes that leads to each, `node|node`.
- * @param names names of the subgraphs that are also served as graphs of their own
+ * JSON Schemas of all subgraphs. The key is the path of nodes to the subgraph, such as `node|node`.
+ * @param names the names of subgraphs that are also served as separate graphs
  */
 export async function subgraphSchemas(
   library: Library,
@@ -152,7 +154,7 @@ function described({ messagesStateReducer }: Library["langgraph"], channel: unkn
   }
 }
 
-/** The JSON Schema of an example value's type. */
+/** The JSON Schema of a value's type, from an example of the value. */
 function byExample(value: unknown): JsonObject {
   if (Array.isArray(value)) return { type: "array" };
   switch (typeof value) {

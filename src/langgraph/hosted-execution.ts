@@ -34,13 +34,13 @@ import { inOneTurn } from "./serialisation.ts";
 import { TokenStream } from "./token-stream.ts";
 import { untrackedKeys } from "./untracked-channels.ts";
 
-/** Runs the graph to its end and passes each event to the execution. MUST NOT reject. */
+/** Runs the graph to its end, and passes each event to `execution`. MUST NOT reject. */
 export type DriveGraph = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
 
 /**
- * One attempt of a run of a compiled LangGraph.js graph. LangGraph's Pregel loop plans the steps, and its calls of
- * nodes are intercepted: for each node the run's actor starts a task, and only then does the node function run. The
- * events of the loop are queued, and processed in order when the loop waits for node functions or has ended.
+ * One attempt of a run of a compiled LangGraph.js graph. LangGraph's Pregel loop plans the steps, and its calls of nodes are intercepted:
+ * for each node, the run's actor starts a task, and only then does the node function run. The events of the loop are queued, and processed
+ * in order when the loop waits for node functions or has ended.
  */
 export class HostedExecution implements Execution {
   readonly run: RunRecord;
@@ -53,22 +53,22 @@ export class HostedExecution implements Execution {
   readonly #leading: CheckpointBranch;
   readonly events: LangGraphEventQueue;
   readonly #abort = new AbortController();
-  /** Calls of nodes whose node function has not started yet, by task. */
+  /** Calls of nodes whose node function has not started yet, by task id. */
   readonly #called = new Map<string, InterceptedCall>();
-  /** The number of calls of each task's node, by task. */
+  /** How often LangGraph has called the node of each task in this attempt, by task id. */
   readonly #tries = new Map<string, number>();
-  /** Calls of the root graph's nodes that no step contains yet. */
+  /** Calls of the root graph's nodes that are not part of a step yet. */
   #ready: InterceptedCall[] = [];
-  /** Tasks of the root graph's current step that have not settled. */
+  /** The ids of the tasks of the root graph's current step that have not settled. */
   readonly #atWork = new Set<string>();
-  /** Tasks of all graphs that were called and have not settled. */
+  /** The ids of the tasks of all graphs that were called and have not settled. */
   readonly #unsettled = new Set<string>();
   readonly #settling = new Map<string, (settled: SettledTask) => void>();
   #waiting: ((step: EngineStep) => void) | null = null;
   #ended: { readonly error: PlainError | null } | null = null;
   #onEnd: (() => void) | null = null;
   #driving = false;
-  /** True when the run was stopped: the graph's end is then not a failure of the graph. */
+  /** True if the run was stopped. The end of the graph is then not a failure of the graph. */
   #isStopped = false;
 
   constructor(
@@ -134,8 +134,8 @@ export class HostedExecution implements Execution {
   }
 
   /**
-   * Runs the node function of a called task. `failed` is called with the error that it throws and the time, unless the task
-   * was stopped.
+   * Runs the node function of a called task. If it throws, `failed` is called with the error and the time, unless the task was stopped or
+   * the error comes from a graph that the node function called.
    */
   async runBody(
     task: string,
@@ -146,8 +146,8 @@ export class HostedExecution implements Execution {
     this.#called.delete(task);
     const from = this.#recorder.loop(called.ns).next.find(({ id }) => id === task)?.from;
     const places = from === undefined ? undefined : await this.#leading.checkpointMapFor(called, from);
-    // The task's own signal stops the node function. Aborting LangGraph's signal would end the graph too,
-    // without waiting for what its nodes still return.
+    // Only the task's own signal stops the node function. Aborting LangGraph's signal would also end the graph, without waiting for the
+    // results of its nodes.
     const outcome = await called.start({ signal: io.signal, places });
     if (outcome.kind !== "failed") return outcome;
     const at = this.#source.now();
@@ -188,8 +188,8 @@ export class HostedExecution implements Execution {
     if (!this.#driving) return null;
     if (stopped) this.#stop();
     if (this.#ended !== null) return Promise.resolve(this.#rest());
-    // After a failure, the graph usually ends by itself. It is aborted too, because a node function may still be running and
-    // ignore its signal.
+    // After a failure, the graph usually ends by itself. It is also aborted, because a node function may still be running and ignore its
+    // signal.
     if (!stopped) {
       const abort = () => this.#abort.abort(new DOMException("The run has failed", "AbortError"));
       this.#stage.soon(() => this.#stage.soon(abort));
@@ -202,7 +202,7 @@ export class HostedExecution implements Execution {
   abandon(): void {
     if (this.events.over) return;
     this.events.close();
-    // A graph that has ended is not aborted: LangGraph may have left listeners on the signal whose errors nobody catches.
+    // A graph that has ended is not aborted, because LangGraph may have left listeners on the signal whose errors nobody catches.
     if (this.#ended === null) this.#abort.abort(new DOMException("The attempt is over", "AbortError"));
     for (const called of this.#called.values()) called.drop();
     this.#called.clear();
@@ -218,10 +218,9 @@ export class HostedExecution implements Execution {
   #takeIn(heard: readonly LangGraphEvent[]): void {
     try {
       inOneTurn(() => {
-        // Events of the same turn of the event loop may name a checkpoint before the saver gets it, so the saver's
-        // events are processed first.
+        // Streamed events of a batch may name a checkpoint before it was put to the saver, so puts are processed first.
         for (const one of heard) if (one.kind === "put") this.#recorder.put(one.raw);
-        // Checks all events before any is processed: if the run cannot continue, its pending tasks must stay as they were.
+        // All events are checked before any of them is processed: if the run cannot continue, its pending tasks must stay as they were.
         for (const one of heard)
           if (one.kind === "chunk") this.#recorder.checkNodes(one.ns, one.mode, one.payload);
         for (const one of heard) this.#take(one);
@@ -261,7 +260,7 @@ export class HostedExecution implements Execution {
     this.#called.set(task, called);
     this.#tries.set(task, (this.#tries.get(task) ?? 0) + 1);
     if (this.#settling.has(task)) {
-      // A second call of the same task means that the first one failed, and that LangGraph retries it.
+      // A second call of the same task means that the first call failed, and that LangGraph retries it.
       this.#report([]);
       const writes = emptyWrites(this.#recorder.place(task));
       this.#answer(task, { kind: "again", writes, emissions: [] });
@@ -279,7 +278,10 @@ export class HostedExecution implements Execution {
     this.#settle(task, settledTaskOfWrites(this.#recorder, task, null));
   }
 
-  /** Adds new calls of the root graph's nodes to the current step, if tasks of it are running. Otherwise the calls become the next step. */
+  /**
+   * Adds new calls of the root graph's nodes to the current step, if tasks of this step are running. Otherwise the calls become the next
+   * step.
+   */
   #join(): void {
     if (this.#ready.length > 0 && this.#atWork.size > 0) {
       const joining = this.#ready;
@@ -290,15 +292,18 @@ export class HostedExecution implements Execution {
   }
 
   #emit(fact: Parameters<EngineHost["emit"]>[0]): number {
-    // Emits the events recorded earlier first, to keep the order. But if the root graph has made a checkpoint, these events
-    // are emitted together with the step of that checkpoint.
+    // Events recorded earlier are emitted first, to keep the order. But once the root graph has made a checkpoint, they are emitted
+    // together with the step of that checkpoint.
     if (!this.#recorder.hasAdvanced) this.#report([]);
     return this.#stage.emit(fact);
   }
 
   // --- passing recorded events to the run's actor ---
 
-  /** Passes everything that was recorded so far to the run's actor, in the middle of a step. */
+  /**
+   * Passes everything that was recorded so far to the run's actor, in the middle of a step. `joining`: calls that are added to the step.
+   * `ending`: whether a task of the step has just ended.
+   */
   #report(joining: readonly InterceptedCall[], ending = false): void {
     const { checkpoints, emissions, pendingWrites } = this.#recorder;
     const writes = pendingWrites.takeChanged(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
@@ -310,7 +315,7 @@ export class HostedExecution implements Execution {
     this.#forgetPastSteps();
   }
 
-  /** After the end nothing is forgotten: a node function that ignored its signal may still settle. */
+  /** After the end of the graph nothing is forgotten, because a node function that ignored its signal may still settle. */
   #forgetPastSteps(): void {
     if (this.#ended === null) this.#recorder.forgetPastSteps((task) => this.#unsettled.has(task));
   }
@@ -338,7 +343,7 @@ export class HostedExecution implements Execution {
     this.#forgetPastSteps();
   }
 
-  /** The last step, with everything that was not yet passed to the run's actor; null when there is nothing. */
+  /** The last step, with everything that was not passed to the run's actor yet; null if there is nothing. */
   #rest(): EngineStep | null {
     return this.#recorder.isEmpty ? null : takeRecordedStep(this.#recorder, this.#stage, { kind: "done" });
   }
@@ -356,10 +361,7 @@ export class HostedExecution implements Execution {
     return called;
   }
 
-  /**
-   * Refuses answers that do not fit the pending interrupts.
-   * @throws ServiceError `resume.*`
-   */
+  /** Refuses answers that do not fit the pending interrupts. @throws ServiceError with a code that begins with `resume.` */
   #checkAnswers(): void {
     const { command } = this.run.kwargs;
     if ((command?.resume ?? null) === null || this.run.attempt > 1) return;

@@ -5,58 +5,55 @@ import type { TaskOutcome } from "../ports/engine.ts";
 import type { Intercept, InterceptedNode } from "./node-interception.ts";
 import { taskPathOf } from "./graph-progress.ts";
 
-/** Receiver of the calls of a run's nodes. */
+/** Receives the calls of a run's nodes. */
 export interface CallReceiver {
   called(called: InterceptedCall): void;
 }
 
 /**
- * Asynchronous context of a node call: the receiver of the run's calls, and the task whose node function is running, if
- * any.
+ * The asynchronous context of a node call. `callee`: the receiver of the run's calls. `within`: the task whose node function is running;
+ * null if none is.
  */
 interface Scope {
   readonly owner: NodeCallContext;
   readonly callee: CallReceiver;
   readonly within: string | null;
-  /**
-   * The enclosing scope of another owner. There is one if a node of one engine starts a run of another engine
-   * in the same process.
-   */
+  /** The enclosing scope of another owner. It exists if a node of one engine starts a run of another engine in the same process. */
   readonly outer: Scope | undefined;
 }
 
 /**
- * One storage for all engines. Every app and every reload creates an engine, and up to Node 22, each storage that was ever entered slows
- * down every later promise of the process.
+ * One `AsyncLocalStorage` for all engines. Each app and each reload creates an engine, and up to Node 22, each `AsyncLocalStorage` that was
+ * ever entered slows down all later promises of the process.
  */
 const currentScope = new AsyncLocalStorage<Scope>();
 
-/** Additions to the configuration that LangGraph gives a node function. */
+/** Additions to the configuration that LangGraph gives to a node function. */
 export interface BodyOptions {
   readonly signal: AbortSignal | undefined;
-  /** The ids of the checkpoints at which the node's subgraphs begin, by namespace. */
+  /** The ids of the checkpoints from which the node's subgraphs continue, by namespace. */
   readonly places: JsonObject | undefined;
 }
 
-/** A call of a node by LangGraph. It waits until its task may run. */
+/** LangGraph's call of a node. It waits until its task may run. */
 export class InterceptedCall {
   readonly task: string;
   readonly name: string;
-  /** The namespace of the graph that the node belongs to. */
+  /** The namespace of the graph to which the node belongs. */
   readonly ns: string;
-  /** The task whose node function called the graph; null for the root graph. */
+  /** The id of the task whose node function called the graph; null for the root graph. */
   readonly within: string | null;
   readonly path: readonly (string | number)[];
   readonly triggers: readonly string[];
   readonly step: number;
-  /** The number of this attempt of the task, from 1; null when LangGraph does not report it. */
+  /** The number of this attempt of the task, counted from 1; null if LangGraph does not report it. */
   readonly attempt: number | null;
   /**
-   * The error that the node function itself threw. Null when there is none, or when the error comes from a node of a graph
-   * that the node function called.
+   * The error that the node function threw. Null if there is none, or if the error comes from a node of a graph that the node function
+   * called.
    */
   thrown: { readonly error: unknown } | null = null;
-  /** Resolves when the node function may run. */
+  /** Resolves when the node function may run, and rejects if the call is dropped. */
   readonly go: Promise<BodyOptions>;
   #go: (going: BodyOptions) => void = () => undefined;
   #drop: (reason: Error) => void = () => undefined;
@@ -65,7 +62,7 @@ export class InterceptedCall {
   constructor({ name, config }: InterceptedNode, within: string | null) {
     const { executionInfo: info, metadata = {} } = config as InfoConfig;
     const { langgraph_path: path, langgraph_triggers: triggers, langgraph_step: step } = metadata;
-    // LangGraph below 1.2 gives no `executionInfo`. The last part of a task's namespace has its id.
+    // LangGraph below 1.2 has no `executionInfo`. The last segment of a task's namespace contains the task's id.
     const ns = info?.checkpointNs ?? String(metadata["langgraph_checkpoint_ns"] ?? "");
     this.task = info?.taskId ?? ns.slice(ns.lastIndexOf(":") + 1);
     this.name = name;
@@ -79,7 +76,7 @@ export class InterceptedCall {
       this.#go = resolve;
       this.#drop = reject;
     });
-    // The call may be dropped before anything awaits the promise.
+    // Prevents an unhandled rejection if the call is dropped before anything awaits the promise.
     this.go.catch(() => undefined);
   }
 
@@ -91,7 +88,7 @@ export class InterceptedCall {
     });
   }
 
-  /** Cancels the call: the node function never runs. */
+  /** Cancels the call, so that the node function never runs. */
   drop(): void {
     this.#drop(new DOMException("The run was stopped", "AbortError"));
   }
@@ -101,7 +98,7 @@ export class InterceptedCall {
     this.#drop(Object.assign(new Error(message), { name: error }));
   }
 
-  /** Ends the call. The returned value is not needed: LangGraph streams the task's result. */
+  /** Ends the call. The returned value is not needed here, because LangGraph streams the result of the task. */
   returned(): void {
     this.#ended({ kind: "returned", value: null });
   }
@@ -113,19 +110,13 @@ export class InterceptedCall {
   }
 }
 
-/**
- * Adds a message to a thrown object that has none, since LangGraph keeps only the name and the message of
- * what a node throws.
- */
+/** Adds a message to a thrown object that has none, because LangGraph keeps only the name and the message of what a node throws. */
 function describeThrown(thrown: object): void {
   if ("message" in thrown || !Object.isExtensible(thrown)) return;
   Object.defineProperty(thrown, "message", { value: toPlainError(thrown).message, configurable: true });
 }
 
-/**
- * True for the errors by which LangGraph itself leaves a node function: an interrupt, or a command for the parent
- * graph.
- */
+/** Whether a thrown error is one with which LangGraph itself leaves a node function: an interrupt, or a command for the parent graph. */
 function isBubble(thrown: unknown): boolean {
   return thrown instanceof Error && isObject({ ...thrown }) && "is_bubble_up" in thrown;
 }
@@ -140,17 +131,17 @@ interface InfoConfig {
 }
 
 /**
- * Finds the run to which the call of a node belongs, at any depth. It uses the asynchronous context, which LangGraph's loop
- * preserves.
+ * Finds the run to which the call of a node belongs, however deeply its graph is nested. It uses the asynchronous context, which
+ * LangGraph's loop preserves.
  */
 export class NodeCallContext {
   /**
-   * Errors that node functions have thrown. If a node function calls a graph, an error of that graph's nodes is also
-   * thrown through the calling node function, and must not count as an error of the calling node.
+   * Errors that node functions have thrown. If a node function calls a graph, an error of that graph's nodes is also thrown by the calling
+   * node function. It must not count as an error of the calling node.
    */
   readonly #thrown = new WeakSet<object>();
 
-  /** Runs `drive`; calls of nodes in it go to `callee`. */
+  /** Runs `drive`. Calls of nodes within it go to `callee`. */
   run<T>(callee: CallReceiver, drive: () => T): T {
     return currentScope.run(this.#scope(callee, null), drive);
   }
@@ -186,7 +177,10 @@ export class NodeCallContext {
   }
 }
 
-/** Removes an owner's scopes from a chain. So a chain has at most one scope of each owner, however often their runs start each other. */
+/**
+ * Removes the scopes of one owner from a chain of scopes. So a chain has at most one scope of each owner, however often their runs start
+ * each other.
+ */
 function without(owner: NodeCallContext, scope: Scope | undefined): Scope | undefined {
   if (scope === undefined) return undefined;
   const outer = without(owner, scope.outer);
@@ -194,7 +188,10 @@ function without(owner: NodeCallContext, scope: Scope | undefined): Scope | unde
   return outer === scope.outer ? scope : { ...scope, outer };
 }
 
-/** Configuration of a node function: LangGraph's signal and `checkpoint_map`, combined with the task's own. */
+/**
+ * The configuration with which a node function runs: LangGraph's signal and `checkpoint_map`, combined with those of the task. Undefined if
+ * the task adds nothing.
+ */
 function given(
   { config }: InterceptedNode,
   { signal: own, places }: BodyOptions,

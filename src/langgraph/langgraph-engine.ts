@@ -24,7 +24,7 @@ import { computeStateUpdate } from "./state-update.ts";
 /** Returns the graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 
-/** Called when a node function has thrown. `at`: the time at which it did, in epoch milliseconds. */
+/** Called when a node function has thrown an error. `at`: the time of the error, in epoch milliseconds. */
 export type OnFailure = (
   call: NodeCall,
   io: NodeIo,
@@ -32,15 +32,15 @@ export type OnFailure = (
 ) => void;
 
 /**
- * Makes an engine for compiled LangGraph.js graphs, and the executor that runs the functions of their nodes.
- * @param types reads the TypeScript types of graphs for their JSON Schemas; absent: the schemas do not use types
+ * Creates an engine for compiled LangGraph.js graphs, and the executor that runs their node functions.
+ * @param types reads the TypeScript types of graphs for their JSON Schemas. Absent: the schemas do not use types
  */
 export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
   const scopes = new NodeCallContext();
-  // A node may start a run. The new run must not inherit the asynchronous context of that node.
+  // A node may start a run. The new run must not inherit the asynchronous context of this node.
   const outside = new AsyncResource("LangGraphRun");
   const hosted = new WeakMap<CompiledGraph, CompiledGraph>();
-  /** Executions of current attempts, by run. */
+  /** The executions of current attempts, by run id. */
   const open = new Map<string, HostedExecution>();
 
   function hostedOf(library: Library, graph: CompiledGraph): CompiledGraph {
@@ -140,7 +140,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
   return { engine, executor };
 }
 
-/** The graph that a factory makes. Rejects when the signal is aborted first, because a factory may never return. */
+/** Resolves with the graph that a factory makes. Rejects if the signal is aborted first, because a factory may never return. */
 async function untilAborted(
   made: CompiledGraph | Promise<CompiledGraph>,
   signal: AbortSignal,
@@ -182,8 +182,8 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
 type Chunk = readonly [ns: readonly string[], mode: string, payload: unknown];
 
 /**
- * The chunks that a graph streams. Calls `_streamIterator`, on which `stream` is built in every runnable: `stream` would pass each chunk
- * through three nested platform streams and race it against the signal.
+ * The chunks that a graph streams. `_streamIterator` is called, on which every runnable's `stream` is built: `stream` would pass each chunk
+ * through three nested web streams and race it against the signal.
  */
 function chunksOf(
   { runnables }: Library,
@@ -196,8 +196,8 @@ function chunksOf(
 }
 
 /**
- * The chunks of a run that also requests LangChain's events. `onEvent` is called with each event, in its place among
- * the chunks.
+ * The chunks of a run that also requests LangChain's events. `onEvent` is called with each event, between the chunks that come before and
+ * after the event.
  */
 async function* chunksBesideEvents(
   graph: CompiledGraph,
@@ -213,7 +213,7 @@ async function* chunksBesideEvents(
   }
 }
 
-/** Reads the next tasks of graphs that stopped right after a checkpoint, so that they are stored with the checkpoint. */
+/** Reads the next tasks of graphs that have stopped right after a checkpoint, so that they are stored with the checkpoint. */
 async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Promise<void> {
   for (const loop of execution.graphsWithUnknownNext) {
     const checkpointConfig = {
@@ -227,7 +227,7 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
   }
 }
 
-/** The reason to refuse a run before it is admitted; null when there is none. */
+/** The reason to refuse a run before it is admitted; null if it is not refused. */
 function refuses(
   { kwargs }: UnadmittedRun,
   interrupts: Interrupts | null,
@@ -235,7 +235,7 @@ function refuses(
 ): RunRefusal | null {
   const { command, config } = kwargs;
   if (command === null || !isResume(command) || interrupts === null) return null;
-  // The run answers interrupts of an older checkpoint. These interrupts are not known here, so the answer is checked when the run starts.
+  // The run answers interrupts of an older checkpoint. They are not known here, so the answer is checked when the run starts.
   if (typeof config.configurable.checkpoint_id === "string") return null;
   const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];
   return answerRefusal(kwargs, pending, unfinished);

@@ -4,28 +4,25 @@ import type { CompiledGraph } from "./exported-graph.ts";
 import { flattenNode, isSequence } from "./flatten-sequence.ts";
 import { addListNamespaces } from "./base-store.ts";
 
-/**
- * A node that is about to run. `run` calls its node function; the argument of `run` replaces members of the
- * configuration.
- */
+/** A node that is about to run. `run` calls its node function. The argument of `run` replaces members of the configuration. */
 export interface InterceptedNode {
   readonly name: string;
   readonly config: RunnableConfig;
   run(given?: Pick<RunnableConfig, "signal" | "configurable">): Promise<unknown>;
 }
 
-/** Called in place of every node function. MUST resolve with what the node function returned. */
+/** Called instead of every node function. MUST resolve with the return value of the node function. */
 export type Intercept = (call: InterceptedNode) => Promise<unknown>;
 
 /** A node of a compiled graph. Its class is not exported, so nodes are copied member by member. */
 type PregelNode = CompiledGraph["nodes"][string];
 
-/** Tag of runnables whose events are not reported. */
+/** The tag of runnables whose events LangGraph does not report. */
 export const TAG_HIDDEN = "langsmith:hidden";
 
 /**
- * Copies a compiled graph so that its nodes, and those of its subgraphs, call `intercept` in place of their node
- * functions. All else, such as writes and edges, stays the same. The graph itself is not modified.
+ * Copies a compiled graph so that its nodes, and the nodes of its subgraphs, call `intercept` instead of their node functions. Everything
+ * else, such as writes and edges, stays the same. The given graph is not modified.
  */
 export function hostGraph(
   library: Library,
@@ -48,12 +45,12 @@ export function hostGraph(
   return hosted;
 }
 
-/** True for LangGraph's own nodes, such as the one that takes the input. They run no user code. */
+/** Whether a node is one of LangGraph's own, such as the node that takes the input. These run no user code. */
 function isHidden(node: PregelNode): boolean {
   return node.tags?.includes(TAG_HIDDEN) ?? false;
 }
 
-/** Copies a graph, so that the copy can have a checkpointer of its own. */
+/** Copies a graph, so that the copy can have a different checkpointer. */
 export function copyGraph(graph: CompiledGraph): CompiledGraph {
   return graph.withConfig({}) as unknown as CompiledGraph;
 }
@@ -78,7 +75,7 @@ function hostNode(
 const clone = (node: PregelNode) =>
   Object.assign(Object.create(Object.getPrototypeOf(node) as object) as PregelNode, node);
 
-/** Flattens the runnable of a node into one step, which is made only once. */
+/** Makes the node return its flattened runnable ({@link flattenNode}), which is made only once. */
 function withNode(library: Library, node: PregelNode): PregelNode {
   const whole = node.getNode();
   if (whole === undefined) return node;
@@ -95,7 +92,7 @@ function graphsIn(part: Runnable): readonly CompiledGraph[] {
   return isSequence(part) ? part.steps.flatMap(graphsIn) : [];
 }
 
-/** The function of a node, with the graphs in it replaced by their hosted copies. */
+/** The runnable of a node function, in which graphs are replaced by their copies from {@link hostGraph}. */
 function replaced(
   library: Library,
   body: Runnable,
@@ -119,12 +116,12 @@ function actorRunnable(library: Library, name: string, body: Runnable, intercept
   });
 }
 
-/** The graph at a namespace: the root, or the subgraph of a node; undefined when there is none. */
+/** The graph at a namespace: the root graph, or the subgraph of a node. Undefined if there is none. */
 export function compiledGraphAt(graph: CompiledGraph, ns: string): CompiledGraph | undefined {
   if (ns === "") return graph;
   let at: CompiledGraph | undefined = graph;
   for (const part of ns.split("|")) {
-    // A number distinguishes the graphs that one node function calls; it names no node.
+    // A number distinguishes the graphs that one node function calls. It is not the name of a node.
     if (/^\d+$/.test(part)) continue;
     const nodes: Partial<CompiledGraph["nodes"]> = at?.nodes ?? {};
     const bound = nodes[part.split(":")[0] ?? ""]?.bound as Runnable | undefined;

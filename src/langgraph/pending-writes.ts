@@ -5,23 +5,20 @@ import type { RawWrites } from "./saver-checkpoints.ts";
 import { addWrites } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
-/** Task id of writes that belong to no task, such as those of a command. */
+/** LangGraph's task id for writes that belong to no task, such as those of a command. */
 const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Key of a task: its namespace, the checkpoint that planned it, and its id. */
+/** Identifies a task: its namespace, the checkpoint at which it was planned, and its id. */
 export type TaskKey = Pick<TaskWrites, "ns" | "checkpoint" | "task">;
 
 const keyOf = ({ ns, checkpoint, task }: TaskKey) => `${ns} ${checkpoint} ${task}`;
 
-/** Pending writes of a run's tasks. It records which of them have changed since they were last passed to the run's actor. */
+/** Pending writes of a run's tasks. It records which of them have changed since they were passed to the run's actor. */
 export class PendingWrites {
   readonly #byTask = new Map<string, TaskWrites>();
-  /** Keys of tasks whose writes have changed, in order of writing. */
+  /** The keys of tasks whose writes have changed, in the order of the writes. */
   readonly #changed = new Set<string>();
-  /**
-   * The origin of each interrupt, by interrupt id: the innermost task that wrote it, with the path of tasks
-   * to it.
-   */
+  /** The origin of each interrupt, by interrupt id: the path of tasks to the innermost task that wrote the interrupt. */
   readonly #asked = new Map<string, readonly string[]>();
 
   addStored(writes: readonly TaskWrites[]): void {
@@ -49,10 +46,7 @@ export class PendingWrites {
     this.#changed.add(key);
   }
 
-  /**
-   * Forgets the writes for which `isPast` returns true, except those that were not yet passed to the run's
-   * actor.
-   */
+  /** Forgets writes for which `isPast` returns true, except those that were not passed to the run's actor yet. */
   forget(isPast: (left: TaskWrites) => boolean): void {
     for (const [key, left] of this.#byTask) {
       if (!this.#changed.has(key) && isPast(left)) this.#byTask.delete(key);
@@ -67,9 +61,7 @@ export class PendingWrites {
     return this.#changed.size === 0;
   }
 
-  /**
-   * Returns the changed writes for which `isIt` returns true, and marks them as passed to the run's actor.
-   */
+  /** Returns the changed writes for which `isIt` returns true, and marks them as passed to the run's actor. */
   takeChanged(isIt: (left: TaskWrites) => boolean): readonly TaskWrites[] {
     const taken: TaskWrites[] = [];
     for (const key of this.#changed) {
@@ -81,13 +73,13 @@ export class PendingWrites {
     return taken;
   }
 
-  /** An interrupt as the API shows it, with its origin, which LangGraph's interrupts do not name. */
+  /** Converts LangGraph's interrupt to the form of the API, and adds the interrupt's origin (`ns`), which LangGraph does not name. */
   withOrigin(asked: unknown): Interrupt {
     const { value = null, id = "", ns = [], ...rest } = serialise(asked) as Partial<Interrupt>;
     return { ...rest, value, id, resumable: true, ns: this.#asked.get(id) ?? ns, when: "during" };
   }
 
-  /** Records the origin of interrupts. The innermost task writes an interrupt first, then the tasks around it repeat it. */
+  /** Records the origin of interrupts. The innermost task writes an interrupt first; the tasks that contain it write it again. */
   #noteOrigin(
     { ns, name, task }: Omit<TaskKey, "checkpoint"> & { readonly name: string },
     value: unknown,

@@ -3,21 +3,21 @@ import type { JsonObject } from "../model/json.ts";
 import { serialise } from "./serialisation.ts";
 
 /**
- * A checkpoint as LangGraph passes it to the saver's `put`. Its values are serialised when they are first read. That
- * MUST happen in the turn of the event loop in which `put` was called, before another node runs.
+ * A checkpoint that LangGraph has passed to the saver's `put`. Its values are serialised when they are first read. That MUST happen in the
+ * turn of the event loop in which `put` was called, before another node runs.
  */
 export class SaverCheckpoint {
   readonly ns: string;
   readonly parent: string | null;
   /** The id under which the checkpoint is stored. */
   readonly id: string;
-  /** The id that LangGraph made for the checkpoint. */
+  /** LangGraph's id of the checkpoint. */
   readonly langGraphId: string;
   readonly v: number;
   readonly ts: string;
   readonly versions: ChannelVersions;
   readonly seen: Checkpoint["versions_seen"];
-  /** The channels that have changed since the parent. */
+  /** The versions of the channels that have changed since the parent checkpoint. */
   readonly newVersions: ChannelVersions;
   readonly source: CheckpointMetadata["source"];
   readonly step: number;
@@ -49,7 +49,7 @@ export class SaverCheckpoint {
     this.#live = checkpoint.channel_values;
   }
 
-  /** All channels that have a value, each value as `serialise` returns it. */
+  /** The values of all channels that have one, each value as `serialise` returns it. */
   get values(): JsonObject {
     if (this.#live !== null) {
       this.#values = showMembers(this.#live);
@@ -68,7 +68,7 @@ export class SaverCheckpoint {
   }
 }
 
-/** Writes of a task, as LangGraph passes them to the saver's `putWrites`. They are serialised once, when they are first read. */
+/** Writes of a task that LangGraph has passed to the saver's `putWrites`. They are serialised once, when they are first read. */
 export class RawWrites {
   readonly ns: string;
   readonly checkpoint: string;

@@ -17,24 +17,27 @@ import { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
 import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
 import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 
-/** Reads and writes of a saver. The saver stores nothing itself: it passes on what LangGraph puts. */
+/** What a saver reads from and passes to. The saver stores nothing itself: it passes on what LangGraph puts. */
 export interface SaverIo {
   readonly ids: CheckpointIdMap;
   /**
-   * Reads a stored checkpoint of a namespace, with its state and pending writes: the one with this id, or the newest; null
-   * when there is none. Not called for checkpoints that were put to the saver: the saver returns those itself.
+   * Reads a stored checkpoint of a namespace with its state and pending writes: the checkpoint with this id, or the newest one if `id` is
+   * null. Resolves with null if there is none. Not called for checkpoints that are kept in the saver.
    */
   read(ns: string, id: string | null): Promise<Position | null>;
-  /** Reads stored checkpoints with their states and pending writes, newest first. */
+  /** Reads stored checkpoints of a namespace with their states and pending writes, newest first. */
   history(
     ns: string,
     query: { readonly before?: string; readonly limit: number },
   ): Promise<readonly Position[]>;
-  /** The namespaces that have checkpoints. Without this method, the saver lists the root and the namespaces put to it. */
+  /**
+   * Resolves with the namespaces that have checkpoints. Without this method, the saver lists the root namespace and the namespaces of
+   * checkpoints that were put to it.
+   */
   namespaces?(): Promise<readonly string[]>;
   /**
-   * Called in order, like `putWrites`, and never awaited. What is put after the attempt is over MUST be
-   * ignored without an error: the graph has been aborted, and LangGraph.js may never handle a rejected
+   * Receives a checkpoint that LangGraph puts. Calls of `put` and `putWrites` are in LangGraph's order, and never awaited. What is put
+   * after the attempt is over MUST be ignored without an error: the graph has been aborted, and LangGraph.js may never handle a rejected
    * promise.
    */
   put(made: SaverCheckpoint): void;
@@ -45,31 +48,31 @@ export interface SaverIo {
 const CHECKPOINTS_PER_READ = 100;
 
 /**
- * The largest number of checkpoints that the saver keeps for a namespace. Older ones have long been stored:
- * the root graph computes at most one step ahead of storage, and a subgraph a few. With durability `exit`,
- * nothing is stored before the end, and `subgraph` is the limit of every namespace.
+ * The largest number of checkpoints that the saver keeps for one namespace. Older ones have long been stored: the root graph computes at
+ * most one step ahead of storage, and a subgraph a few steps. With durability `exit`, nothing is stored before the end, and `subgraph` is
+ * the limit of every namespace.
  */
 const MAX_RECENT = { root: 8, subgraph: 64 };
 /**
- * The number of checkpoints that the graph around a subgraph makes until the saver forgets the subgraph's checkpoints. They are stored by
- * then, and the subgraph does not run again, because its namespace has the id of a task of a past step.
+ * The saver forgets the checkpoints of a subgraph after the graph that contains it has made this many further checkpoints. They are stored
+ * by then, and the subgraph does not run again, because its namespace has the id of a task of a past step.
  */
 const MAX_AGE = 3;
 
-/**
- * The checkpoint saver of one attempt of a run. It knows only the run's thread, and passes to its `SaverIo`
- * what LangGraph puts.
- */
+/** The checkpoint saver of one attempt of a run. It only has the run's thread, and passes what LangGraph puts to its `SaverIo`. */
 class AttemptSaver {
   readonly #library: Library;
   readonly #thread: string;
   readonly #io: SaverIo;
   readonly #storesAtEnd: boolean;
   readonly #recent = new Map<string, Map<string, SaverCheckpoint>>();
-  /** The namespaces of subgraphs that tasks of a graph run, by the namespace of that graph; each with its age, see {@link MAX_AGE}. */
+  /**
+   * For each graph, by namespace: the namespaces of the subgraphs that its tasks run. The number counts the checkpoints that the graph has
+   * made since; see {@link MAX_AGE}.
+   */
   readonly #subgraphs = new Map<string, Map<string, number>>();
   readonly #writes = new Map<string, RawWrites[]>();
-  /** Namespaces that had no checkpoint when they were read, and that have got none since. */
+  /** Namespaces without a checkpoint: none was found when they were read, and none was put since. */
   readonly #empty = new Set<string>();
 
   constructor(library: Library, thread: string, io: SaverIo, storesAtEnd: boolean) {
@@ -135,8 +138,8 @@ class AttemptSaver {
     const { ns, id } = this.#own(config);
     if (id === null) throw new TypeError("Writes need the checkpoint_id that they were made at");
     const made = new RawWrites({ ns, checkpoint: id, task }, writes);
-    // Before the first checkpoint, LangGraph names a checkpoint that it never puts. Writes to it are not stored,
-    // because they could never be found.
+    // Before its first checkpoint, LangGraph names a checkpoint that it never puts. Writes to that checkpoint are not stored, because they
+    // could never be found.
     if (!this.#empty.has(ns)) this.#io.putWrites(made);
     const at = `${ns} ${id}`;
     const before = this.#writes.get(at);
@@ -152,7 +155,7 @@ class AttemptSaver {
     return (current ?? 0) + 1;
   }
 
-  /** Walks up through the checkpoints, as LangGraph's own savers do. */
+  /** Collects writes from the ancestors of a checkpoint, with the method of LangGraph's own savers. */
   getDeltaChannelHistory(options: {
     config: RunnableConfig;
     channels: string[];
@@ -169,8 +172,7 @@ class AttemptSaver {
     const { ns } = made;
     const recent = of(this.#recent, ns);
     recent.set(made.id, made);
-    // With `storesAtEnd`, nothing is stored before the run ends. So the saver must keep what it could not
-    // read again.
+    // With `storesAtEnd`, nothing is stored before the run ends. So the saver keeps what it could not read again.
     if (!this.#storesAtEnd) this.#ageSubgraphs(ns);
     const most = ns === "" && !this.#storesAtEnd ? MAX_RECENT.root : MAX_RECENT.subgraph;
     for (const id of recent.keys()) {
@@ -180,7 +182,7 @@ class AttemptSaver {
     }
   }
 
-  /** Notes a new checkpoint in a namespace, and forgets the subgraphs of its graph's past steps. */
+  /** Counts a new checkpoint in a namespace, and forgets the subgraphs of past steps of its graph. */
   #ageSubgraphs(ns: string): void {
     for (let inner = ns, above = namespaceAbove(inner); above !== undefined;) {
       of(this.#subgraphs, above).set(inner, 0);
@@ -214,7 +216,7 @@ class AttemptSaver {
     return tuple;
   }
 
-  /** Migrates a checkpoint of a version below 4, in which LangGraph stored sends as pending writes of the parent. */
+  /** Migrates a checkpoint of a version below 4. In these versions, LangGraph stored sends as pending writes of the parent checkpoint. */
   async #migrate({ checkpoint }: CheckpointTuple, ns: string, parent: string): Promise<void> {
     const before = await this.#position(ns, parent);
     if (before === null) return;
@@ -228,8 +230,8 @@ class AttemptSaver {
   }
 
   /**
-   * A checkpoint with its state and pending writes: the one with this id, or the newest. The checkpoints that were put to
-   * this saver are newer than all stored ones.
+   * A checkpoint with its state and pending writes: the checkpoint with this id, or the newest one if `id` is null; null if there is none.
+   * Checkpoints that were put to this saver are newer than all stored ones.
    */
   async #position(ns: string, id: string | null): Promise<Position | null> {
     const recent = this.#recent.get(ns);
@@ -284,7 +286,7 @@ class AttemptSaver {
     return [...new Set([...stored, ...this.#recent.keys()])];
   }
 
-  /** The checkpoint that a configuration names, by the id under which it is stored. */
+  /** The checkpoint that a configuration names, with the id under which it is stored. */
   #checkpointKey(config: RunnableConfig): CheckpointKey {
     const site = checkpointKey(config);
     return site.id === null ? site : { ...site, id: this.#io.ids.storedIdOf(site.id) };
@@ -302,8 +304,8 @@ class AttemptSaver {
 }
 
 /**
- * The namespace of the graph whose task runs the subgraph at `ns`. Undefined for the root graph, and for a namespace without the id of a
- * task: its subgraph goes on from its last checkpoint when it is called again.
+ * The namespace of the graph whose task runs the subgraph at `ns`. Undefined for the root graph. Also undefined for a namespace that does
+ * not end in a task id: its subgraph continues from its last checkpoint when it is called again.
  */
 function namespaceAbove(ns: string): string | undefined {
   // A number at the end distinguishes the graphs that one node function calls.
@@ -345,8 +347,8 @@ function newest(recent: ReadonlyMap<string, SaverCheckpoint> | undefined): Saver
 }
 
 /**
- * Makes a saver for one attempt of a run on this thread, or for one read or update of its state. `storesAtEnd`: what is put is stored only
- * when the run ends (durability `exit`).
+ * Creates a saver for one attempt of a run on this thread, or for one read or update of its state. `storesAtEnd`: what LangGraph puts is
+ * stored only when the run ends (durability `exit`).
  */
 export function attemptSaver(
   library: Library,

@@ -4,17 +4,17 @@ import { ClassInstance, NonJsonValue } from "../model/non-json-data.ts";
 import { toObjectData } from "./class-instances.ts";
 
 /**
- * The last copy that was made of each object. All servers of a process share this map. An entry is removed
- * when its object is garbage-collected.
+ * The last data copy of each object that was serialised. All servers of a process share this map. An entry disappears when its object is
+ * garbage-collected.
  */
 const shown = new WeakMap<object, unknown>();
 
-/** Objects that were serialised during the current call of `inOneTurn`; null outside of it. */
+/** Objects that were serialised during the current call of `inOneTurn`; null outside such a call. */
 let turn: Set<object> | null = null;
 
 /**
- * Runs `work` synchronously. During the call, each object that is serialised is compared only once with the copy that was made before.
- * `work` must not run user code, because changes after that comparison would be missed.
+ * Runs `work` synchronously. During the call, each object that is serialised is compared with its earlier copy only once. `work` MUST NOT
+ * run user code, because changes after that comparison would be missed.
  */
 export function inOneTurn(work: () => void): void {
   const before = turn;
@@ -27,9 +27,9 @@ export function inOneTurn(work: () => void): void {
 }
 
 /**
- * Remembers the data copy of an object, which `serialise` returns as long as the object does not change.
- * Remembered are the copies of a serialised value, of its direct items or members, and, at any depth, those
- * that are a {@link ClassInstance}. Every other object is covered by the copy that contains its own.
+ * Remembers the data copy of an object, which `serialise` returns as long as the object does not change. Copies are remembered for the
+ * serialised value and its direct items or members (`depth` 0 and 1) and, at any depth, for objects whose copy is a {@link ClassInstance}.
+ * Other objects are part of one of these copies.
  */
 export function rememberCopy(live: object, as: unknown, depth: number): void {
   if (depth > 1 && !(as instanceof ClassInstance)) return;
@@ -38,14 +38,12 @@ export function rememberCopy(live: object, as: unknown, depth: number): void {
 }
 
 /**
- * Serialises a value of a graph's state to data. JSON values are copied, and so is the JSON form of most
- * class instances. Instances of the classes that can be restored (messages, errors, `Send` and a few more)
- * become a {@link ClassInstance}. Values that JSON cannot express (a Date, a Map, NaN) become a
- * {@link NonJsonValue}. The copy shares nothing with the original. If an object has not changed since the
- * last call, that call's copy itself is returned. If it has changed, the new copy contains the earlier copies
- * of its unchanged parts, so that the items of two lists can be compared by identity.
- * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep,
- *   or has a member `__proto__`
+ * Serialises a value of a graph's state to data. JSON values are copied, and so is the JSON form of most class instances. Instances of
+ * classes that can be restored (messages, errors, `Send` and a few more) become a {@link ClassInstance}. Values that JSON cannot express (a
+ * Date, a Map, NaN) become a {@link NonJsonValue}. The copy shares nothing with the original. If an object has not changed since it was
+ * last serialised, the earlier copy is returned. If it has changed, the new copy contains the earlier copies of its unchanged parts, so
+ * that the items of two lists can be compared by identity.
+ * @throws ServiceError `value.unstorable`, with the path, if the value contains itself, is nested too deeply, or has a member `__proto__`
  */
 export function serialise(value: unknown): unknown {
   return at(value, 0);
@@ -85,7 +83,7 @@ function objectAt(value: object, depth: number): unknown {
 
 const BUILT_IN = [Date, Map, Set, RegExp, ArrayBuffer] as const;
 
-/** True when an object still equals its copy. False when it does not, or when only a new copy can tell, as for a Date or Map. */
+/** Whether an object still equals its copy. False also if only a new copy can tell, as for a Date or a Map. */
 function shows(as: unknown, live: unknown): boolean {
   if (typeof live !== "object" || live === null) {
     return live === as && (typeof live !== "number" || Number.isFinite(live));
@@ -164,7 +162,7 @@ function bytesOf(kind: string, { buffer, byteOffset, byteLength }: Uint8Array): 
   return new NonJsonValue({ kind: "bytes", data: [kind, text] });
 }
 
-/** Deep equality of two data copies, classes included. Identical parts are not compared; nearly all parts are identical. */
+/** Deep equality of two data copies, including their classes. Identical parts are not compared, and nearly all parts are identical. */
 export function isEqualData(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -185,7 +183,7 @@ export function isEqualData(a: unknown, b: unknown): boolean {
 const kindOf = (value: object): string | null =>
   value instanceof ClassInstance ? ClassInstance.kindOf(value) : null;
 
-/** Error for a value that cannot be stored. The path to it is built while the error passes up. */
+/** The error for a value that cannot be stored. Each enclosing call adds its key to the path while the error passes through it. */
 class Unstorable extends ServiceError {
   readonly #what: string;
   readonly #path: string;

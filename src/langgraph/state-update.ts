@@ -12,12 +12,12 @@ import { attemptSaver } from "./saver.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 
-/** Thread id for this computation only: nothing is stored under it. */
-const HERE = "thread";
+/** A thread id for this computation only. Nothing is stored under it. */
+const TEMPORARY_THREAD = "thread";
 
 /**
- * Computes the checkpoint that a state update makes after an existing checkpoint. LangGraph itself computes it, with a saver
- * that has only the existing checkpoint and keeps what is put to it.
+ * Computes the checkpoint that a state update makes after an existing checkpoint. LangGraph computes it, with a saver that contains only
+ * the existing checkpoint, and collects what is put to it.
  */
 export async function computeStateUpdate(
   loaded: LoadedLangGraph,
@@ -31,14 +31,14 @@ export async function computeStateUpdate(
   const { head, values } = position;
   const puts: SaverCheckpoint[] = [];
   const graph = copyGraph(hosted);
-  graph.checkpointer = attemptSaver(library, HERE, {
+  graph.checkpointer = attemptSaver(library, TEMPORARY_THREAD, {
     ids: new CheckpointIdMap(source),
     read: async (at, id) => (at === ns && head !== null && (id === null || id === head.id) ? position : null),
     history: async () => [],
     put: (made) => void puts.push(made),
     putWrites: () => undefined,
   });
-  const place = { thread_id: HERE, checkpoint_ns: ns };
+  const place = { thread_id: TEMPORARY_THREAD, checkpoint_ns: ns };
   const start = latest || head === null ? place : { ...place, checkpoint_id: head.id };
   await refusing(writes, () =>
     graph.bulkUpdateState({ configurable: start } as RunnableConfig, [
@@ -54,7 +54,8 @@ export async function computeStateUpdate(
   const record = toCheckpointRecord(raw, shown, before);
   const checkpoint = {
     ...record,
-    // LangGraph makes a checkpoint for each update. Only the last one is stored, so its parent is the checkpoint before the first update.
+    // LangGraph makes a checkpoint for each update. Only the last of them is stored, so its parent is the checkpoint before the first
+    // update.
     parent: head?.id ?? null,
     run_id: null,
     metadata: { ...record.metadata, ...update.metadata },
@@ -70,10 +71,10 @@ function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: St
   return { values: given, ...(as_node !== null && { asNode: as_node }) };
 }
 
-/** Messages of LangGraph about a wrong node: one that is unknown, missing, or internal and not usable here. */
+/** Matches LangGraph's messages about a wrong node: one that is unknown, missing, or internal and not usable here. */
 const NAMES_NODE = /^(Node "|No writers found|Ambiguous update|"asNode"|Cannot (copy|apply|create))/;
 
-/** The written values, by the node named in `as_node`. */
+/** The written values by the node named in `as_node`; null if no write names a node. */
 function writesOf(writes: readonly StateWrite[]): JsonObject | null {
   const named = writes.flatMap(({ as_node, values, command }) => {
     const written = values ?? command?.update;
@@ -82,7 +83,7 @@ function writesOf(writes: readonly StateWrite[]): JsonObject | null {
   return named.length === 0 ? null : Object.fromEntries(named);
 }
 
-/** @throws ServiceError `validation.failed` when LangGraph refuses the update */
+/** Calls `update`. @throws ServiceError `validation.failed` if LangGraph refuses the update */
 async function refusing(writes: readonly StateWrite[], update: () => Promise<unknown>): Promise<void> {
   try {
     await update();

@@ -7,9 +7,9 @@ import type { InterceptedCall } from "./intercepted-call.ts";
 import type { ExecutionRecorder } from "./execution-recorder.ts";
 
 /**
- * Makes the {@link NodeCall} for an intercepted call of a node.
- * @param tries how often the task was called in this attempt of the run. It is used as the number of the
- *   task's attempt if LangGraph does not report one
+ * Creates the {@link NodeCall} for LangGraph's call of a node.
+ * @param tries how often LangGraph has called this task in this attempt of the run. Used as the number of the task's attempt if LangGraph
+ * does not report one
  */
 export function nodeCallOf(
   called: InterceptedCall,
@@ -32,12 +32,12 @@ export function nodeCallOf(
     assistant,
     attempt: record.attempt,
     try: attempt ?? tries,
-    // LangGraph does retries and timeouts itself.
+    // LangGraph itself makes retries and timeouts.
     tries: 1,
     timeout: null,
     subgraph: false,
     step,
-    // LangGraph itself passes the input to the node.
+    // LangGraph passes the input to the node by itself.
     input: null,
     config: {},
     context: {},
@@ -58,7 +58,7 @@ export function plannedTaskOfInterceptedCall(
 
 /**
  * The outcome of a task, from its recorded writes.
- * @param failure the error that ended the graph before the task had ended; null when there is none
+ * @param failure the error that ended the graph before the task had ended; null if there is none
  */
 export function settledTaskOfWrites(
   recorder: ExecutionRecorder,
@@ -77,9 +77,8 @@ export function settledTaskOfWrites(
 }
 
 /**
- * The outcome of a task with the error that its node function threw. LangGraph stops an entrypoint when one
- * of the entrypoint's tasks fails, and stores an AbortError for the entrypoint; the run must fail with the
- * error of the node function instead.
+ * The outcome of a task, with the error that its node function threw. When a task of an entrypoint (functional API) fails, LangGraph stops
+ * the entrypoint and stores an AbortError for it; the run must instead fail with the error of the node function.
  */
 export function withBodyError(settled: SettledTask, outcome: TaskOutcome): SettledTask {
   const isStopped = settled.kind === "failed" && settled.error?.error === "AbortError";
@@ -87,8 +86,8 @@ export function withBodyError(settled: SettledTask, outcome: TaskOutcome): Settl
 }
 
 /**
- * Makes a step of the root graph from everything that was not yet passed to the run's actor. Checkpoints of subgraphs are
- * reported before it.
+ * Creates a step of the root graph from everything that was not passed to the run's actor yet. Checkpoints of subgraphs are reported before
+ * the step.
  */
 export function takeRecordedStep(recorder: ExecutionRecorder, stage: EngineHost, plan: Plan): EngineStep {
   const { checkpoints, emissions, pendingWrites, root } = recorder;

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../model/json.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 
-/** A task of a run, as LangGraph streamed it. */
+/** A task of a run, from LangGraph's stream. */
 export interface StreamedTask {
   readonly id: string;
   readonly name: string;
@@ -15,20 +15,20 @@ export interface StreamedTask {
 const UNKNOWN = { name: "", ns: "", checkpoint: null, triggers: [], path: [] };
 
 export class TasksById extends Map<string, StreamedTask> {
-  /** The namespace of the graph that the task's node function calls. */
+  /** The namespace of the graphs that the task's node function calls. */
   innerNs(task: string): string {
     const { ns, name } = this.get(task) ?? UNKNOWN;
     return taskNamespace(ns, name, task);
   }
 
-  /** True when the task belongs to a graph that the node function of the task `outer` calls. */
+  /** Whether a task belongs to a graph that the node function of the task `outer` calls, at any depth. */
   isWithin(task: string, outer: string): boolean {
     const { ns } = this.get(task) ?? UNKNOWN;
     const own = this.innerNs(outer);
     return ns === own || ns.startsWith(`${own}|`);
   }
 
-  /** Metadata of the task for the events of its messages. */
+  /** The metadata of the task for the events of its messages. `step`: the number of the task's step. */
   messageMetadata(task: string, step: number): JsonObject {
     const { name, triggers, path } = this.get(task) ?? UNKNOWN;
     const own = this.innerNs(task);

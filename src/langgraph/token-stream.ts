@@ -6,19 +6,19 @@ import { PUSH } from "./graph-progress.ts";
 import { serialise } from "./serialisation.ts";
 
 /**
- * Members of a message chunk that are not repeated in each streamed piece. The `message` event that begins the message has
- * them, or they are the same for all chunks.
+ * Members of a message chunk that are left out of streamed chunks. They are in the `message` event with which the message begins, or are
+ * the same for all chunks.
  */
 const OMITTED_MEMBERS: ReadonlySet<string> = new Set(["id", "type", "name", "example"]);
 
-/** Converts the messages that LangGraph streams to entries of the run's event log (facts). */
+/** Converts the messages that LangGraph streams to entries of the run's event log (`Fact`). */
 export class TokenStream {
   readonly #library: Library;
-  /** Adds a fact to the run's event log. Returns the id of the fact's first event. */
+  /** Adds an entry to the run's event log, and returns the number of its first event. */
   readonly #emit: (fact: Fact) => number;
-  /** Messages that are being streamed: the id of the first event of each, by message id. */
+  /** Messages that are being streamed: the number of the first event of each message, by message id. */
   readonly #begun = new Map<string, number>();
-  /** Ids of messages that were emitted whole. */
+  /** The ids of messages that were emitted completely. */
   readonly #whole = new Set<string>();
 
   constructor(library: Library, emit: (fact: Fact) => number) {
@@ -26,14 +26,14 @@ export class TokenStream {
     this.#emit = emit;
   }
 
-  /** Records a message, or a chunk of one, that LangGraph streams in the mode `messages`. */
+  /** Emits a message, or a chunk of a message, that LangGraph streams in the mode `messages`. */
   receive(ns: readonly string[], [message, metadata]: readonly [BaseMessage, JsonObject | undefined]): void {
     const site = { ns: graphNamespace(ns, metadata).join("|"), meta: metaOf(metadata) };
     const { messages } = this.#library;
     const isPiece =
       messages.isBaseMessageChunk(message) && messages.isAIMessageChunk(message as AIMessageChunk);
     if (!isPiece || message.id === undefined) {
-      // A message may come twice: LangGraph streams it again with the update of the node that contains its graph.
+      // LangGraph may stream a message a second time, with the update of the node that contains its graph.
       if (message.id === undefined || !this.#whole.has(message.id))
         this.#emitMessage(site, serialise(message) as JsonObject);
       return;
@@ -61,8 +61,8 @@ export class TokenStream {
   }
 
   /**
-   * Reports that the messages in a node's update are complete. Called when the node has returned, because LangGraph below
-   * 1.7 does not stream the messages that a node returns in a command.
+   * Reports that the messages in a node's update are complete. Called when the node has returned, because LangGraph below 1.7 does not
+   * stream messages that a node returns in a command.
    * @param before the state before the update
    */
   *completed(ns: string, update: unknown, before: JsonObject, meta: () => JsonObject): Generator<Fact> {
@@ -84,7 +84,7 @@ export class TokenStream {
 
 type Message = JsonObject & { readonly id: string };
 
-/** The messages among the members of a state or an update, and in their lists. */
+/** The messages among the members of a state or an update, and in the lists among these members. */
 function messagesIn(state: unknown): readonly Message[] {
   if (!isObject(state)) return [];
   return Object.values(state).flatMap((value) => {
@@ -95,8 +95,8 @@ function messagesIn(state: unknown): readonly Message[] {
 
 /**
  * The namespace of the graph that a message comes from. Depending on its version, LangGraph streams a message under the namespace of its
- * graph, or under that of its task, which is also in the metadata. A task's namespace has a segment for the task itself, and one for each
- * task of the functional API that called it; none of these is a graph.
+ * graph, or under that of its task, which is also in the metadata. A task's namespace ends with a segment for the task, and one for each
+ * task of the functional API that called it; these segments are removed.
  */
 function graphNamespace(ns: readonly string[], metadata: JsonObject | undefined): readonly string[] {
   const { langgraph_checkpoint_ns, checkpoint_ns, langgraph_path } = metadata ?? {};
@@ -106,11 +106,11 @@ function graphNamespace(ns: readonly string[], metadata: JsonObject | undefined)
   return ns.slice(0, Math.max(0, ns.length - tasks));
 }
 
-/** True for the path of a task that another task has called; the second part is that task's path. */
+/** Whether a task's path says that another task has called it. The second element is then the path of the calling task. */
 const isCallPath = (path: unknown): path is readonly unknown[] =>
   Array.isArray(path) && path[0] === PUSH && path.at(-1) === true;
 
-/** The metadata of a message as it is stored in the run's event log. */
+/** The metadata of a message in the form in which the run's event log stores it. */
 function metaOf(metadata: JsonObject | undefined): JsonObject {
   const { tags, ...rest } = metadata ?? {};
   return serialise({ ...rest, tags: tags ?? [] }) as JsonObject;

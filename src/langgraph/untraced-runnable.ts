@@ -1,10 +1,10 @@
 import type * as Runnables from "@langchain/core/runnables";
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 
-/** The function that a runnable calls with its input. */
+/** A function that a runnable calls with its input. */
 export type RunnableFunction = (value: unknown, options: RunnableConfig) => unknown;
 
-/** Makes a runnable that calls the function directly: without tracing, and with the configuration with which it is invoked. */
+/** Creates a runnable that calls a function directly: without tracing, and with the configuration with which the runnable is invoked. */
 export type MakeRunnable = (name: string, step: RunnableFunction) => Runnable;
 
 /** Returns a {@link MakeRunnable}. All of its runnables have the same class, because V8 calls a method of many classes slowly. */

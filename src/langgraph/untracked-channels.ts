@@ -5,8 +5,8 @@ import type { CompiledGraph } from "./exported-graph.ts";
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * The keys of a graph's state that are never stored (`UntrackedValue`), for the graph at a namespace. They often hold
- * values that cannot be serialised, such as a connection. They are unknown for graphs that a node function calls.
+ * The keys of a graph's state that are never stored (LangGraph's `UntrackedValue`), for the graph at a namespace. Their values often cannot
+ * be serialised, such as a connection. For graphs that a node function calls, the keys are not known, and the result is empty.
  */
 export function untrackedKeys(root: CompiledGraph, ns: string): ReadonlySet<string> {
   const channels = compiledGraphAt(root, ns)?.channels as
@@ -18,7 +18,7 @@ export function untrackedKeys(root: CompiledGraph, ns: string): ReadonlySet<stri
   return names.length === 0 ? NONE : new Set(names);
 }
 
-/** Removes the state keys `keys` from a payload that LangGraph streams. */
+/** Removes the state keys `keys` from a payload that LangGraph streams in the mode `mode`. */
 export function withoutKeys(mode: string, payload: unknown, keys: ReadonlySet<string>): unknown {
   if (keys.size === 0 || !isObject(payload)) return payload;
   switch (mode) {

@@ -12,7 +12,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import { type MakeRunnable, runnableMaker } from "./untraced-runnable.ts";
 
-/** LangGraph.js as it is installed in a user's project, in one module format: never a copy of our own. */
+/** The LangGraph.js packages that are installed in a user's project, in one module format. They are never Heddle's own copy. */
 export interface Library {
   readonly langgraph: typeof LangGraph;
   readonly pregel: typeof PregelModule;
@@ -25,23 +25,23 @@ export interface Library {
 }
 
 /**
- * A module format: ES modules (`import`) or CommonJS (`require`). LangGraph.js is published in both. Which one a graph uses depends on how the
- * graph's file was loaded.
+ * A module format: ES modules (`import`) or CommonJS (`require`). LangGraph.js is published in both. Which one a graph uses depends on how
+ * the graph's file was loaded.
  */
 type Form = "import" | "require";
 
 const NAME = "@langchain/langgraph";
 const RANGE = ">=1.0 <2";
 
-/** The newest version that the tests cover. */
+/** The newest version of LangGraph.js that the tests cover. */
 export const NEWEST_TESTED = "1.7.3";
 
 /**
- * The LangGraph.js that a graph was made with.
+ * Finds the LangGraph.js that a graph was made with.
  * @param file the path of the graph's file. The library that it imports is used, unless the graph was made with one that a file of `alsoIn`
- *   imports.
+ * imports
  * @param graph the graph, from which the installation and the module format in use are found
- * @throws ServiceError `config.invalid` when it is not installed, of a version that is not supported, or cannot be loaded
+ * @throws ServiceError `config.invalid` if the library is not installed, its version is not supported, or it cannot be loaded
  */
 export async function resolveLibrary(
   file: string,
@@ -82,7 +82,7 @@ async function libraryFor(file: string, found: Package, graph: unknown): Promise
   }
 }
 
-/** True when the graph is an instance of this library's class. */
+/** Whether a graph is an instance of this library's class. */
 function isOf({ pregel }: Library, graph: unknown): boolean {
   return graph instanceof pregel.Pregel;
 }
@@ -123,7 +123,10 @@ interface Package {
   readonly exports: unknown;
 }
 
-/** The package that a file would import by this name. Found by its package.json: the main module may be missing in one of the formats. */
+/**
+ * The package that a file would import by this name; undefined if there is none. It is found by its package.json, because the main module
+ * may be missing in one of the formats.
+ */
 function packageAt(name: string, from: string): Package | undefined {
   for (const directory of createRequire(from).resolve.paths(name) ?? []) {
     const path = join(directory, name, "package.json");
@@ -147,7 +150,10 @@ function targetOf(entry: unknown, form: Form): string | undefined {
   return targetOf(entry[form] ?? entry["default"], form);
 }
 
-/** What to do about a version below 1: the command that updates the project's packages, and what the update changes for the project's code. */
+/**
+ * What to do about LangGraph.js below version 1: the command that updates the project's packages, and what the update changes for the
+ * project's code.
+ */
 function updateHint(file: string): string {
   const found = ownPackages(file).filter((name) => name !== NAME && name !== "@langchain/core");
   const packages = [NAME, "@langchain/core"].map((name) => `${name}@1`);
@@ -171,7 +177,7 @@ function ownPackages(file: string): readonly string[] {
   }
 }
 
-/** Warnings about versions newer than those that the tests cover, one for each version. */
+/** Warnings about versions of LangGraph.js that are newer than {@link NEWEST_TESTED}, one for each version. */
 export function versionWarnings(graphs: Iterable<{ readonly library: Library }>): readonly string[] {
   const versions = new Set([...graphs].map(({ library }) => library.version));
   return [...versions]

@@ -8,8 +8,8 @@ interface Logic {
 }
 
 /**
- * The kind of an actor's logic. XState does not record the kind, so it is inferred from the members of the logic. A
- * promise is recognised by its `transition`: the event `xstate.promise.resolve` ends it.
+ * The kind of an actor's logic. XState does not record the kind, so it is found from the members of the logic. A promise is recognised by
+ * its `transition`: the event `xstate.promise.resolve` ends it.
  */
 export function kindOfActor(logic: unknown): LogicKind {
   if (typeof logic !== "object" || logic === null || !("transition" in logic)) return "missing";
@@ -25,13 +25,13 @@ export function kindOfActor(logic: unknown): LogicKind {
   }
 }
 
-/** The `src` of every actor that a machine may spawn by name or invoke. */
+/** The `src` of every actor that a machine may invoke, or spawn by name. */
 export function sourcesOf(machine: Machine): readonly string[] {
   const invoked = allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ src }) => src));
   return [...new Set([...Object.keys(machine.implementations.actors), ...invoked])];
 }
 
-/** A machine and all machines that it may start, directly or through others. Machines may also start each other in a circle. */
+/** A machine, and all machines that it may start, directly or through other machines. Machines may also start each other in a circle. */
 export function machinesOf(machine: Machine): readonly Machine[] {
   const found = new Set([machine]);
   // The loop also visits the machines that it adds to the set.
@@ -43,8 +43,8 @@ export function machinesOf(machine: Machine): readonly Machine[] {
 }
 
 /**
- * The logic that `src` refers to: a named implementation of the machine, or logic written inline in an `invoke`. XState
- * names the latter `xstate.invoke.INDEX.STATE`.
+ * The logic to which `src` refers: a named implementation of the machine, or logic written inline in an `invoke`. XState names inline logic
+ * `xstate.invoke.INDEX.STATE`.
  */
 export function logicOf(machine: Machine, src: string): unknown {
   const [, index, id] = /^xstate\.invoke\.(\d+)\.(.*)$/.exec(src) ?? [];

@@ -15,18 +15,17 @@ import {
 } from "./xstate-types.ts";
 
 /**
- * The largest number of events that actors process in one step. Also the largest number of transitions in one
- * step. Without these limits, actors that keep sending events to each other, or a circle of `always` or
- * `raise`, would never end the step.
+ * The largest number of events that actors process in one step, and also of transitions in one step. Without these limits, actors that keep
+ * sending events to each other, or a circle of `always` or `raise`, would never end the step.
  */
-const MAX_EVENTS = 10_000;
+const MAX_EVENTS_PER_STEP = 10_000;
 
-/** The start of a machine and its child actors: from an input, or from a stored snapshot. */
+/** How a machine and its child actors start: with an input, or from a stored snapshot. */
 export type TreeStart = { readonly input: unknown } | { readonly snapshot: JsonObject };
 
 /**
  * Creates the root actors of a machine. XState copies the options of each new actor several times, which takes longer than the rest of the
- * creation. Therefore these actors get no options; the logic supplies their first snapshot instead.
+ * creation. So these actors get no options; their logic supplies the first snapshot instead.
  */
 export class RootActorFactory {
   readonly #xstate: XStateLibrary;
@@ -59,30 +58,29 @@ export class RootActorFactory {
   }
 }
 
-/** An actor during one step. */
+/** What is known of an actor during one step. */
 interface ActorStep {
-  /** The actions that the actor has asked for and that are not carried out yet. */
+  /** The actions that the actor's logic has returned and that are not carried out yet. */
   readonly actions: Action[];
-  /** The tasks that the actor runs once it has started, or after its current event. Undefined: the actor is idle. */
+  /** The tasks that the actor runs once it has started, or after its current event. Undefined if the actor is idle. */
   queue: (() => void)[] | undefined;
   isStarted: boolean;
   isStopped: boolean;
-  /** Whether an earlier step has started the actor. */
+  /** Whether an earlier step started the actor. */
   isRestored: boolean;
-  /** Whether it is a child machine that has begun, taken an event, or been stopped in this step. */
+  /** Whether the actor is a child machine that has begun, processed an event, or been stopped in this step. */
   isChanged: boolean;
 }
 
 /**
- * A machine and its child actors during one step. They are XState's own actor objects, but none of them is started with
- * `start()`. Instead, this class passes events to the pure transition functions of their logic and carries out the
- * actions that these return, in the same order as XState does. Promises, timers and custom actions are not carried out:
- * they become effects.
+ * A machine and its child actors during one step. They are XState's own actor objects, but none of them is started with `start()`. Instead,
+ * this class passes events to the pure transition functions of their logic, and carries out the returned actions in the same order as
+ * XState. Promises, timers and custom actions are not carried out: they become {@link Effect}s.
  */
 export class ActorTree {
   readonly root: XStateActor;
   readonly effects: Effect[] = [];
-  /** All actors of the tree. One record for each takes less memory than a map or a set for each member. */
+  /** All actors of the tree. One record for each actor takes less memory than a map or a set for each of its members. */
   readonly #steps = new Map<XStateActor, ActorStep>();
   #events = 0;
   #microsteps = 0;
@@ -94,13 +92,13 @@ export class ActorTree {
   constructor(roots: RootActorFactory, start: TreeStart) {
     this.root = roots.create(start, (root) => {
       this.#observe(root);
-      // XState sends an event for each new actor, just before the actor computes its initial state, and after each microstep. An
-      // observer would get a copy of each event.
+      // XState sends an inspection event for each new actor, just before the actor computes its initial state, and after each microstep.
+      // This function replaces XState's own, because an observer would get a copy of each event.
       root.system._sendInspectionEvent = ({ type, actorRef }) => {
         if (type === "@xstate.actor") this.#observe(actorRef);
-        else if (type === "@xstate.microstep" && ++this.#microsteps > MAX_EVENTS)
+        else if (type === "@xstate.microstep" && ++this.#microsteps > MAX_EVENTS_PER_STEP)
           throw new RangeError(
-            `The machine does not come to rest: it made ${MAX_EVENTS} transitions in one step`,
+            `The machine does not come to rest: it made ${MAX_EVENTS_PER_STEP} transitions in one step`,
           );
       };
     });
@@ -109,7 +107,7 @@ export class ActorTree {
     else this.#start(this.root);
   }
 
-  /** Delivers an event to an actor, or ends a promise actor with its result. Actors that have ended take no more events. */
+  /** Delivers an event to an actor, or ends a promise actor with its result. An actor that has ended processes no events. */
   deliver(message: AddressedEvent): void {
     let actor: XStateActor | undefined = this.root;
     for (const id of message.to) actor = actor?._snapshot.children?.[id];
@@ -140,7 +138,7 @@ export class ActorTree {
       actionExecutor: (action: Action) => {
         const { type, params, exec, info } = action;
         if (type === "xstate.stopChild" && isActor(params)) {
-          // Frees the actor's system id at once: an actor that is spawned later in this step may use the same id.
+          // Frees the actor's system id at once, because an actor that is spawned later in this step may use the same id.
           exec?.(info, params);
           const step = this.#steps.get(params);
           if (step?.isStarted === false) step.isStopped = true;
@@ -153,7 +151,10 @@ export class ActorTree {
     });
   }
 
-  /** Registers a restored actor and its children as started, so that they are not started again: an earlier step has started them. */
+  /**
+   * Marks a restored actor and its children as started, because an earlier step started them.
+   * @throws an error if a stored child cannot be restored
+   */
   #adopt(actor: XStateActor, stored: JsonObject): void {
     const step = this.#stepOf(actor);
     step.isStarted = true;
@@ -208,8 +209,8 @@ export class ActorTree {
       const { logic, _snapshot: before, _actorScope: scope } = actor;
       const isActive = before.status === "active" && !this.#stepOf(actor).isStopped;
       if (!isActive || kindOfActor(logic) === "promise") return;
-      if (++this.#events > MAX_EVENTS)
-        throw new RangeError(`The machine does not come to rest: it took ${MAX_EVENTS} events`);
+      if (++this.#events > MAX_EVENTS_PER_STEP)
+        throw new RangeError(`The machine does not come to rest: it took ${MAX_EVENTS_PER_STEP} events`);
       try {
         actor._snapshot = logic.transition(before, event, scope);
       } catch (error) {
@@ -221,7 +222,7 @@ export class ActorTree {
     });
   }
 
-  /** Runs a task of an actor, or queues it while the actor is busy: an actor handles one event at a time. */
+  /** Runs a task of an actor, or queues it while the actor is busy: an actor processes one event at a time. */
   #inTurn(actor: XStateActor, task: () => void): void {
     const step = this.#stepOf(actor);
     if (step.queue === undefined) this.#run(step, [task]);
@@ -241,15 +242,15 @@ export class ActorTree {
   }
 
   /**
-   * Carries out the actions of an actor's last transition. Then notifies the parent if the actor has ended or if the
-   * parent subscribed to its snapshots.
+   * Carries out the actions of an actor's last transition. Then notifies the parent, if the actor has ended or the parent has subscribed to
+   * its snapshots.
    */
   #settle(actor: XStateActor): void {
     this.#noteChild(actor);
     const step = this.#stepOf(actor);
     const actions = step.actions.splice(0);
     let spawned: Set<XStateActor | undefined> | undefined;
-    // Starts the children that `assign` has spawned: XState returns no action for these.
+    // Starts the children that `assign` has spawned, because XState returns no action for them.
     for (const child of Object.values(actor._snapshot.children ?? {})) {
       if (child === undefined || this.#stepOf(child).isStarted) continue;
       spawned ??= new Set(actions.map(({ params }) => (params as ActionParams | undefined)?.actorRef));
@@ -290,7 +291,7 @@ export class ActorTree {
   #end(actor: XStateActor): void {
     const { _snapshot: snapshot, _parent: parent, id } = actor;
     const { output, error } = snapshot;
-    // The effect `stop` also drops the actor's timers, so no `cancel` is needed for them.
+    // The effect `stop` also drops the actor's timers, so no effect `cancel` is needed for them.
     this.effects.push({ kind: "stop", at: addressOf(actor) });
     if (snapshot.status === "error") actor._snapshot = { ...snapshot, error: toPlainError(error) };
     if (parent === undefined) return;
@@ -304,7 +305,7 @@ export class ActorTree {
     if (!isStarted || isStopped) return;
     const stop = (one: XStateActor) => {
       const step = this.#stepOf(one);
-      // A child that has ended before has its last checkpoint already.
+      // For a child that ended before, its last state was noted then.
       if (step.isStarted && one._snapshot.status === "active") this.#noteChild(one);
       step.isStopped = true;
       for (const child of Object.values(one._snapshot.children ?? {})) if (child !== undefined) stop(child);
@@ -327,7 +328,7 @@ export class ActorTree {
       case "xstate.raise":
       case "xstate.sendTo": {
         const target = type === "xstate.raise" ? actor : params.to;
-        // The target may be an actor outside of this tree, which cannot be reached.
+        // The target may be an actor outside this tree, which cannot be reached.
         if (event === undefined || target === undefined || !this.#steps.has(target)) break;
         if (typeof delay === "number") {
           if (this.#stepOf(actor).isStopped) break;
@@ -335,7 +336,7 @@ export class ActorTree {
           const stored = toStorable(event, "event") as MachineEvent;
           this.effects.push({ kind: "timer", from, to, id: params.id, delay, event: stored });
         } else if (type === "xstate.sendTo") this.#send(target, event);
-        // An event raised without a delay needs no action: the transition function has already processed it.
+        // An event raised without a delay needs no action, because the transition function has already processed it.
         break;
       }
       case "xstate.cancel":
@@ -369,7 +370,7 @@ interface ActionParams {
 const isActor = (value: unknown): value is XStateActor =>
   typeof value === "object" && value !== null && "_actorScope" in value;
 
-/** The actors above an actor, the root first. */
+/** The ancestors of an actor, the root first. */
 function ancestorsOf({ _parent: parent }: XStateActor): readonly XStateActor[] {
   return parent === undefined ? [] : [...ancestorsOf(parent), parent];
 }
@@ -377,7 +378,7 @@ function ancestorsOf({ _parent: parent }: XStateActor): readonly XStateActor[] {
 const addressOf = (actor: XStateActor): Address =>
   [...ancestorsOf(actor), actor].slice(1).map(({ id }) => id);
 
-/** Converts a stored error, which is plain data, back to the Error that the machine expects. */
+/** Converts a stored error, which is plain data, to the Error that the machine expects. */
 function toError(stored: unknown): Error {
   const { error: name, message } = isObject(stored)
     ? (stored as { error?: string; message?: string })

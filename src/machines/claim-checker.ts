@@ -4,13 +4,13 @@ import { isHandled } from "./machine-driver.ts";
 import type { Outcome, Place, StateSpace, PossibleStep } from "./state-space.ts";
 import { allStates, type Machine, type StateNode } from "./xstate-types.ts";
 
-/** A statement about the states that a machine enters, such as `never shipped without PAY`. */
+/** A claim about the states that a machine enters, such as `never shipped without PAY`. */
 export interface ProvableClaim {
   readonly kind: "never" | "eventually" | "reachable";
-  /** The ids of the states that the claim names. Entering any one of them counts. */
+  /** The ids of the states that the claim names. Entering any of them counts. */
   readonly states: ReadonlySet<string>;
   /**
-   * The events that a `never` claim lists after `without`. The claim covers only the paths on which nobody else sends these events to the
+   * The events that a `never` claim lists after `without`. The claim covers only paths on which no client sends these events to the
    * machine; the machine may still send them to itself. Empty for other claims.
    */
   readonly without: readonly string[];
@@ -18,14 +18,17 @@ export interface ProvableClaim {
 
 export interface ProofResult {
   readonly result: "proved" | "refuted" | "undecided";
-  /** The explanation of the result. It says why a claim is undecided, or why the path refutes an `eventually` claim. Absent for other results. */
+  /** Why the claim is undecided, or why the path refutes an `eventually` claim. Absent for other results. */
   readonly why?: string;
-  /** The example path: for `reachable` one that enters a state, for the other claims one that breaks the claim. Empty if there is none. */
+  /**
+   * The example path: for a `reachable` claim, a path that enters a state; for the other claims, a path that breaks the claim. Empty if
+   * there is none.
+   */
   readonly path: readonly PathStep[];
 }
 
 export interface PathStep {
-  /** The descriptor of the event; null for the machine's start. */
+  /** The descriptor of the event; null for the start of the machine. */
   readonly event: string | null;
   readonly isSelfSent: boolean;
   readonly outcome: Outcome;
@@ -37,9 +40,9 @@ const GRAMMAR =
   'a claim is "never STATE without EVENT", "never STATE", "eventually STATE" or "reachable STATE"; several states or events are joined by "or"';
 
 /**
- * Parses a claim. A state is named by its path (`charging.card`), by its id (`#order.charging.card`) or, if no other
- * state has the same name, by its own name (`card`).
- * @throws ServiceError `config.invalid`, naming the part that is wrong
+ * Parses a claim. A state is named by its path (`charging.card`), by its id (`#order.charging.card`) or, if no other state has the same
+ * key, by its key (`card`).
+ * @throws ServiceError `config.invalid`; the message names the part that is wrong
  */
 export function parseClaim(text: string, machine: Machine): ProvableClaim {
   const [, kind, states = "", events] =
@@ -84,17 +87,16 @@ function unknown(what: string, name: string, known: readonly string[]): never {
 }
 
 /**
- * A step that the search for an example may take. `isSelfSent` is true if the claim's `without` excludes the event. Such a
- * step is allowed only because the machine may send the event to itself.
+ * A step that the search for an example may take. `isSelfSent`: the claim's `without` excludes the event, so the step is allowed only
+ * because the machine may send the event to itself.
  */
 interface AllowedStep extends PossibleStep {
   readonly isSelfSent: boolean;
 }
 
 /**
- * Decides a claim over all places of a machine: its possible combinations of active states. The claim is
- * proved or refuted if the result is the same whatever the guards return. It is undecided if the result
- * depends on guards, or on when the machine sends events to itself.
+ * Decides a claim over all places of a machine, its possible combinations of active states. The claim is proved or refuted if the result is
+ * the same whatever the guards return. It is undecided if the result depends on guards, or on when the machine sends events to itself.
  */
 export function decide({ places, initial, selfSent }: StateSpace, claim: ProvableClaim): ProofResult {
   const { kind, states, without } = claim;
@@ -117,7 +119,7 @@ export function decide({ places, initial, selfSent }: StateSpace, claim: Provabl
   const isSure = (outcome: Outcome) => isHit(outcome) || surely.has(outcome.to);
   const isWithoutGuards = (step: AllowedStep) => !step.isSelfSent && step.outcomes.length === 1;
   if (kind === "eventually") {
-    // Follows a path only until it enters one of the states: what happens after that does not matter.
+    // A path is followed only until it enters one of the states, because what happens afterwards does not matter.
     const leave = (isEnd: (outcome: Outcome) => boolean, take: (step: AllowedStep) => boolean) =>
       pathTo(search, (outcome) => !isHit(outcome) && isEnd(outcome), take, isHit);
     const missed = leave(({ to }) => !perhaps.has(to), isWithoutGuards);
@@ -153,9 +155,9 @@ interface Search {
 }
 
 /**
- * Returns the places that lead to a hit, an outcome for which `isHit` is true. A place leads to a hit if `isStep` is true
- * for one of its steps. `isStep` gets the outcomes of the step, and `leads`, which is true for a hit and for an outcome
- * whose place leads to one.
+ * Returns the keys of the places that lead to a hit, an outcome for which `isHit` returns true. A place leads to a hit if `isStep` returns
+ * true for one of its steps. `isStep` gets the outcomes of the step, and `leads`, which returns true for a hit and for an outcome whose
+ * place leads to a hit.
  */
 function placesLeadingTo(
   { steps }: Search,
@@ -173,8 +175,8 @@ function placesLeadingTo(
 }
 
 /**
- * Returns the shortest path to an outcome that satisfies `isEnd`; undefined if there is none. The path uses only steps
- * that `take` accepts, and does not continue after an outcome that satisfies `isBarred`.
+ * Returns the shortest path to an outcome for which `isEnd` returns true; undefined if there is none. The path uses only steps that `take`
+ * accepts, and does not continue after an outcome for which `isBarred` returns true.
  */
 function pathTo(
   { places, initial, steps }: Search,

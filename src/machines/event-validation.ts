@@ -5,10 +5,10 @@ import { isHandled, type MachineEvent, type Waiting } from "./machine-driver.ts"
 import { STATE_KEY } from "./machine-state.ts";
 
 /**
- * The length of the longest event type, in characters. It is limited because a machine with wildcards takes
- * any type, and XState keeps each type that a machine was ever sent, in memory, until the process ends.
+ * The maximum length of an event type, in characters. It is limited because a machine with wildcards takes any type, and XState keeps each
+ * type that was ever sent to a machine in memory until the process ends.
  */
-const LONGEST_TYPE = 256;
+const MAX_TYPE_CHARACTERS = 256;
 
 /** The most nesting levels of an event. It is stored some levels deep, and a stored value may have {@link MAX_DEPTH} levels. */
 const MAX_EVENT_DEPTH = MAX_DEPTH - 16;
@@ -26,7 +26,7 @@ export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }:
   ...(forbidden.length > 0 && { forbidden }),
 });
 
-/** A schema that validates an event against the machine, guards included, and describes the possible events for forms. */
+/** A schema that accepts an event if the machine takes it, guards included, and that describes the possible events for forms. */
 export function acceptedEventSchema(waiting: Waiting): Schema<unknown, MachineEvent> {
   const { events, can } = waiting;
   const validate = (event: unknown) => {
@@ -43,10 +43,7 @@ export function acceptedEventSchema(waiting: Waiting): Schema<unknown, MachineEv
   return { "~standard": standard };
 }
 
-/**
- * The reason why a machine that handles `events` cannot take this event, whatever its guards return;
- * undefined if there is none.
- */
+/** The reason why a machine that handles `events` cannot take an event, whatever its guards return; undefined if it may take it. */
 export function whyNotEvent(
   event: unknown,
   { events, forbidden = [] }: { readonly events: readonly string[]; readonly forbidden?: readonly string[] },
@@ -58,10 +55,10 @@ export function whyNotEvent(
     return `must be an event, { type: "..." }; ${possible}`;
   const { type } = event;
   const refused = `is "${type.slice(0, 128)}"`;
-  // Clients must not send such events: `xstate.stop` ends a machine, and `xstate.done.actor.*` carries the result of an actor.
+  // Clients must not send such events: `xstate.stop` ends a machine, and `xstate.done.actor.*` contains the result of an actor.
   if (type.startsWith("xstate.")) return `${refused}, a name that XState keeps for itself; ${possible}`;
-  if (type.length > LONGEST_TYPE)
-    return `has ${type.length} characters, more than ${LONGEST_TYPE}; ${possible}`;
+  if (type.length > MAX_TYPE_CHARACTERS)
+    return `has ${type.length} characters, more than ${MAX_TYPE_CHARACTERS}; ${possible}`;
   if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
   if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
   if (!isHandled(type, events)) return `${refused}; ${possible}`;
@@ -88,8 +85,8 @@ function excessOf(event: object): string | undefined {
 }
 
 /**
- * Returns whether the machine takes the event of a queued run in its current state. False also if a guard throws: the run
- * then stays queued, and fails with that error when it starts.
+ * Whether the machine takes the event of a queued run in its current state. False also if a guard throws: the run then stays queued, and
+ * fails with the guard's error when it starts.
  */
 export function canTake(waiting: Waiting, event: MachineEvent): boolean {
   try {

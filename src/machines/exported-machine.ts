@@ -11,16 +11,16 @@ import { xstate5Driver } from "./xstate5-driver.ts";
 
 /** An export with several versions of one machine. */
 interface Exported {
-  /** Versions of one machine, the current one last. */
+  /** The versions of the machine, the current version last. */
   readonly versions: readonly unknown[];
   readonly migrate?: unknown;
 }
 
 /**
- * Makes a graph from a machine or from several versions of one, with the XState of the machine's own project.
- * @param files files from which `xstate` is resolved; the copy of XState that made the machine is preferred
- * @throws ServiceError `config.invalid` when XState is missing, or is not 5.19 or a later 5, or when the machine has a part that
- * is not supported
+ * Creates a graph from a machine, or from several versions of a machine, with the XState of the machine's own project.
+ * @param files the files from which `xstate` is resolved; the copy of XState that made the machine is preferred
+ * @throws ServiceError `config.invalid` if XState is missing or is not version 5.19 or a later version 5, or if the machine contains
+ * something that is not supported
  */
 export function loadMachine(exported: Machine | Exported, files: readonly string[]): GraphDefinition {
   const { versions, migrate }: Exported = isMachine(exported) ? { versions: [exported] } : exported;
@@ -66,7 +66,7 @@ interface Package extends XStateLibrary {
 
 /**
  * The XState of a machine's project.
- * @throws ServiceError `config.invalid` when it is missing or too old, or the machine is not one of XState 5
+ * @throws ServiceError `config.invalid` if XState is missing or too old, or the machine was not made with XState 5
  */
 export function libraryOf(machine: Machine, files: readonly string[]): XStateLibrary {
   // Machines of XState 6 have `sources` instead of `implementations`.
@@ -88,13 +88,13 @@ export function libraryOf(machine: Machine, files: readonly string[]): XStateLib
   const [library] = found;
   if (library === undefined)
     throw refusal("it is an XState machine, and its project has no xstate: npm install xstate@5");
-  // XState added `initialTransition` in 5.19, together with the action objects that are needed here.
+  // XState added `initialTransition` in 5.19, together with the action objects that `ActorTree` needs.
   if (typeof library.initialTransition !== "function")
     throw refusal("its project's xstate is older than 5.19: npm install xstate@5");
   return library;
 }
 
-/** The `src` of every promise actor that a machine and its children may start. */
+/** The `src` of every promise actor that a machine or the machines started by it may start. */
 function promiseActors(machine: Machine): readonly string[] {
   return machinesOf(machine).flatMap((one) =>
     sourcesOf(one).filter((src) => kindOfActor(logicOf(one, src)) === "promise"),
@@ -103,7 +103,7 @@ function promiseActors(machine: Machine): readonly string[] {
 
 const SUPPORTED: ReadonlySet<string> = new Set<LogicKind>(["promise", "machine", "transition"]);
 
-/** The unsupported parts of a state, each with its path in the machine. */
+/** What is not supported in a state, each with its path in the machine. */
 function faultsOf(machine: Machine, node: StateNode): readonly string[] {
   const at = `#${node.id}`;
   const faults: string[] = [];

@@ -3,7 +3,7 @@ import type { ChartState, ChartTransition, StatechartDefinition } from "../model
 import { STATE_KEY } from "./machine-state.ts";
 import { allStates, type Machine, type StateNode, type Transition } from "./xstate-types.ts";
 
-/** All transitions of a state, by event; those without an event are under `always`. */
+/** All transitions of a state, by event. Transitions without an event are under the key `always`. */
 function transitionsOf(node: StateNode): ReadonlyMap<string, readonly Transition[]> {
   const found = new Map(node.transitions);
   if (node.always !== undefined && node.always.length > 0) found.set("always", node.always);
@@ -12,7 +12,7 @@ function transitionsOf(node: StateNode): ReadonlyMap<string, readonly Transition
 
 const nameOf = ({ path }: StateNode) => path.join(".");
 
-/** Converts a machine to the drawing that clients show of a graph: its states become nodes, and its transitions edges. */
+/** Converts a machine to the drawing of a graph that clients show: its states become nodes, and its transitions edges. */
 export function drawMachine({ root }: Machine): GraphDrawing {
   const nodes: DrawnNode[] = [schemaNode("__start__")];
   const edges: DrawnEdge[] = firstStates(root).map((to) => edge("__start__", nameOf(to), false));
@@ -29,7 +29,8 @@ export function drawMachine({ root }: Machine): GraphDrawing {
   }
   for (const [event, list] of transitionsOf(root)) {
     for (const { target = [] } of list) {
-      // The root is not drawn as a node. Its transitions are drawn from each of its child states, since they may be taken in any of them.
+      // The root is not drawn as a node. Its transitions are drawn from each of its child states, because they may be taken in any of
+      // these.
       for (const to of target) {
         for (const from of Object.values(root.states))
           edges.push(edge(nameOf(from), nameOf(to), true, event));
@@ -54,7 +55,7 @@ const schemaNode = (id: string): DrawnNode => ({
 const edge = (source: string, target: string, conditional: boolean, data?: string): DrawnEdge =>
   data === undefined ? { source, target, conditional } : { source, target, conditional, data };
 
-/** The chart of the machine's own states, with `name` as its id. */
+/** The statechart of a machine, with `name` as its id. */
 export function chartOfMachine({ root }: Machine, name: string): StatechartDefinition {
   return { ...chartState(root), id: name, valueKey: STATE_KEY };
 }

@@ -5,37 +5,43 @@ export interface MachineEvent extends JsonObject {
   readonly type: string;
 }
 
-/** A machine's snapshot in storable form. */
+/** A machine's snapshot in a form that can be stored. */
 export interface StoredSnapshot {
   readonly value: unknown;
   readonly context: JsonObject;
-  /** The rest of XState's snapshot: status, output, history and child actors. */
+  /** The other members of XState's snapshot: status, output, history and child actors. */
   readonly rest: JsonObject;
 }
 
-/** The position of an actor: the ids on the way from the root to the actor, without the root's own id. The root has an empty address. */
+/**
+ * The position of an actor in its tree: the ids of the actors on the way from the root to it, without the root's id. The root has an empty
+ * address.
+ */
 export type Address = readonly string[];
 
-/** True if an address is `top`, or below it. */
+/** Whether an address is `top`, or below it. */
 export const isWithin = (at: Address, top: Address): boolean => top.every((id, level) => at[level] === id);
 
 /** A promise actor to start. */
 export interface PromiseStart {
   readonly at: Address;
-  /** The `src` of each machine between the root and this actor, outermost first. The innermost machine implements the actor's own `src`. */
+  /**
+   * The `src` of each machine on the way from the root to the actor, outermost first, without the root's. The innermost machine implements
+   * the actor's `src`.
+   */
   readonly owner: readonly string[];
   readonly src: string;
   readonly input: unknown;
 }
 
-/** Something that the driver's caller has to do after a transition. Effects are carried out in order. */
+/** What the driver's caller has to do after a transition. Effects are carried out in order. */
 export type Effect =
   | ({ readonly kind: "start" } & PromiseStart)
-  /** Stop the promise actors at and below an address, and drop the timers that actors there have set or would receive. */
+  /** Stop the promise actors at or below an address, and drop the timers that actors there have set or would receive. */
   | { readonly kind: "stop"; readonly at: Address }
   /**
-   * Send an event to an actor after a delay in milliseconds. `from` is the actor that set the timer. Timers without an
-   * id cannot be cancelled.
+   * Send an event to an actor after a delay in milliseconds. `from`: the actor that set the timer. A timer without an id cannot be
+   * cancelled.
    */
   | {
       readonly kind: "timer";
@@ -47,7 +53,9 @@ export type Effect =
     }
   /** Cancel the timers that an actor has set with this id. */
   | { readonly kind: "cancel"; readonly from: Address; readonly id: string }
-  /** A child machine has begun (`begins`), has taken events, or is stopped. `read` returns its state at the end of the step. */
+  /**
+   * Note that a child machine has begun (`begins`), has processed events, or was stopped. `read` returns its state at the end of the step.
+   */
   | {
       readonly kind: "child";
       readonly at: Address;
@@ -55,19 +63,19 @@ export type Effect =
       readonly begins: boolean;
       read(): ChildState;
     }
-  /** Emit an event to the clients of the run. `from` is the actor that emits it. */
+  /** Emit an event to the clients of the run. `from`: the actor that emits it. */
   | { readonly kind: "emit"; readonly from: Address; readonly event: unknown }
   | { readonly kind: "log"; readonly label: string | undefined; readonly value: unknown }
-  /** Run a custom action. */
+  /** Run a custom action of the machine. */
   | { readonly kind: "action"; run(): unknown };
 
-/** A snapshot of a child machine. */
+/** The state of a child machine. */
 export interface ChildState {
   readonly value: unknown;
   readonly context: JsonObject;
-  /** The output of the machine; null unless the machine is done. */
+  /** The output of the machine; null unless the machine has reached a final state. */
   readonly output: unknown;
-  /** Absent where an earlier version of Heddle has stored the state. */
+  /** Absent if an earlier version of Heddle has stored the state. */
   readonly status?: ChildMachineStatus;
 }
 
@@ -77,7 +85,7 @@ export type AddressedEvent = { readonly to: Address } & (
   | { readonly result: ActorResult }
 );
 
-/** The result of one macrostep of the machine, including the macrosteps of child actors that it causes. */
+/** The result of one macrostep of the machine, including macrosteps of child actors that it causes. */
 export interface Taken {
   readonly snapshot: StoredSnapshot;
   readonly status: "active" | "done";
@@ -89,55 +97,58 @@ export interface Taken {
 export interface Waiting {
   readonly tags: readonly string[];
   readonly meta: JsonObject;
-  /** The descriptors of the events that the machine's active states handle and do not forbid, such as `APPROVE` and `order.*`. */
+  /** The descriptors of events that the machine's active states handle and do not forbid, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];
   /**
-   * Descriptors that the active states name and forbid. An event of such a type is not taken, even if a
+   * The descriptors that the active states name without a transition, which forbids them. An event of such a type is not taken, even if a
    * wildcard matches it.
    */
   readonly forbidden: readonly string[];
-  /** True if the event enables a transition, guards included. */
+  /** Whether the event enables a transition, guards included. Throws the error of a guard that throws. */
   can(event: MachineEvent): boolean;
 }
 
-/** How an actor has ended: with an output or with an error. */
+/** How a promise actor has ended: with an output or with an error. */
 export type ActorResult = { readonly output: unknown } | { readonly error: unknown };
 
 /** A promise actor that is running. */
 export interface RunningActor {
   readonly result: Promise<ActorResult>;
-  /** Aborts the actor's signal. The actor's result is ignored from then on. */
+  /** Aborts the actor's signal. The actor's result MUST be ignored from then on. */
   stop(): void;
 }
 
-/** A machine that may be started as a child. */
+/** A machine that may be started as a child of another machine. */
 export interface ChildMachine {
-  /** The path of `src` names from the root machine down to this machine, without the root. */
+  /** The `src` names on the way from the root machine to this machine, including its own, without the root. */
   readonly path: readonly string[];
-  /** The context with which the machine begins for the input `{}`; undefined if it cannot begin with this input. */
+  /** Returns the context with which the machine begins for the input `{}`; undefined if it cannot begin with this input. */
   firstContext(): JsonObject | undefined;
 }
 
 /**
- * Runs a machine, whatever version of XState it was written for. A driver keeps no state between calls: the caller
- * passes the snapshot. Errors that the machine does not handle are thrown.
+ * Runs a machine with the XState of its project. A driver keeps no state between calls: the caller passes the snapshot. An error that the
+ * machine does not handle is thrown.
  */
 export interface MachineDriver {
-  /** A hash of the machine's structure. It changes if the machine changes, and identifies its drawing and schemas. */
+  /** A hash of the machine's structure, which identifies its drawing and schemas. */
   readonly hash: string;
   /** The version that the machine declares; null if it declares none. */
   readonly version: string | null;
-  /** The descriptors of the events that the machine handles in any of its states. */
+  /** The descriptors of events that the machine handles in any of its states. */
   readonly events: readonly string[];
   begin(input: unknown): Taken;
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;
   startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
-  /** All machines that this machine and its children may start. If a machine may start itself again, it is listed once more, without children. */
+  /**
+   * All machines that this machine and its children may start. A machine that is started again below itself is listed there once more,
+   * without its children.
+   */
   childMachines(): readonly ChildMachine[];
 }
 
-/** True when an event of this type matches one of the descriptors, such as `APPROVE`, `order.*` or `*`. */
+/** Whether an event type matches one of the descriptors, such as `APPROVE`, `order.*` or `*`. */
 export function isHandled(type: string, descriptors: readonly string[]): boolean {
   return descriptors.some(
     (one) => one === type || one === "*" || (one.endsWith(".*") && `${type}.`.startsWith(one.slice(0, -1))),

@@ -67,24 +67,21 @@ import {
 } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
 
-/**
- * The number of steps that an event takes while promise actors run: one that processes the event, and one
- * that waits for the actors again.
- */
+/** The number of steps that an event takes while promise actors run: one step processes the event, and one waits for the actors again. */
 const STEPS_OF_EVENT = 2;
 
-/** The default of `recursion_limit`, in steps. Each actor takes two steps, and a machine may well run a hundred actors. */
+/** The default of `recursion_limit`, in steps. Each promise actor takes two steps, and a machine may well run a hundred of them. */
 const RECURSION_LIMIT = 1_000;
 
 /**
- * Marks a machine that `transitionStep` has made, and that can be stored as it is: the channel need not copy it. No client can set the mark,
- * because JSON has no symbols. A `WeakSet` of these machines took 4 % of the CPU of a machine's run (2026-11-27): each garbage collection looks at
- * its entries.
+ * Marks a machine that {@link transitionStep} has made and that can be stored as it is, so that the channel need not copy it. Clients
+ * cannot set the mark, because JSON has no symbols. Keeping these machines in a `WeakSet` instead took 4 % of the CPU time of a machine's
+ * run (2026-11-27), because each garbage collection looks at its entries.
  */
 const STORABLE = Symbol("storable");
 type Marked = { [STORABLE]?: true };
 
-/** Channel rules for a state with any keys: the keys of a machine's context are known only when the machine runs. */
+/** Channel rules for a state with any keys, because the keys of a machine's context are known only when the machine runs. */
 class OpenRules extends Map<string, ChannelRule> {
   override get(key: string): ChannelRule {
     return super.get(key) ?? CONTEXT_RULE;
@@ -96,7 +93,10 @@ class OpenRules extends Map<string, ChannelRule> {
 
 const CONTEXT_RULE = value();
 
-/** The description of a child machine, without its `machine` part: the state and output schemas have these keys besides the keys of its context. */
+/**
+ * The description that all child machines have in common, without its member `machine`. Their state and output schemas have these keys
+ * besides the keys of the context.
+ */
 const CHILD: DescribedGraph = Object.freeze({
   name: null,
   rules: new Map([STATE_KEY, OUTPUT_KEY].map((key) => [key, CONTEXT_RULE])),
@@ -108,9 +108,9 @@ const CHILD: DescribedGraph = Object.freeze({
 });
 
 /**
- * Makes a graph that runs a machine. One node processes events, each in a macrostep of its own; its checkpoint holds
- * the machine's snapshot. Each promise actor is a node of its own, so that its result is stored before the machine
- * processes it. While no actor is running, another node waits for an event.
+ * Creates a graph that runs a machine. One node processes events, each in a separate macrostep; its checkpoint contains the machine's
+ * snapshot. Each promise actor is a separate node, so that its result is stored before the machine processes it. While no actor is running,
+ * another node waits for an event.
  */
 export function machineGraph(
   versions: MachineVersions,
@@ -124,8 +124,8 @@ export function machineGraph(
       (write as Marked | null)?.[STORABLE] === true ? write : toStorable(write, at),
   };
   const runActor = async (input: unknown, ctx: Ctx) => {
-    // An input of an unknown form comes from a task that an earlier version of Heddle has planned. The task ends without a result. The node
-    // TRANSITION_NODE then fails, and its error says why the state cannot be used.
+    // An input of another form comes from a task that an earlier version of Heddle has planned. The task ends without a result. {@link
+    // TRANSITION_NODE} then fails with an error that says why the state cannot be used.
     if (!isWork(input)) return undefined;
     const { version, ...work } = input as Sent;
     // The state must be migrated before the actor runs, so the task ends without a result. The migrated machine starts the actor again.
@@ -157,7 +157,7 @@ export function machineGraph(
       [STATE_KEY]: value(),
       [OUTPUT_KEY]: value(),
       [SNAPSHOT_KEY]: snapshotChannel,
-      // Collects the results of all actors that end in one superstep. An empty list clears it.
+      // Collects the results of all actors that end in one superstep. Writing an empty list clears it.
       [EVENTS_KEY]: reduce<readonly Pending[]>([], (all, more) =>
         more.length === 0 ? [] : [...all, ...more],
       ),
@@ -167,13 +167,13 @@ export function machineGraph(
     nodes: {
       [TRANSITION_NODE]: (state: JsonObject, ctx: Ctx) => {
         const { update, work, machine } = transitionStep(versions, state, ctx);
-        // Timers and steps contain values that the machine's code has made. Everything else is storable by now.
+        // Timers and actions contain values that the machine's code has made. Everything else can be stored as it is.
         if (machine.timers.length === 0 && machine.actions.length === 0) machine[STORABLE] = true;
         live.retain(ctx.runId, new Set(work.map(keyOf)));
         return update;
       },
       [WAIT_NODE]: async (stored: JsonObject, ctx: Ctx) => {
-        // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for one.
+        // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for an event.
         if ((stored[EVENTS_KEY] as readonly Pending[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
         const waiting = driver.waiting(snapshotOf(state));
@@ -183,8 +183,8 @@ export function machineGraph(
         return { [EVENTS_KEY]: [{ event }] };
       },
       [ACTIONS_NODE]: async (state: JsonObject, ctx: Ctx) => {
-        // The actions need the driver of the version that made the state: they are computed from the snapshot before
-        // the macrostep, and a migration converts only the snapshot after the macrostep.
+        // The actions need the driver of the version that made the state: they are computed from the snapshot before the macrostep, and a
+        // migration converts only the snapshot after the macrostep.
         const driver = versions.only(versionOf(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
@@ -206,7 +206,7 @@ export function machineGraph(
     ...definition,
     hash: versions.hash,
     rules: new OpenRules(definition.rules),
-    // The graph declares no input keys: the machine gets the input as a whole, under `inputKey`.
+    // The graph declares no input keys: the machine gets the whole input, under the state key `inputKey`.
     input: new Map(),
     machine: {
       ...views,
@@ -241,7 +241,7 @@ export function machineGraph(
   });
 }
 
-/** The input of an actor's node. `version` is the version of the machine that has started the actor. */
+/** The input of an actor's node. `version`: the version of the machine that has started the actor. */
 interface Sent extends Work {
   readonly version: string | null;
 }
@@ -249,13 +249,16 @@ interface Sent extends Work {
 const keyOf = ({ at, start }: Pick<Work, "at" | "start">) => `${start}:${at.join(".")}`;
 
 function take(driver: MachineDriver, step: Step): Taken {
-  // Stored values have no `undefined`: a machine that began without an input has null here.
+  // Stored values are never `undefined`, so the input of a machine that began without an input is null here.
   return step.before === null
     ? driver.begin(step.input ?? undefined)
     : driver.take(step.before, step.message);
 }
 
-/** The first of the waiting events that the machine takes in its state. Others stay, for a later state or the end of the run. */
+/**
+ * The first of the waiting events that the machine takes in its state; undefined if it takes none. The other events stay, for a later state
+ * or the end of the run.
+ */
 function eventToTake(
   driver: MachineDriver,
   snapshot: StoredSnapshot,
@@ -273,25 +276,27 @@ function eventToTake(
 const pendingOf = (sent: WaitingEvent): Pending =>
   "timer" in sent ? { timer: sent.timer } : { event: sent.event as MachineEvent };
 
-/** Returns whether the machine takes one of the events of queued runs in its current state. Called while one of its promise actors runs. */
+/** Whether the machine takes one of the events of queued runs in its current state. Called while a promise actor of the machine runs. */
 function isEventDue(driver: MachineDriver, mailbox: MachineMailbox): boolean {
   const waiting = mailbox.waiting();
   if (waiting.length === 0) return false;
   const { values } = mailbox;
-  // The custom actions of the last macrostep run first. When they have ended, this superstep ends too, and the event is looked for again.
+  // The custom actions of the last macrostep run first. When they have ended, this superstep ends, and the waiting events are checked
+  // again.
   if (storedMachineOf(values).actions.length > 0) return false;
   return eventToTake(driver, snapshotOf(values), timersOf(values), waiting) !== undefined;
 }
 
 /**
- * Processes all pending events, each in a macrostep of its own. If there are none and promise actors are
- * running, processes one event of a queued run.
+ * Processes all pending events, each in a separate macrostep. If there are none and promise actors are running, processes one event of a
+ * queued run, if the machine takes one.
  */
 function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx) {
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
   const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
-  // The numbers of actors and timers continue, so that results and timers of the thread's earlier machine are not mistaken for those of the new one.
+  // The numbers of actors and timers continue, so that results and timers of the thread's earlier machine are not taken for those of the
+  // new machine.
   const { started: before = 0, rest: restBefore } =
     (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
   let started = before;
@@ -354,7 +359,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     [work, timers] = [[], []];
     children.clear();
   };
-  // The child machines of the thread's earlier machine end with that machine.
+  // The child machines of the thread's earlier machine end together with that machine.
   for (const child of begins ? storedChildrenOf(state) : []) {
     const last = livingChild(restBefore, child.at);
     if (last !== undefined)
@@ -375,7 +380,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
       continue;
     }
     const { actor, start, result } = pending;
-    // The actor is unknown if the machine has left the state that started it. Its result is dropped.
+    // If the actor is not listed, the machine has left the state that started it. The actor's result is dropped.
     if (!work.some((one) => one.start === start)) continue;
     work = work.filter((one) => one.start !== start);
     apply({ before: snapshot, message: { to: actor, result } });
@@ -401,8 +406,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   const update: Record<string, unknown> = {};
   for (const key of unset) update[key] = null;
   Object.assign(update, context);
-  // The version is also written if the machine declares none but the stored state has one: the old version
-  // would stay in the state otherwise.
+  // Also written if the machine declares no version but the stored state has one, because the old version would stay in the state
+  // otherwise.
   if (versions.areDeclared || state[VERSION_KEY] !== undefined) update[VERSION_KEY] = driver.version;
   update[STATE_KEY] = stateValue;
   update[OUTPUT_KEY] = output;
@@ -424,12 +429,12 @@ function jsonOrText(logged: unknown): string {
 }
 
 /** The latest time that a JavaScript `Date` can represent, in epoch milliseconds. */
-const LAST_TIME = 8.64e15;
+const LATEST_TIME_MS = 8.64e15;
 
-/** The time when a timer is due. As in `setTimeout`, an invalid or negative delay counts as 0. */
+/** When a timer is due, in epoch milliseconds. Like for `setTimeout`, an invalid or negative delay counts as 0. */
 function dueAfter(delay: number, ctx: Ctx): number {
   const ms = Number.isFinite(delay) ? Math.max(0, Math.ceil(delay)) : 0;
-  return Math.min((ctx["~now"]?.() ?? 0) + ms, LAST_TIME);
+  return Math.min((ctx["~now"]?.() ?? 0) + ms, LATEST_TIME_MS);
 }
 
 function nextNodes(versions: MachineVersions, state: JsonObject) {
@@ -440,7 +445,8 @@ function nextNodes(versions: MachineVersions, state: JsonObject) {
   if (rest["status"] !== "active") return END;
   if (sent.length > 0) return sent;
   if (timers.length > 0) return WAIT_NODE;
-  // A machine that handles no event would wait forever, so it ends. If the state's version is missing, the node WAIT_NODE reports that.
+  // A machine that handles no event would wait forever, so the run ends. If the version of the state is missing, {@link WAIT_NODE} reports
+  // that.
   return versions.find(version)?.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT_NODE;
 }
 
@@ -451,7 +457,7 @@ function acceptedEvents(versions: MachineVersions, values: JsonObject): Accepted
     if (storedMachineOf(values).work.length === 0) return null;
     return { state: values[STATE_KEY], events: driver.waiting(snapshotOf(values)).events };
   } catch {
-    // The machine has not begun yet, or no longer has the stored state.
+    // The machine has not begun yet, or it no longer has the stored state.
     return null;
   }
 }

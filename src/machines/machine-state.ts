@@ -10,27 +10,25 @@ import type {
   StoredSnapshot,
 } from "./machine-driver.ts";
 
-/** Something that the machine has not processed yet: an event, a timer that has fired, or the result of a promise actor. */
+/** What the machine has not processed yet: an event, a timer that has fired, or the result of a promise actor. */
 export type Pending =
   | { readonly event: MachineEvent }
   | { readonly timer: Timer }
   | { readonly actor: Address; readonly start: number; readonly result: ActorResult };
 
 /**
- * A promise actor that was started and whose result is not processed yet. `start` is unique: an actor that is started
- * later at the same address has another number.
+ * A promise actor that was started and whose result was not processed yet. `start` is a unique number: an actor that is started later at
+ * the same address has another one.
  */
 export interface Work extends PromiseStart {
   readonly start: number;
-  /**
-   * The namespace of the child machine that has started the actor. Absent if the root machine has started it.
-   */
+  /** The namespace of the child machine that has started the actor. Absent if the root machine has started it. */
   readonly ns?: string;
 }
 
-/** A timer that was set and has neither fired nor been cancelled. Its `id` is unique; several timers may have the same `name`. */
+/** A timer that was set, and has neither fired nor been cancelled. `id` is unique, but several timers may have the same `name`. */
 export interface SetTimer extends Timer {
-  /** The id that the machine uses to cancel the timer; null if the timer has none. */
+  /** The id with which the machine can cancel the timer; null if the timer has none. */
   readonly name: string | null;
   /** The actor that has set the timer. */
   readonly from: Address;
@@ -41,9 +39,9 @@ export interface SetTimer extends Timer {
 
 /** A child machine that has not ended. */
 export interface StoredChild {
-  /** The number of the child machine. It is unique: a child that is started later at the same address has another number. */
+  /** The unique number of the child machine. A child that is started later at the same address has another number. */
   readonly start: number;
-  /** The number of the parent, which is a child machine too; null for children of the root. */
+  /** The number of the parent, if the parent is a child machine too; null for children of the root. */
   readonly parent: number | null;
   readonly at: Address;
   readonly src: string;
@@ -51,34 +49,37 @@ export interface StoredChild {
   readonly ns?: string;
 }
 
-/** A macrostep whose custom actions still have to run. Actions cannot be stored, so the macrostep is computed again to get them. */
+/** A macrostep whose custom actions have yet to run. Actions cannot be stored, so the macrostep is computed again to get them. */
 export type Step =
-  /** The start of the machine, with its input. */
+  /** The start of the machine with its input. */
   | { readonly before: null; readonly input: unknown }
   | { readonly before: StoredSnapshot; readonly message: AddressedEvent };
 
-/** The parts of a machine that are stored under one key of the state. The context, the state value and the output have keys of their own. */
+/** What is stored of a machine under {@link SNAPSHOT_KEY}. The context, the state value and the output have other state keys. */
 export interface StoredMachine {
   readonly rest: JsonObject;
   readonly work: readonly Work[];
-  /** The number of actors started and timers set so far. Each gets the next number, as its `start` or in its `id`. */
+  /** How many actors were started and timers set so far. The next actor or timer gets the next number, as its `start` or in its `id`. */
   readonly started: number;
   readonly timers: readonly SetTimer[];
   readonly actions: readonly Step[];
   /**
-   * Keys of an earlier context that the current one lacks. The state keeps them with the value null; the restored
-   * context leaves them out.
+   * Keys of an earlier context that the current context does not have. The state keeps them with the value null, and the restored context
+   * leaves them out.
    */
   readonly unset: readonly string[];
   /** The ids of queued runs whose events were processed in the last step. */
   readonly taken?: readonly string[];
   /** The child machines that have not ended. Absent if there are none. */
   readonly children?: readonly StoredChild[];
-  /** Child machines that began, took an event or ended in the last step. `state` is set only if the child has ended, because `rest` has no state of ended children. */
+  /**
+   * The child machines that began, processed an event or ended in the last step. `state` is set only for a child that has ended, because
+   * `rest` contains no state of ended children.
+   */
   readonly changed?: readonly (StoredChild & { readonly state?: ChildState })[];
 }
 
-/** The state key that holds the whole input until the machine has started with it. */
+/** The state key of the machine's whole input, until the machine has started with it. */
 export const INPUT_KEY = "__machine_input__";
 
 /** State keys that are not part of the machine's context. */
@@ -86,7 +87,7 @@ export const STATE_KEY = "__state__";
 export const OUTPUT_KEY = "__output__";
 export const SNAPSHOT_KEY = "__snapshot__";
 export const EVENTS_KEY = "__events__";
-/** The version of the machine that made the state. Absent if no version is declared. */
+/** The state key of the version of the machine that made the state. Not set if no version is declared. */
 export const VERSION_KEY = "__version__";
 export const MACHINE_KEYS: ReadonlySet<string> = new Set([
   STATE_KEY,
@@ -97,14 +98,11 @@ export const MACHINE_KEYS: ReadonlySet<string> = new Set([
   INPUT_KEY,
 ]);
 
-/** Makes the error for a stored state from which the machine cannot continue. */
+/** Creates the error for a stored state from which the machine cannot continue. */
 export const stateMismatch = (message: string, cause?: unknown) =>
   Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
 
-/**
- * The stored machine of a state. @throws GraphChangedError if the state has none, or one that this version of
- * Heddle cannot read
- */
+/** The stored machine in a state. @throws GraphChangedError if the state contains none, or one that this version of Heddle cannot read */
 export function storedMachineOf(state: JsonObject): StoredMachine {
   const kept = state[SNAPSHOT_KEY];
   if (isStoredMachine(kept)) return kept;
@@ -130,7 +128,7 @@ function isStoredMachine(kept: unknown): kept is StoredMachine {
   );
 }
 
-/** True if a value is the input of an actor's node, in a form that this version of Heddle can read. */
+/** Whether a value is the input of an actor's node, in a form that this version of Heddle can read. */
 export const isWork = (value: unknown): value is Work =>
   isObject(value) && Array.isArray(value["at"]) && Array.isArray(value["owner"]);
 
@@ -140,14 +138,14 @@ const isStoredChild = (value: unknown): value is StoredChild =>
   Array.isArray(value["at"]) &&
   ["string", "undefined"].includes(typeof value["ns"]);
 
-/** The child machines of a state. Malformed ones are left out: a client may have edited the state. */
+/** The child machines in a state. Malformed ones are left out, because a client may have edited the state. */
 export function storedChildrenOf(state: JsonObject): readonly StoredChild[] {
   const kept = state[SNAPSHOT_KEY];
   const children = isObject(kept) ? kept["children"] : undefined;
   return Array.isArray(children) ? children.filter(isStoredChild) : [];
 }
 
-/** The timers of a state. Malformed ones are left out: a client may have edited the state. */
+/** The timers in a state. Malformed ones are left out, because a client may have edited the state. */
 export function timersOf(state: JsonObject): readonly SetTimer[] {
   const kept = state[SNAPSHOT_KEY];
   const timers = isObject(kept) ? kept["timers"] : undefined;

@@ -11,26 +11,29 @@ import {
   VERSION_KEY,
 } from "./machine-state.ts";
 
-/** Converts an XState snapshot that another version of the machine made to one of the current version. `from`: that other version. */
+/**
+ * Converts an XState snapshot that another version of the machine has made to a snapshot of the current version. `from`: the version that
+ * made it; null if that machine declared none.
+ */
 export type Migrate = (snapshot: JsonObject, from: string | null) => unknown;
 
 /**
- * The versions of one machine. A state is continued by the version that made it. If that version is missing, `migrate`
- * converts the state for the current version.
+ * The versions of one machine. A state is continued by the version that made it. If that version is missing, `migrate` converts the state
+ * for the current version.
  */
 export class MachineVersions {
-  /** The version that new machines start with. */
+  /** The version with which new machines start. */
   readonly current: MachineDriver;
   /** A hash of the structures of all versions. It changes if any version changes. */
   readonly hash: string;
-  /** The descriptors of the events that any of the versions handles. */
+  /** The descriptors of events that any of the versions handles. */
   readonly events: readonly string[];
-  /** True if at least one of the machines declares a `version`. Each thread then stores the version of the machine that made its state. */
+  /** Whether at least one of the machines declares a `version`. Each thread then stores the version of the machine that made its state. */
   readonly areDeclared: boolean;
   readonly #drivers: readonly MachineDriver[];
   readonly #migrate: Migrate | undefined;
 
-  /** @param drivers at least one; the current version is the last */
+  /** @param drivers the drivers of at least one version, the current version last */
   constructor(drivers: readonly MachineDriver[], migrate: Migrate | undefined) {
     this.current = drivers.at(-1) as MachineDriver;
     this.hash = drivers.length === 1 ? this.current.hash : md5Hex(drivers.map(({ hash }) => hash).join());
@@ -41,8 +44,8 @@ export class MachineVersions {
   }
 
   /**
-   * Returns the state and the driver that continues it: the driver of the state's version, or the current driver with
-   * the migrated state.
+   * Returns the state and the driver that continues it: the driver of the state's version, or the driver of the current version and the
+   * migrated state.
    * @throws GraphChangedError if the version is missing and the state cannot be migrated
    */
   at(state: JsonObject): { readonly driver: MachineDriver; readonly state: JsonObject } {
@@ -53,14 +56,14 @@ export class MachineVersions {
     return { driver: this.current, state: this.#migrated(state, this.#migrate) };
   }
 
-  /** Returns the driver of a version. @throws GraphChangedError if it is missing */
+  /** Returns the driver of a version. @throws GraphChangedError if the version is missing */
   only(version: string | null): MachineDriver {
     const driver = this.find(version);
     if (driver === undefined) throw this.#missing(version);
     return driver;
   }
 
-  /** True if a state of this version has to be migrated before it can continue. */
+  /** Whether a state of this version has to be migrated before it can continue. */
   migrates(version: string | null): boolean {
     return this.#migrate !== undefined && this.find(version) === undefined;
   }
@@ -105,7 +108,7 @@ export class MachineVersions {
         },
         [VERSION_KEY]: this.current.version,
       };
-      // This call throws if the current version does not have the migrated state.
+      // Throws if the current version does not have the migrated state.
       this.current.waiting(snapshotOf(migrated));
       return migrated;
     } catch (thrown) {
@@ -123,7 +126,7 @@ const hasChild = ({ children }: JsonObject, id = "") => isObject(children) && ch
 export const describeVersion = (version: string | null) =>
   version === null ? "no version" : `version "${version}"`;
 
-/** The version that made a state; null if its machine declared none. */
+/** The version of the machine that made a state; null if that machine declared none. */
 export function versionOf(state: JsonObject): string | null {
   const version = state[VERSION_KEY];
   return version === undefined || version === null ? null : String(version);

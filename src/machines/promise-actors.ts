@@ -2,13 +2,13 @@ import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
 /** Events of clients and timers that may arrive while promise actors run. */
 interface Interruptions {
-  /** True when the machine can take one of the waiting events. */
+  /** Returns whether the machine can take one of the waiting events. */
   isDue(): boolean;
-  /** Calls `arrived` whenever the waiting events may have changed. The returned function stops that. */
+  /** Calls `arrived` each time the waiting events may have changed, until the returned function is called. */
   watch(arrived: () => void): () => void;
 }
 
-/** A running promise actor. While no task waits for the actor, its emitted events are kept in `kept`; the next task receives them. */
+/** A running promise actor. While no task waits for the actor, the events that it emits are kept in `kept`; the next task receives them. */
 interface ActorAtWork extends RunningActor {
   readonly kept: unknown[];
   emit: ((event: unknown) => void) | undefined;
@@ -16,7 +16,7 @@ interface ActorAtWork extends RunningActor {
 
 interface RunActors {
   readonly actors: Map<string, ActorAtWork>;
-  /** One callback for each task that waits for an actor. Calling it ends the task; the actor continues. */
+  /** A callback for each task that waits for an actor. It ends the task, and the actor continues. */
   readonly waiting: Set<() => void>;
 }
 
@@ -28,24 +28,24 @@ interface Awaiting {
 }
 
 /**
- * The running promise actors of each run. A superstep ends only when all of its tasks have ended. So when one actor ends, or the machine can
- * take an event from outside, the tasks of the other actors end without a result. Their actors keep running, and the next superstep waits for
+ * The running promise actors of each run. A superstep ends only when all of its tasks have ended. So when one actor ends, or the machine
+ * can take a waiting event, the tasks of the other actors end without a result. Their actors keep running, and the next superstep waits for
  * them again.
  */
 export class PromiseActors {
   readonly #runs = new Map<string, RunActors>();
 
   /**
-   * Waits for an actor, and starts it if it is not running. Resolves with its result. Resolves with undefined
-   * if another actor ends first, if the machine can take an event, or if `signal` is aborted, which also
-   * stops the actor. `emit` gets what the actor emits meanwhile.
+   * Waits for an actor, and starts it if it is not running. Resolves with its result. Resolves with undefined if another actor ends first,
+   * if the machine can take an event, or if `signal` is aborted, which also stops the actor. Until then, `emit` is called with the events
+   * that the actor emits.
    */
   next(
     run: string,
     key: string,
     { start, emit, signal, interruptions }: Awaiting,
   ): Promise<ActorResult | undefined> {
-    // A signal that has already aborted fires no further `abort` event, so no listener would be called.
+    // A signal that has already aborted fires no `abort` event, so a listener would not be called.
     if (signal.aborted) return Promise.resolve(undefined);
     const { actors, waiting } = this.#of(run);
     const live = actors.get(key) ?? begun(start);
@@ -81,7 +81,7 @@ export class PromiseActors {
         end(result);
         this.release(run);
       });
-      // The tasks of a superstep do not all begin at the same time, so each task checks for events when it begins.
+      // The tasks of a superstep do not all begin at the same time, so each task also checks for waiting events when it begins.
       if (interruptions?.isDue() === true) leave();
     });
   }
@@ -91,7 +91,7 @@ export class PromiseActors {
     for (const leave of this.#runs.get(run)?.waiting ?? []) leave();
   }
 
-  /** Stops all actors of a run except those with these keys. */
+  /** Stops all actors of a run except those whose key is in `keys`. */
   retain(run: string, keys: ReadonlySet<string>): void {
     for (const [key, live] of this.#runs.get(run)?.actors ?? []) {
       if (keys.has(key)) continue;
@@ -100,7 +100,7 @@ export class PromiseActors {
     }
   }
 
-  /** Stops all actors of a run, because it is over. */
+  /** Stops all actors of a run, because the run is over. */
   stop(run: string): void {
     this.retain(run, new Set());
   }

@@ -9,16 +9,16 @@ const MAX_PLACES = 10_000;
 
 export interface Proof {
   readonly result: ProofResult["result"];
-  /** The result in lines for a terminal: the verdict, the example step by step, and the reason. */
+  /** The result as lines for a terminal: the verdict, the steps of the example, and the reason. */
   readonly lines: readonly string[];
-  /** The machine's chart as a Mermaid flowchart, with the example marked. */
+  /** The machine as a Mermaid flowchart, in which the example is marked. */
   readonly chart: string;
 }
 
 /**
  * Decides a claim about a machine, with the XState of the machine's own project.
- * @param files files from which `xstate` is resolved; the copy of XState that made the machine is preferred
- * @throws ServiceError `config.invalid` for a claim that is not understood, naming the part that is wrong
+ * @param files the files from which `xstate` is resolved; the copy of XState that made the machine is preferred
+ * @throws ServiceError `config.invalid` if the claim is not understood; the message names the part that is wrong
  */
 export function proveClaim(
   machine: Machine,
@@ -63,7 +63,7 @@ function enteredPaths(machine: Machine, { entered }: PathStep["outcome"]): reado
   return states.map(({ path }) => path.join("."));
 }
 
-/** Describes an event in words if it is one of XState's own, such as `xstate.after.500.order.charging`; other events keep their name. */
+/** Describes an event in words if it is one of XState's own, such as `xstate.after.500.order.charging`. Other events keep their name. */
 function describeEvent(machine: Machine, event: string): string {
   const [, kind, rest = ""] =
     /^xstate\.(after|done\.state|(?:done|error|snapshot)\.actor)\.(.+)$/.exec(event) ?? [];

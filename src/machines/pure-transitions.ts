@@ -14,12 +14,13 @@ interface PureFunctions {
 }
 
 /**
- * XState's `initialTransition` and `transition` without needless work. Each call creates an actor, and each new actor
- * computes the machine's initial state without an input. That took more CPU than the rest of the call (104 of 174 us,
- * 2026-11-26). It takes most in machines whose context needs an input, because the computation then throws.
+ * Creates XState's `initialTransition` and `transition` without needless work. Each call of them creates an actor, and XState computes the
+ * machine's initial state, without an input, for each new actor. That took more CPU time than the rest of the call (104 of 174 us,
+ * 2026-11-26), and most in machines whose context needs an input, because the computation then throws.
  */
 export function pureFunctions(xstate: PureLibrary, machine: Machine): PureFunctions {
-  // `begin` wraps the input, to mark the one call that needs the initial state. The calls for new actors have no input.
+  // `begin` wraps the input, which marks the one call that needs the initial state. When XState calls this function for a new actor, there
+  // is no input.
   const getInitialSnapshot = (scope: ActorScope, given: { readonly input: unknown } | undefined) =>
     given === undefined ? NOT_BEGUN : machine.getInitialSnapshot(scope, given.input);
   const inert = Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as Machine;

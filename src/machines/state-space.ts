@@ -2,10 +2,10 @@ import { guardName } from "./machine-drawing.ts";
 import { type PureLibrary, pureFunctions } from "./pure-transitions.ts";
 import { allStates, type Machine, type Snapshot, type StateNode, type Transition } from "./xstate-types.ts";
 
-/** Thrown when the states of a machine cannot be explored; the message says why. */
+/** Thrown if the states of a machine cannot be explored. The message says why. */
 export class UnexploredError extends Error {}
 
-/** A configuration of active states: where the machine is after a macrostep. */
+/** A combination of active states in which the machine can be after a macrostep. */
 export interface Place {
   /** The paths of the innermost active states. */
   readonly active: readonly string[];
@@ -21,9 +21,9 @@ export interface PossibleStep {
 }
 
 export interface Outcome {
-  /** The key of the place where the macrostep ends. */
+  /** The key of the place in which the macrostep ends. */
   readonly to: string;
-  /** The ids of all states that the macrostep enters, including those that it exits again. */
+  /** The ids of all states that the macrostep enters, including states that it exits again. */
   readonly entered: ReadonlySet<string>;
   /** The results of guards that lead to this outcome, such as `isAffordable holds`. Empty if the outcome does not depend on guards. */
   readonly guards: readonly string[];
@@ -34,35 +34,34 @@ export interface StateSpace {
   /** The possible outcomes of the machine's start. */
   readonly initial: readonly Outcome[];
   /**
-   * The types of the events that the machine sends to itself with a delay or by `sendTo`. Null: any type is possible,
-   * because a function makes such an event.
+   * The types of events that the machine sends to itself with a delay or by `sendTo`. Null if any type is possible, because a function
+   * creates such an event.
    */
   readonly selfSent: ReadonlySet<string> | null;
 }
 
-/** The parts of XState 5 that an exploration needs. */
+/** The functions of XState 5 that an exploration uses. */
 export interface ExploringLibrary extends PureLibrary {
   createMachine(config: object): Machine;
 }
 
-/** The largest number of guard calls in one macrostep. More calls mean that the macrostep never ends. */
-const MAX_GUARDS = 100;
-/** The largest number of transitions without a guard that one macrostep considers. */
+/** The largest number of guard calls in one macrostep. If there are more, the macrostep is considered endless. */
+const MAX_GUARD_CALLS = 100;
+/** The largest number of transitions without a guard in one macrostep. If there are more, the macrostep is considered endless. */
 const MAX_TRANSITIONS = 1_000;
 /** The largest number of combinations of guard results that are tried for one macrostep. */
 const MAX_OUTCOMES = 1_000;
 
-/** The type of an entry action that each state of the explored machine has. It shows which states a macrostep enters. */
+/** The type of an entry action that each state of the explored machine gets. It shows which states a macrostep enters. */
 const ENTERED = "heddle.entered";
-/** The type of an event that only a transition for `*` takes. The type `*` itself cannot be sent in XState. */
+/** The type of an event that only a transition for `*` takes. XState cannot send the type `*`. */
 const ANY_EVENT = "any other event";
 
 /**
- * Explores all places that a machine can be in. It ignores the machine's data: each guard may hold or not, each actor
- * may succeed or fail, and any timer that is set may fire next. So it finds everything that the machine can do, and
- * perhaps more.
- * @throws UnexploredError if there are more than `maxPlaces` places, if a macrostep fails, or if the machine has
- * actions whose events cannot be known
+ * Explores all places in which a machine can be. The machine's data is ignored: each guard may hold or not, each actor may succeed or fail,
+ * and any timer that is set may fire next. So the result contains everything that the machine can do, and perhaps more.
+ * @throws UnexploredError if there are more than `maxPlaces` places, if a macrostep fails, or if the machine has actions whose events
+ * cannot be known
  */
 export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPlaces: number): StateSpace {
   const guards = new GuardChoices();
@@ -107,7 +106,7 @@ export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPl
   return { places, initial, selfSent };
 }
 
-/** Computes a macrostep. XState either throws an error or returns it in the snapshot; both become an UnexploredError. */
+/** Computes a macrostep. @throws UnexploredError if the macrostep fails: XState then throws an error, or returns it in the snapshot */
 function macrostep<T extends readonly [Snapshot, unknown]>(compute: () => T): T {
   let failure: unknown;
   try {
@@ -117,14 +116,14 @@ function macrostep<T extends readonly [Snapshot, unknown]>(compute: () => T): T 
   } catch (thrown) {
     failure = thrown;
   }
-  // The last line of XState's message says what went wrong; the lines before say where.
+  // The last line of XState's message says what is wrong; the lines before say where.
   const why = (failure as Error).message.split("\n").at(-1);
   throw new UnexploredError(`the machine fails or does not come to rest: ${why}`);
 }
 
 /**
- * The descriptors of the events that may come in a place. Events of the type `xstate.done.state.*` are left out: XState
- * raises them itself, within the macrostep.
+ * The descriptors of the events that may occur in a place. Events of the type `xstate.done.state.*` are left out, because XState raises
+ * them itself, within the macrostep.
  */
 function eventsOf(snapshot: Snapshot): readonly string[] {
   // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states
@@ -138,8 +137,8 @@ function keyOf({ value, historyValue }: Snapshot): string {
 }
 
 /**
- * Guards that replace a machine's guards. They return results that this class chooses, because there are no data from which
- * to compute them. `all` repeats a computation until each combination of results was tried.
+ * Replaces a machine's guards by guards whose results this class chooses, because there is no data from which to compute them. `all`
+ * repeats a computation until each combination of results was tried.
  */
 class GuardChoices {
   #answers: readonly boolean[] = [];
@@ -147,20 +146,20 @@ class GuardChoices {
 
   #transitions = 0;
 
-  /** The guard for transitions that have none. It always holds, but throws when a macrostep takes too many transitions. */
+  /** The guard of transitions that have none. It always returns true, but throws if a macrostep takes too many transitions. */
   readonly none = (): boolean => {
     if (++this.#transitions > MAX_TRANSITIONS)
       throw new RangeError(`one event takes more than ${MAX_TRANSITIONS} transitions`);
     return true;
   };
 
-  /** Returns a guard that replaces the machine's guard of this name and returns the chosen results. */
+  /** Creates the guard that replaces the machine's guard of this name. It returns the chosen results. */
   guard(name: string): () => boolean {
     return () => {
       const holds = this.#answers[this.#asked.length] ?? true;
       this.#asked.push({ name, holds });
-      if (this.#asked.length > MAX_GUARDS)
-        throw new RangeError(`one event asks guards more than ${MAX_GUARDS} times`);
+      if (this.#asked.length > MAX_GUARD_CALLS)
+        throw new RangeError(`one event asks guards more than ${MAX_GUARD_CALLS} times`);
       return holds;
     };
   }
@@ -187,8 +186,8 @@ class GuardChoices {
 }
 
 /**
- * Returns the configuration of a machine with the same states and transitions, but without context, actors and timers.
- * `guards` replaces the guards of the machine.
+ * Returns the configuration of a machine with the same states and transitions, but without context, actors and timers. `guards` replaces
+ * the guards of the machine.
  */
 function withoutData(machine: Machine, node: StateNode, guards: GuardChoices): object {
   const transition = ({ target, guard, actions, reenter }: Transition & { readonly reenter?: boolean }) => ({
@@ -225,10 +224,10 @@ interface HistoryConfig {
   readonly target?: unknown;
 }
 
-/** True for XState's `stateIn`, which is kept as it is: this guard depends on active states only, not on data. */
+/** Whether a guard is XState's `stateIn`, which is not replaced because it depends only on active states, not on data. */
 const isStateIn = (guard: unknown) => typeof guard === "function" && "stateValue" in guard;
 
-/** A built-in action of XState. It is the function that `raise` or `sendTo` returns, with these members. */
+/** A built-in action of XState: the function that `raise` or `sendTo` returns, with these members. */
 interface BuiltIn {
   readonly type?: string;
   readonly event?: unknown;
@@ -236,7 +235,7 @@ interface BuiltIn {
   readonly to?: unknown;
 }
 
-/** Returns the implementation of an action. A built-in action may have a name too. */
+/** Returns the implementation of an action. A named action may be implemented by a built-in one. */
 function resolved(machine: Machine, action: unknown): BuiltIn {
   const { actions = {} } = machine.implementations as { readonly actions?: { [name: string]: unknown } };
   const name = typeof action === "object" ? (action as { readonly type?: string }).type : action;
@@ -244,7 +243,7 @@ function resolved(machine: Machine, action: unknown): BuiltIn {
 }
 
 /**
- * Returns the actions that raise events within the macrostep. All others need data or do not change the state.
+ * Returns the actions that raise events within the macrostep. All other actions need data or do not change the state.
  * @throws UnexploredError if the raised event depends on data
  */
 function raises(machine: Machine, node: StateNode, actions: readonly unknown[]): readonly unknown[] {
@@ -266,7 +265,7 @@ function selfSentEvents(machine: Machine): StateSpace["selfSent"] {
     const actions = [...node.entry, ...node.exit, ...transitions.flatMap((one) => one.actions)];
     for (const action of actions) {
       const { type, event, delay, to } = resolved(machine, action);
-      // A target that is a string names another actor. A function may return the machine itself.
+      // If the target is a string, it names another actor. A function may return the machine itself.
       const isSent = type === "xstate.sendTo" ? typeof to !== "string" : type === "xstate.raise";
       if (!isSent || (type === "xstate.raise" && delay === undefined)) continue;
       if (typeof event !== "object" || event === null) return null;

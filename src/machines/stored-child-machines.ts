@@ -11,18 +11,21 @@ import {
   type StoredMachine,
 } from "./machine-state.ts";
 
-/** The child machines of a machine, at all levels. A machine may have thousands. */
+/** The child machines of a machine at all levels, by the key of their address. A machine may have thousands. */
 export type ChildrenByAddress = Map<string, StoredChild>;
 
 export const addressKey = (at: Address): string => JSON.stringify(at);
 
-/** The namespace of an actor: its own if it is a machine, else the namespace of the machine that has started it. */
+/** The checkpoint namespace of an actor: its own if it is a machine, otherwise that of the machine that has started it. */
 export function namespaceOfMachine(children: ChildrenByAddress, at: Address): string {
   if (at.length === 0) return "";
   return children.get(addressKey(at))?.ns ?? namespaceOfMachine(children, at.slice(0, -1));
 }
 
-/** A change of a child machine, as it is stored. The child's state is included only if the parent's snapshot does not contain it. */
+/**
+ * A change of a child machine in its stored form. It contains the child's state only if the child has ended, because the parent's snapshot
+ * does not contain the state then.
+ */
 export function storedChange(
   { read, ...child }: StoredChild & { read(): ChildState },
   children: ChildrenByAddress,
@@ -33,7 +36,7 @@ export function storedChange(
 const ACTIVE: ChildMachineStatus = Object.freeze({ status: "active" });
 export const STOPPED: ChildMachineStatus = Object.freeze({ status: "stopped" });
 
-/** The child machines that have changed in a step, with their states as they are shown in their namespaces. */
+/** The child machines that have changed in a step, with their states in the form in which their namespaces show them. */
 export function changedChildren(update: JsonObject | null): readonly ChangedChildMachine[] {
   const { changed, rest, work = [] } = (update?.[SNAPSHOT_KEY] ?? {}) as Partial<StoredMachine>;
   return (changed ?? []).flatMap(({ start, parent, at, ns = "", state }) => {
@@ -48,9 +51,7 @@ export function changedChildren(update: JsonObject | null): readonly ChangedChil
   });
 }
 
-/**
- * The state of a child machine in `rest` of the root machine's snapshot; undefined if the child has ended.
- */
+/** The state of a child machine, from `rest` of the root machine's snapshot. Undefined if the child has ended. */
 export function livingChild(rest: JsonObject | undefined, at: Address): ChildState | undefined {
   let snapshot: unknown = rest;
   for (const id of at) {

@@ -1,4 +1,4 @@
-/** The parts of XState 5 that are used here. The package itself comes from the user's project. */
+/** What is used of XState 5. The package itself comes from the user's project. */
 export interface XStateLibrary {
   createActor(logic: unknown, options?: object): XStateActor;
   createMachine(config: object): Machine;
@@ -23,7 +23,7 @@ export interface XStateActor {
   getSnapshot(): Snapshot;
 }
 
-/** The actor scope of XState: the argument by which an actor's logic knows its own actor. */
+/** XState's actor scope, an argument by which the logic of an actor finds the actor. */
 export interface ActorScope {
   readonly self: XStateActor;
 }
@@ -91,7 +91,10 @@ export interface Machine {
   getPersistedSnapshot(snapshot: Snapshot): Snapshot;
 }
 
-/** Recognises a machine by its members. `instanceof` does not work, because a project may have several copies and versions of XState. */
+/**
+ * Whether a value is a machine. It is recognised by its members: `instanceof` does not work, because a project may have several copies and
+ * versions of XState.
+ */
 export function isMachine(value: unknown): value is Machine {
   if (typeof value !== "object" || value === null) return false;
   const { config, root, transition } = value as Partial<Machine>;

@@ -13,11 +13,11 @@ import {
   type XStateLibrary,
 } from "./xstate-types.ts";
 
-/** The driver for machines written for XState 5. It uses the pure transition functions of their actors. */
+/** Creates the driver of a machine of XState 5. It uses the pure transition functions of the actors' logic. */
 export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
   const roots = new RootActorFactory(xstate, machine);
   const restore = ({ value, context, rest }: StoredSnapshot) =>
-    // The snapshot is copied, because XState puts its references to actors into the context.
+    // The snapshot is copied, because XState writes references to actors into the context.
     new ActorTree(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
   const taken = ({ root, effects }: ActorTree): Taken => {
     const { status, output, error } = root._snapshot;
@@ -65,7 +65,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
           try {
             emit(toStorable(event, "emit"));
           } catch (error) {
-            // The error is caught here and becomes the result of the actor. XState would throw it again in a later turn of the event
+            // The error becomes the result of the actor. If it were not caught, XState would throw it again in a later turn of the event
             // loop, where nobody can catch it, and the process would end.
             resolve({ error });
           }
@@ -94,8 +94,8 @@ function childMachinesOf(
 }
 
 /**
- * Returns the context with which a child machine begins for the input `{}`; undefined if it cannot begin with this input.
- * The child begins within a parent machine that handles no events, because `sendParent` throws in a machine without a parent.
+ * Returns the context with which a child machine begins for the input `{}`; undefined if it cannot begin with this input. The child begins
+ * within a parent machine that handles no events, because `sendParent` throws in a machine without a parent.
  */
 function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | undefined {
   try {
@@ -109,13 +109,16 @@ function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | u
   }
 }
 
-/** The descriptors of events that states have transitions for, without those of XState itself. */
+/** The descriptors of events for which the states have transitions, without XState's own events. */
 function eventsOf(nodes: readonly StateNode[]): readonly string[] {
   const types = new Set(nodes.flatMap(({ ownEvents }) => ownEvents));
   return [...types].filter((type) => type !== "" && !type.startsWith("xstate."));
 }
 
-/** The descriptors for which a transition may be taken, guards aside. An inner state may forbid what an outer one handles. */
+/**
+ * The descriptors for which a transition may be taken, if its guard allows it. An inner state may forbid an event that an outer state
+ * handles.
+ */
 function possibleEvents(nodes: readonly StateNode[]): ReadonlySet<string> {
   const found = new Set<string>();
   const outer = new Set(nodes.map(({ parent }) => parent));
@@ -133,7 +136,7 @@ function possibleEvents(nodes: readonly StateNode[]): ReadonlySet<string> {
   return found;
 }
 
-/** Replaces functions, which are guards or actions, by their names, so that the hash covers the names. */
+/** Replaces a function, which is a guard or an action, by its name, so that the hash depends on the name. */
 const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 
@@ -145,8 +148,8 @@ function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
 
 function persistedRest(machine: Machine, snapshot: Snapshot): JsonObject {
   const { status, output, error, historyValue, children } = snapshot;
-  // Only these two parts need `getPersistedSnapshot`. It copies the whole snapshot several times, so it is called only if one of
-  // them has members. Actors in the context need no conversion here, because each has a method `toJSON`.
+  // Only these two members need `getPersistedSnapshot`. It copies the whole snapshot several times, so it is called only if one of them is
+  // not empty. References to actors in the context need no conversion here, because an actor has a method `toJSON`.
   if (hasMembers(historyValue) || hasMembers(children ?? {})) {
     const full = machine.getPersistedSnapshot(snapshot);
     const rest = { status, output, error, historyValue: full.historyValue, children: full.children };

@@ -9,22 +9,21 @@ import { PostgresShardSnapshots } from "./postgres-shard-snapshots.ts";
 
 export interface ClusterOptions extends PostgresOptions {
   /**
-   * The number of shards. It is the same for all nodes of the cluster and can never be changed. Default: the
-   * number of the existing cluster, or 4 for a new cluster.
+   * The number of shards. It is the same for all nodes of the cluster, and can never be changed. Default: the number of the existing
+   * cluster, or 4 for a new cluster.
    */
   readonly shards?: number;
-  /** The schema of the tables, which is created if it is missing. Each cluster of a database has its own. Default: `heddle`. */
-  readonly schema?: string;
   /**
-   * Milliseconds after which a node of the cluster loses a shard if it does not renew its lease. Default:
-   * 3,000.
+   * The PostgreSQL schema of the tables, which is created if it is missing. Several clusters in one database need different schemas.
+   * Default: `heddle`.
    */
+  readonly schema?: string;
+  /** Milliseconds after which a node of the cluster loses a shard if it does not renew the lease. Default: 3000. */
   readonly leaseMs?: number;
 }
 
 /**
- * The PostgreSQL database of a cluster, which all nodes of the cluster share: the logs and snapshots of the
- * shards, and their leases.
+ * The PostgreSQL database of a cluster, which all of its nodes share. It contains the logs and snapshots of the shards, and their leases.
  */
 export interface ClusterDatabase extends ClusterIdentity {
   readonly log: ShardLog;
@@ -43,7 +42,10 @@ export function openClusterDatabase(options: ClusterOptions, deps: PostgresDeps)
   return open(options, deps, (connections, schema) => openSchema(connections, schema, options.shards));
 }
 
-/** Like {@link openClusterDatabase}, but creates nothing. @throws ServiceError `config.invalid` also if the database has no cluster */
+/**
+ * Like {@link openClusterDatabase}, but creates nothing.
+ * @throws ServiceError also `config.invalid` if the database contains no cluster in this schema
+ */
 export const findClusterDatabase = (
   options: Omit<ClusterOptions, "shards">,
   deps: PostgresDeps,

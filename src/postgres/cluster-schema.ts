@@ -1,18 +1,18 @@
 import { ServiceError } from "../model/errors.ts";
 import type { PostgresConnections } from "./connections.ts";
 
-/** The version of the tables. Tables of version 1, whose snapshots have no times, are upgraded. */
+/** The version of the tables. Tables of version 1, which do not store when a snapshot was made, are upgraded. */
 const FORMAT = 2;
-/** The number of shards of a new cluster, if none is given. */
+/** The number of shards of a new cluster if no number is given. */
 const DEFAULT_SHARDS = 4;
-/** PostgreSQL 14, the oldest version that is accepted. */
+/** The oldest accepted version of PostgreSQL, 14, as in `server_version_num`. */
 const OLDEST_VERSION = 140_000;
-/** The key of the lock that is held while tables are created: `heddle` in ASCII. */
+/** The key of the advisory lock that is held while tables are created: `heddle` in ASCII. */
 const CREATION_LOCK = 0x686564646c65;
 
-/** What identifies a cluster, as stored in its database. */
+/** What identifies a cluster, from its database. */
 export interface ClusterIdentity {
-  /** A UUID that was made with the tables. */
+  /** A UUID that was created together with the tables. */
   readonly id: string;
   readonly shards: number;
 }
@@ -21,11 +21,10 @@ export interface ClusterIdentity {
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * Creates the tables of a cluster if they are missing, and checks existing ones. Several nodes of the cluster
- * may call this at the same time.
+ * Creates the tables of a cluster if they are missing, and checks existing tables. Several nodes may call this at the same time.
  * @param shards undefined: the number of the existing cluster, or 4 for a new cluster
- * @throws ServiceError `config.invalid` for another number of shards, or a PostgreSQL that is too old;
- *   `storage.version` for tables of another version; `storage.unavailable`
+ * @throws ServiceError `config.invalid` if the cluster has another number of shards, or PostgreSQL is too old; `storage.version` for tables
+ * of another version; `storage.unavailable`
  */
 export async function openSchema(
   connections: PostgresConnections,
@@ -47,7 +46,10 @@ export async function openSchema(
   return cluster;
 }
 
-/** Like {@link openSchema}, but creates nothing. @throws ServiceError `config.invalid` also if the database has no cluster */
+/**
+ * Like {@link openSchema}, but creates nothing.
+ * @throws ServiceError also `config.invalid` if the database contains no cluster in this schema
+ */
 export async function findSchema(connections: PostgresConnections, schema: string): Promise<ClusterIdentity> {
   if (await hasTables(connections, schema)) return readIdentity(connections, schema);
   throw new ServiceError("config.invalid", `The database has no cluster in the schema ${schema}`);
@@ -89,7 +91,7 @@ async function readIdentity(connections: PostgresConnections, schema: string): P
   return { id, shards };
 }
 
-/** @throws ServiceError `config.invalid` */
+/** @throws ServiceError `config.invalid` if `version`, as in `server_version_num`, is too old */
 export function checkPostgresVersion(version: number): void {
   if (version >= OLDEST_VERSION) return;
   throw new ServiceError(
@@ -98,10 +100,7 @@ export function checkPostgresVersion(version: number): void {
   );
 }
 
-/**
- * The statements that upgrade tables of version 1. Processes of an older version of Heddle that are running can go on using the upgraded
- * tables.
- */
+/** The SQL that upgrades tables of version 1. Running processes of an older version of Heddle can continue to use the upgraded tables. */
 function upgrade(name: string): string {
   const schema = quoteName(name);
   return `
@@ -112,8 +111,8 @@ UPDATE ${schema}.cluster SET format = ${FORMAT} WHERE format = 1;
 }
 
 /**
- * The statements that create the tables. Vacuuming is set to run often: the rows of `shards` change all the time, and
- * in the long run as many old entries are deleted from `log` as new ones are appended.
+ * The SQL that creates the tables. Vacuuming is set to run often: the rows of `shards` change all the time, and in the long run as many old
+ * entries are deleted from `log` as new ones are appended.
  */
 function creation(name: string, shards: number): string {
   const schema = quoteName(name);

@@ -4,18 +4,18 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import { postgresError } from "./postgres-error.ts";
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database`, with the parameters of `pg`, such as `sslmode`. */
+  /** `postgres://user:password@host:port/database`, with parameters of the package `pg`, such as `sslmode`. */
   readonly url: string;
-  /** The most connections that are open at once. Default: 4. */
+  /** The largest number of connections that are open at once. Default: 4. */
   readonly connections?: number;
   /**
-   * Whether statements are prepared once for each connection. Default: true. False is needed behind poolers in transaction mode that do not keep
-   * prepared statements, such as PgBouncer before 1.21 or with `max_prepared_statements = 0`.
+   * Whether statements are prepared once for each connection. Default: true. False is needed behind poolers in transaction mode that do not
+   * keep prepared statements, such as PgBouncer before 1.21 or with `max_prepared_statements = 0`.
    */
   readonly prepared?: boolean;
   /**
-   * Milliseconds until a connection that does not answer is closed. Default: 5,000. A statement with large
-   * values, or with a large result, gets more time, in proportion to the bytes.
+   * Milliseconds after which a connection that does not answer is closed. Default: 5000. A statement with large values or a large result
+   * gets more time, in proportion to the bytes.
    */
   readonly timeoutMs?: number;
 }
@@ -24,7 +24,7 @@ export interface PostgresDeps {
   readonly scheduler: Scheduler;
 }
 
-/** A statement, with the name under which it is prepared. */
+/** An SQL statement, and the name under which it is prepared. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -32,27 +32,27 @@ export interface Statement {
 
 export type Row = { readonly [column: string]: unknown };
 
-/** Converts bytes to a Buffer, because `pg` would send any other Uint8Array as text. */
+/** Returns a Buffer on the same memory, because `pg` would send any other Uint8Array as text. */
 export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
 const CONNECTIONS = 4;
 const TIMEOUT_MS = 5_000;
-/** Bytes per millisecond that a connection should carry at least: 2 MiB a second. */
-const SLOWEST_BYTES_PER_MS = 2_048;
+/** The lowest expected speed of a connection: 2 MiB per second. */
+const MIN_BYTES_PER_MS = 2_048;
 /** Milliseconds after which an unused connection is closed. */
 const IDLE_MS = 60_000;
 
 /**
- * Connections to a PostgreSQL database. Each statement is a transaction of its own and leaves nothing in its session, so a pooler may run each
- * statement in another session.
+ * Connections to a PostgreSQL database. Each statement is a separate transaction and leaves nothing in its session, so a pooler may run
+ * each statement in a different session.
  */
 export class PostgresConnections {
   readonly #pool: Pool;
   readonly #scheduler: Scheduler;
   readonly #isPrepared: boolean;
   readonly #timeoutMs: number;
-  /** `host:port`, for messages. */
+  /** `host:port`, for error messages. */
   readonly #address: string;
 
   private constructor(pool: Pool, address: string, options: PostgresOptions, { scheduler }: PostgresDeps) {
@@ -61,13 +61,13 @@ export class PostgresConnections {
     this.#scheduler = scheduler;
     this.#isPrepared = options.prepared ?? true;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-    // A broken connection is replaced when the next statement needs one. An `error` event without a listener would end the process, so the
-    // pool gets a listener for its unused connections, and each connection in use gets one too.
+    // A broken connection is replaced when a statement needs one. An `error` event without a listener would end the process, so the pool
+    // gets a listener for its unused connections, and each connection gets one for the time when it is in use.
     pool.on("error", () => undefined);
     pool.on("connect", (client) => client.on("error", () => undefined));
   }
 
-  /** Makes connections, which are opened when they are needed. @throws ServiceError `config.invalid` if the URL is wrong */
+  /** Creates a pool of connections, which are opened when they are needed. @throws ServiceError `config.invalid` if the URL is not valid */
   static async create(options: PostgresOptions, deps: PostgresDeps): Promise<PostgresConnections> {
     // `pg` is loaded only by servers that use PostgreSQL.
     const { default: pg } = await import("pg");
@@ -91,15 +91,15 @@ export class PostgresConnections {
   }
 
   /**
-   * Runs a statement. `bytes`: the size of its values or of its result, if it may be large.
-   * @throws ServiceError see `postgres-error.ts`; the cause has the SQLSTATE
+   * Runs a statement, and resolves with the rows. `bytes`: the size of the values or of the result, if it may be large.
+   * @throws ServiceError with the codes in `postgres-error.ts`; its cause has the SQLSTATE
    */
   async run({ name, text }: Statement, values: readonly unknown[], bytes = 0): Promise<readonly Row[]> {
     const query = { text, values: [...values], ...(this.#isPrepared ? { name } : {}) };
     return this.#use(bytes, async (client) => (await client.query<Row>(query)).rows);
   }
 
-  /** Runs several statements without values as one transaction. Resolves with the rows of the last one. */
+  /** Runs several statements without values as one transaction. Resolves with the rows of the last statement. */
   async runScript(text: string): Promise<readonly Row[]> {
     return this.#use(0, async (client) => {
       const results: unknown = await client.query<Row>(text);
@@ -117,18 +117,18 @@ export class PostgresConnections {
     let client: PoolClient | undefined;
     try {
       client = await this.#pool.connect();
-      const result = await this.#answer(use(client), this.#timeoutMs + bytes / SLOWEST_BYTES_PER_MS);
+      const result = await this.#answer(use(client), this.#timeoutMs + bytes / MIN_BYTES_PER_MS);
       client.release();
       return result;
     } catch (cause) {
       const error = postgresError(cause, this.#address);
-      // Closes the connection, unless the database has only refused the statement's values.
+      // Closes the connection, unless the database has only refused the statement.
       client?.release(!error.isConnectionUsable);
       throw error.serviceError;
     }
   }
 
-  /** Rejects when the database does not answer in time. */
+  /** Rejects if the database does not answer within `ms` milliseconds. */
   #answer<R>(result: Promise<R>, ms: number): Promise<R> {
     return new Promise((resolve, reject) => {
       const cancel = this.#scheduler.after(

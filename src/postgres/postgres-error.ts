@@ -1,6 +1,6 @@
 import { type ErrorCode, ServiceError } from "../model/errors.ts";
 
-/** Explanations of failures for which the database's own message says too little, by SQLSTATE. */
+/** Error codes and explanations by SQLSTATE, for failures about which the database's own message says too little. */
 const MEANINGS: { readonly [sqlState: string]: readonly [code: ErrorCode, meaning: string] } = {
   "28000": ["config.invalid", "refuses the user"],
   "28P01": ["config.invalid", "refuses the user or the password"],
@@ -29,18 +29,15 @@ const MEANINGS: { readonly [sqlState: string]: readonly [code: ErrorCode, meanin
   ],
 };
 
-/** Matches the SQLSTATE classes of errors about a statement's data. After such an error, the connection can be used again. */
-const USABLE = /^(22|23|40|42|54)/;
+/** Matches the SQLSTATE classes of errors that concern a single statement. After such an error, the connection can be used again. */
+const STATEMENT_ERRORS = /^(22|23|40|42|54)/;
 
 export interface PostgresFailure {
   readonly serviceError: ServiceError;
   readonly isConnectionUsable: boolean;
 }
 
-/**
- * Converts a failure of a statement or of a connection to a ServiceError. Its message contains neither the user nor the
- * password.
- */
+/** Converts a failure of a statement or a connection to a ServiceError. Its message contains neither the user nor the password. */
 export function postgresError(cause: unknown, address: string): PostgresFailure {
   const sqlState = sqlStateOf(cause);
   const known = sqlState === undefined ? undefined : MEANINGS[sqlState];
@@ -51,11 +48,11 @@ export function postgresError(cause: unknown, address: string): PostgresFailure 
       : (["storage.unavailable", `refuses a statement: ${reasonOf(cause)}`] as const));
   return {
     serviceError: new ServiceError(code, `PostgreSQL at ${address} ${meaning}`, { cause }),
-    isConnectionUsable: sqlState !== undefined && sqlState !== "42P05" && USABLE.test(sqlState),
+    isConnectionUsable: sqlState !== undefined && sqlState !== "42P05" && STATEMENT_ERRORS.test(sqlState),
   };
 }
 
-/** The SQLSTATE with which the database has answered; undefined if there was no answer. */
+/** The SQLSTATE with which the database has answered. Undefined if it has not answered. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (let one = error; one instanceof Error; one = one.cause) {
     const { code, severity } = one as { readonly code?: unknown; readonly severity?: unknown };
@@ -72,8 +69,8 @@ function reasonOf(cause: unknown): string {
 }
 
 /**
- * The error for a failure after the database was opened. Even a refused password is then a temporary failure, because the
- * same password was accepted before: it is probably being changed.
+ * The error for a failure after the database was opened. Even a refused password is then a temporary failure: the same password was
+ * accepted before, so it is probably being changed.
  */
 export const unavailableDatabase = (error: unknown): ServiceError =>
   error instanceof ServiceError && error.code === "storage.unavailable"

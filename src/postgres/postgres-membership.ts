@@ -3,10 +3,7 @@ import { quoteName } from "./cluster-schema.ts";
 import type { PostgresConnections, Row, Statement } from "./connections.ts";
 import { unavailableDatabase } from "./postgres-error.ts";
 
-/**
- * The nodes of a cluster and their leases, in two tables of PostgreSQL. Leases end by PostgreSQL's clock.
- * Each call is one statement.
- */
+/** The nodes of a cluster and their leases, in two tables of PostgreSQL. Leases end by PostgreSQL's clock. Each call is one statement. */
 export class PostgresMembership implements Membership {
   readonly #connections: PostgresConnections;
   readonly #leaseMs: number;
@@ -17,7 +14,9 @@ export class PostgresMembership implements Membership {
   readonly #drain: Statement;
   readonly #leave: Statement;
 
-  /** `connections`: MUST NOT be the connections of the log, because a renewal that waits behind a slow append could come after the lease has ended. */
+  /**
+   * `connections`: MUST NOT be the connections of the log. A renewal that waits behind a slow append could come after the lease has ended.
+   */
   constructor(connections: PostgresConnections, schemaName: string, leaseMs: number) {
     this.#connections = connections;
     this.#leaseMs = leaseMs;
@@ -29,7 +28,8 @@ export class PostgresMembership implements Membership {
     const owners = `(SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch, 'node', owner)) FROM ${schema}.shards
             WHERE lease_until > clock_timestamp()`;
     this.#view = { name: "heddle-view", text: `SELECT ${nodes}) AS nodes, ${owners}) AS owners` };
-    // In PostgreSQL, the SELECT at the end does not see the changes of the same statement's WITH clauses, so the changed rows are added to its result.
+    // In PostgreSQL, the SELECT at the end does not see the changes of the WITH clauses in the same statement, so the changed rows are left
+    // out of its lists and returned separately.
     this.#renew = {
       name: "heddle-renew",
       text: `WITH known AS (
@@ -109,7 +109,7 @@ export class PostgresMembership implements Membership {
   }
 }
 
-/** Converts a result row to a view, and adds the given node and leases. A list without entries is null in the row. */
+/** Converts a result row to a view, and adds the given node and leases. In the row, an empty list is null. */
 function viewOf(
   row: Row | undefined,
   nodes: ClusterView["nodes"] = [],

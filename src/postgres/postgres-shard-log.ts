@@ -9,22 +9,24 @@ import { quoteName } from "./cluster-schema.ts";
 import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
 import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
 
-/** The SQLSTATE when a row is inserted under a key that already exists. */
+/** The SQLSTATE of an insert under a key that already exists. */
 const UNIQUE_VIOLATION = "23505";
-/** The most entries that one read returns. */
-const READ_ENTRIES = 1_000;
-/** The most entries, and the most bytes of batches, that one statement deletes. The statement deletes at least one entry. */
-const TRIM_ENTRIES = 500;
-const TRIM_BYTES = 8 * 1024 * 1024;
+/** The largest number of entries that one read returns. */
+const MAX_READ_ENTRIES = 1_000;
 /**
- * The `bytes` with which {@link PostgresConnections.run} waits for about two minutes, so that a log of many
- * gigabytes can be measured.
+ * The largest number of entries, and of bytes of batches, that one statement deletes. It deletes at least one entry, however large that is.
  */
-const MEASURED_BYTES = 256 * 1024 * 1024;
+const MAX_TRIM_ENTRIES = 500;
+const MAX_TRIM_BYTES = 8 * 1024 * 1024;
+/**
+ * The value of `bytes` with which {@link PostgresConnections.run} waits for about two minutes, so that a log of many gigabytes can be
+ * measured.
+ */
+const MEASURING_BYTES = 256 * 1024 * 1024;
 
 /**
- * The log of all shards in one table of PostgreSQL. The table's primary key refuses a second entry at a position, and
- * the statement that appends refuses a stale epoch.
+ * The log of all shards in one table of PostgreSQL. The table's primary key refuses a second entry at a position, and the statement that
+ * appends refuses an epoch that is not the shard's current one.
  */
 export class PostgresShardLog implements ShardLog {
   readonly #connections: PostgresConnections;
@@ -46,13 +48,13 @@ export class PostgresShardLog implements ShardLog {
           AND ($2 = 1 OR EXISTS (SELECT FROM ${schema}.log WHERE shard = $1 AND seq = $2 - 1))
         RETURNING 1`,
     };
-    // The subquery sums up the lengths of batches to find how many entries fit. PostgreSQL stores large values outside of
-    // the table (TOAST), and the length of such a value is known without reading it.
+    // The subquery sums up the lengths of batches to find how many entries fit. PostgreSQL stores large values outside the table (TOAST),
+    // and knows the length of such a value without reading it.
     this.#read = {
       name: "heddle-read",
       text: `SELECT s.trimmed_below, e.seq, e.epoch, e.batch FROM ${schema}.shards AS s LEFT JOIN (
           SELECT seq, epoch, batch, sum(octet_length(batch)) OVER (ORDER BY seq) AS bytes
-          FROM (SELECT * FROM ${schema}.log WHERE shard = $1 AND seq >= $2 ORDER BY seq LIMIT ${READ_ENTRIES}) AS next
+          FROM (SELECT * FROM ${schema}.log WHERE shard = $1 AND seq >= $2 ORDER BY seq LIMIT ${MAX_READ_ENTRIES}) AS next
         ) AS e ON e.bytes <= $3 OR e.seq = $2
         WHERE s.shard = $1 ORDER BY e.seq`,
     };
@@ -69,8 +71,8 @@ export class PostgresShardLog implements ShardLog {
           FROM (SELECT trimmed_below AS since, least($2::bigint, ${last}, (
               SELECT max(seq) + 1 FROM (
                 SELECT seq, sum(octet_length(batch)) OVER (ORDER BY seq) AS bytes
-                FROM (SELECT * FROM ${schema}.log WHERE shard = $1 AND seq >= trimmed_below ORDER BY seq LIMIT ${TRIM_ENTRIES}) AS oldest
-              ) AS e WHERE e.bytes <= ${TRIM_BYTES} OR e.seq = trimmed_below
+                FROM (SELECT * FROM ${schema}.log WHERE shard = $1 AND seq >= trimmed_below ORDER BY seq LIMIT ${MAX_TRIM_ENTRIES}) AS oldest
+              ) AS e WHERE e.bytes <= ${MAX_TRIM_BYTES} OR e.seq = trimmed_below
             )) AS below
             FROM ${schema}.shards WHERE shard = $1) AS n
           WHERE shard = $1 AND trimmed_below = n.since AND n.below > n.since
@@ -107,7 +109,7 @@ export class PostgresShardLog implements ShardLog {
   }
 
   async extent(shard: number, from: number): Promise<LogExtent> {
-    const [row] = await this.#run(this.#extent, [shard, from], MEASURED_BYTES);
+    const [row] = await this.#run(this.#extent, [shard, from], MEASURING_BYTES);
     const last = Number(row?.["last"]);
     const first = row?.["first"];
     return { first: first === null ? last + 1 : Number(first), last, bytes: Number(row?.["bytes"]) };

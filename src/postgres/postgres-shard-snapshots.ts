@@ -3,12 +3,12 @@ import { quoteName } from "./cluster-schema.ts";
 import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
 import { unavailableDatabase } from "./postgres-error.ts";
 
-/** The most parts that one statement deletes. */
-const PRUNED_PARTS = 16;
+/** The largest number of parts that one statement deletes. */
+const MAX_PRUNED_PARTS = 16;
 
 /**
- * Snapshots in two tables of PostgreSQL. When all parts of a snapshot are stored, their number is stored with it: only
- * then is it complete.
+ * Snapshots in two tables of PostgreSQL. When all parts of a snapshot are stored, their number is stored with the snapshot. Only then is
+ * the snapshot complete.
  */
 export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #connections: PostgresConnections;
@@ -21,7 +21,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #prune: Statement;
   readonly #pruneParts: Statement;
 
-  /** `connections`: MUST NOT be the connections of the log, because appends would wait behind the large parts of snapshots. */
+  /** `connections`: MUST NOT be the connections of the log. Otherwise appends would wait behind the large parts of snapshots. */
   constructor(connections: PostgresConnections, schemaName: string) {
     this.#connections = connections;
     const schema = quoteName(schemaName);
@@ -65,7 +65,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
       name: "heddle-prune-parts",
       text: `DELETE FROM ${schema}.snapshot_parts WHERE (snapshot, part) IN (
           SELECT snapshot, part FROM ${schema}.snapshot_parts AS p
-          WHERE NOT EXISTS (SELECT FROM ${schema}.snapshots WHERE id = p.snapshot) LIMIT ${PRUNED_PARTS}
+          WHERE NOT EXISTS (SELECT FROM ${schema}.snapshots WHERE id = p.snapshot) LIMIT ${MAX_PRUNED_PARTS}
         ) RETURNING 1`,
     };
   }
@@ -89,7 +89,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
     } catch (error) {
       await this.#run(this.#giveUp, [id])
         .then(() => this.#deleteOrphans())
-        // What is left is deleted when the next snapshot of the shard is stored.
+        // What could not be deleted is deleted when the next snapshot of the shard is stored.
         .catch(() => undefined);
       throw error;
     }
@@ -120,7 +120,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
     await this.#deleteOrphans();
   }
 
-  /** Deletes the parts whose snapshots have been deleted. */
+  /** Deletes the parts of snapshots that no longer exist. */
   async #deleteOrphans(): Promise<void> {
     while ((await this.#run(this.#pruneParts, [])).length > 0);
   }

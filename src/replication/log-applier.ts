@@ -4,17 +4,16 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import type { ShardLog } from "../ports/shard-log.ts";
 
 /**
- * The key under which a database stores the position up to which it has applied its log. It is the last key
- * of all: it sorts after the end (`~`) of every other range that is scanned, so only a scan of the whole
- * database returns it.
+ * The key under which a database stores the position up to which it has applied its log. It sorts after all other keys, and after the end
+ * (`~`) of every other range that is scanned, so only a scan of the whole database returns it.
  */
 export const APPLIED_KEY = "~applied";
-/** Bytes of the log that are read and applied at once. */
+/** The bytes of log entries that are read and applied at once. */
 const READ_BYTES = 4 * 1024 * 1024;
 
 /**
- * Applies the log of a shard to a database. Each batch is written together with its position, without sync: if a power cut removes
- * batches from the database, they are applied again from the log.
+ * Applies the log of a shard to a database. Each batch is written together with its position, without sync. If a power cut removes batches
+ * from the database, they are applied again from the log.
  */
 export class LogApplier {
   readonly #kv: KeyValueStore;
@@ -29,26 +28,26 @@ export class LogApplier {
     this.#shard = shard;
   }
 
-  /** The position of the last entry that the database has. */
+  /** The position of the last log entry that the database has applied; 0 if there is none. */
   get applied(): number {
     return this.#applied;
   }
 
-  /** The epoch of the last entry that the database has; 0 if it has none. */
+  /** The epoch of the last log entry that the database has applied; 0 if there is none. */
   get epoch(): number {
     return this.#epoch;
   }
 
-  /** Reads the position from the database, which MUST be open. */
+  /** Reads position and epoch from the database, which MUST be open. */
   async readPosition(): Promise<void> {
     const stored = await this.#kv.get(APPLIED_KEY);
     [this.#applied, this.#epoch] = stored === undefined ? [0, 0] : decodePosition(stored);
   }
 
   /**
-   * Checks that the log still has the last entry that this database has applied. The log may have lost entries that it
-   * had acknowledged: after a failover to a standby that was behind, or after a restored backup.
-   * @throws ServiceError `journal.damaged`
+   * Checks that the log still has the last entry that this database has applied. The log may have lost entries that it had acknowledged:
+   * after a failover to a standby that was behind, or after a backup was restored.
+   * @throws ServiceError `journal.damaged` if it has lost that entry
    */
   async checkPosition(): Promise<void> {
     if (this.#applied === 0) return;
@@ -67,14 +66,16 @@ export class LogApplier {
       const [entry] = await this.#log.read(this.#shard, seq, 1);
       return entry?.epoch;
     } catch (error) {
-      // The entry was trimmed. Only entries that a complete snapshot includes are trimmed, so the log has not
-      // lost it.
+      // The entry was trimmed. Only entries that are included in a complete snapshot are trimmed, so the log has not lost it.
       if (error instanceof ServiceError && error.code === "log.trimmed") return this.#epoch;
       throw error;
     }
   }
 
-  /** Applies all entries of the log after the current position. @throws ServiceError of the log, of the database, or `journal.damaged` */
+  /**
+   * Applies all log entries after the current position.
+   * @throws ServiceError `journal.damaged` if an entry is damaged; errors of the log and the database
+   */
   async catchUp(): Promise<void> {
     for (;;) {
       const entries = await this.#log.read(this.#shard, this.#applied + 1, READ_BYTES);
@@ -93,7 +94,7 @@ export class LogApplier {
     }
   }
 
-  /** Writes the changes of the entries up to `seq` to the database, together with this position. */
+  /** Writes the changes of the log entries up to position `seq` to the database, together with this position. */
   async apply(seq: number, epoch: number, ops: readonly WriteOperation[]): Promise<void> {
     const position = Buffer.allocUnsafe(12);
     position.writeUIntBE(seq, 0, 6);
@@ -104,13 +105,16 @@ export class LogApplier {
   }
 }
 
-/** The position and the epoch of a log entry, as they are stored under {@link APPLIED_KEY}. */
+/** Decodes the position and the epoch that are stored under {@link APPLIED_KEY}. */
 export const decodePosition = (stored: Buffer): readonly [seq: number, epoch: number] => [
   stored.readUIntBE(0, 6),
   stored.readUIntBE(6, 6),
 ];
 
-/** The first entry of an owner. It changes nothing, but it takes a position in the log, so no late append of an earlier owner can take that position. */
+/**
+ * The first entry of a new owner of the shard. It changes nothing, but takes a position in the log, so that a late append of an earlier
+ * owner cannot take that position.
+ */
 export const TAKEOVER_ENTRY: Uint8Array = packWriteBatch([]);
 
 const damagedEntry = (shard: number, seq: number, cause?: unknown): ServiceError =>

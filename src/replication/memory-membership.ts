@@ -14,10 +14,7 @@ interface OwnedLease extends ShardLease {
   readonly until: number;
 }
 
-/**
- * Nodes and leases in the memory of this process, for tests and the simulation. All nodes of a cluster share one
- * instance.
- */
+/** Nodes and leases in the memory of this process, for tests and simulations. All nodes of a cluster share one instance. */
 export class MemoryMembership implements Membership {
   readonly #log: MemoryShardLog;
   readonly #clock: Clock;
@@ -25,7 +22,7 @@ export class MemoryMembership implements Membership {
   readonly #nodes = new Map<string, { readonly node: ClusterMember; readonly until: number }>();
   readonly #leases = new Map<number, OwnedLease>();
 
-  /** `clock`: the clock by which the leases of all nodes end. */
+  /** `clock`: the clock by which the leases of all nodes end. `leaseMs`: the length of a lease. */
   constructor(log: MemoryShardLog, clock: Clock, leaseMs: number) {
     this.#log = log;
     this.#clock = clock;

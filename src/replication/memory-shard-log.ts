@@ -8,25 +8,25 @@ import {
 
 interface Shard {
   epoch: number;
-  /** The position of the first entry in `entries`. */
+  /** The position of the first entry in `entries`. Positions count from 1. */
   first: number;
   readonly entries: LogEntry[];
 }
 
-/** A log in the memory of this process, for tests and the simulation. All nodes of a cluster share one instance. */
+/** A log in the memory of this process, for tests and simulations. All nodes of a cluster share one instance. */
 export class MemoryShardLog implements ShardLog {
   readonly #shards = new Map<number, Shard>();
   readonly #isEpochChecked: boolean;
 
   /**
-   * `isEpochChecked`: false only in tests which show that former owners are refused even without the check of
-   * the epoch, because the new owner's first append has taken their next position.
+   * `isEpochChecked`: false only in tests that show that former owners are refused even without the check of the epoch, because the first
+   * append of the new owner has taken their next position.
    */
   constructor(isEpochChecked = true) {
     this.#isEpochChecked = isEpochChecked;
   }
 
-  /** The epoch of a shard; 0 until the shard gets one. */
+  /** The epoch of a shard; 0 if the shard never had an owner. */
   epochOf(shard: number): number {
     return this.#of(shard).epoch;
   }

@@ -5,11 +5,11 @@ interface Stored {
   readonly shard: number;
   readonly seq: number;
   readonly parts: Uint8Array[];
-  /** Undefined until the snapshot is complete. */
+  /** Epoch milliseconds. Undefined until the snapshot is complete. */
   madeAt: number | undefined;
 }
 
-/** Snapshots in the memory of this process, for tests and the simulation. All nodes of a cluster share one instance. */
+/** Snapshots in the memory of this process, for tests and simulations. All nodes of a cluster share one instance. */
 export class MemoryShardSnapshots implements ShardSnapshots {
   readonly #clock: Clock;
   /** The snapshots by id, in the order in which they were begun. */

@@ -18,23 +18,20 @@ import { LogApplier, TAKEOVER_ENTRY } from "./log-applier.ts";
 import { type DatabaseCopy, ShardSnapshotMaker, type ShardSnapshotOptions } from "./shard-snapshot-maker.ts";
 import { reachesBackTo, restoreNewestSnapshot } from "./shard-snapshot-restore.ts";
 
-/**
- * The default of {@link ReplicationDeps.patienceMs}. A restart of PostgreSQL usually takes no longer than
- * this, so no batch fails.
- */
+/** The default of {@link ReplicationDeps.patienceMs}. A restart of PostgreSQL usually takes less time, so that no batch fails. */
 const PATIENCE_MS = 5_000;
-/** Milliseconds before an append is repeated for the first time; doubled each time up to the longest. */
+/** Milliseconds before an append is repeated for the first time. The delay doubles with each repetition, up to the longest. */
 const FIRST_DELAY_MS = 20;
 const LONGEST_DELAY_MS = 1_000;
-/** Every key: keys are ASCII. */
+/** The range of all keys. Keys are ASCII. */
 const EVERYTHING: ScanRange = { gte: "", lt: "\x7f" };
 
 /** A shard that this process owns. */
 export interface OwnedShard {
   readonly shard: number;
   /**
-   * The epoch of this ownership. No other ownership has the same epoch; after a restart, this process gets a new one
-   * too.
+   * The epoch of this ownership. No two ownerships of a shard have the same epoch, not even those of one process before and after its
+   * restart.
    */
   readonly epoch: number;
 }
@@ -43,26 +40,26 @@ export interface ReplicationDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly random: Random;
-  /** Milliseconds for which an append without an answer is repeated before its batch fails. */
+  /** Milliseconds for which an append without an answer is repeated before its batch fails. Default: 5000. */
   readonly patienceMs?: number;
   /** Absent: snapshots are neither used nor made, and the log is not trimmed. */
   readonly snapshots?: ShardSnapshotOptions;
-  /** Called once, when the shard is found to have another owner. From then on, every batch and every open is refused with `log.fenced`. */
+  /**
+   * Called once, when the shard is found to have another owner. From then on, every batch and every `open` is refused with `log.fenced`.
+   */
   onFenced?(): void;
 }
 
 /**
- * The database of a shard whose batches are durable in a log, instead of on the disk: a batch is appended to
- * the log, then written to the inner store without sync, then acknowledged.
+ * The database of a shard whose batches are durable in a log instead of on the disk. A batch is appended to the log, then written to the
+ * inner store without sync, then acknowledged.
  *
- * `open` fills the inner store from a snapshot if the store is empty, or if the log no longer has all entries
- * after the store's position. Then it applies the entries of the log that the inner store lacks, and appends
- * an entry that changes nothing. From then on, no earlier append of this or of a former owner can be stored,
- * however late it arrives: its position is taken.
+ * `open` fills the inner store from a snapshot if the store is empty, or if the log no longer has all entries after the store's position.
+ * Then it applies the log entries that the inner store does not have, and appends an entry that changes nothing. From then on, no earlier
+ * append of this or a former owner can be stored, however late it arrives, because its position is taken.
  *
- * An append without an answer is repeated at the same position. If it was stored the first time, the log
- * refuses the repetition; the entry at the position then has the same epoch and content, which shows that the
- * append succeeded.
+ * An append without an answer is repeated at the same position. If the first attempt was stored, the log refuses the repetition. The entry
+ * at the position then has the same epoch and content, which shows that the append succeeded.
  */
 export class ReplicatedKeyValueStore implements KeyValueStore {
   readonly #inner: ReplaceableKeyValueStore;
@@ -71,18 +68,18 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   readonly #deps: ReplicationDeps;
   readonly #applier: LogApplier;
   readonly #snapshotMaker: ShardSnapshotMaker | undefined;
-  /** Resolves when the last batch has ended. The log takes one append of a shard at a time. */
+  /** Resolves when the last batch has ended. The log accepts one append of a shard at a time. */
   #last: Promise<void> = Promise.resolve();
   #isOpen = false;
   /**
-   * The error of the first failed batch since the store was opened. After it, all batches are refused, because it is
-   * unknown whether the log has the failed one.
+   * The error of the first batch that has failed since the store was opened. After it, all batches are refused, because it is unknown
+   * whether the log has the failed batch.
    */
   #failure: unknown;
-  /** True if the inner store has failed to write, so that it has to be opened again. */
+  /** True if a write to the inner store has failed, so that the inner store has to be opened again. */
   #isInnerBroken = false;
   #isFenced = false;
-  /** Ends the pause before an append is repeated. */
+  /** Ends the pause before an append is repeated. Undefined if there is no pause. */
   #endPause: (() => void) | undefined;
 
   constructor(inner: ReplaceableKeyValueStore, log: ShardLog, owned: OwnedShard, deps: ReplicationDeps) {
@@ -98,7 +95,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
       new ShardSnapshotMaker({ ...snapshots, shard, log, clock, scheduler, copy: () => this.#copy() });
   }
 
-  /** Undefined without snapshots. */
+  /** Undefined if there are no snapshot options. */
   get metrics(): ReplicationMetrics | undefined {
     return this.#snapshotMaker?.metrics(this.#applier.applied);
   }
@@ -139,14 +136,20 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     return this.#inner.keys(range);
   }
 
-  /** Appends a batch to the log and writes it to the inner store. `sync` makes no difference: every batch in the log survives a power cut. */
+  /**
+   * Appends a batch to the log, and writes it to the inner store. The option `sync` makes no difference, because every batch in the log
+   * survives a power cut.
+   */
   batch(ops: readonly WriteOperation[]): Promise<void> {
     const stored = this.#last.then(() => this.#store(ops));
     this.#last = stored.catch(() => undefined);
     return stored;
   }
 
-  /** Applies the entries that the inner store lacks, and appends an entry that changes nothing. Rejects while appends to the log fail. */
+  /**
+   * Applies the log entries that the inner store does not have, and appends an entry that changes nothing. Rejects while appends to the log
+   * fail. If a write to the inner store has failed, only the inner store is probed.
+   */
   async probe(): Promise<void> {
     await this.#inner.probe?.();
     if (!this.#isInnerBroken) await this.#recover();
@@ -177,7 +180,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     }
   }
 
-  /** Appends a batch to the log. Repeats the append while there is no answer. */
+  /** Appends a batch to the log, and repeats the append while the log does not answer. */
   async #append(seq: number, batch: Uint8Array): Promise<void> {
     const { clock, patienceMs = PATIENCE_MS } = this.#deps;
     const until = clock.mono() + patienceMs;
@@ -203,8 +206,8 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   }
 
   /**
-   * Opens a copy of the database between two batches. The next batch does not have to wait for the copy: the
-   * first read of the entries, which is begun here and not awaited, fixes what the copy contains.
+   * Opens a copy of the database between two batches. The next batch does not wait until the copy is read: the first read, which begins
+   * here and is not awaited, determines the content of the copy.
    */
   #copy(): Promise<DatabaseCopy> {
     const copied = this.#last.then((): DatabaseCopy => {
@@ -229,15 +232,12 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     return copied;
   }
 
-  /**
-   * Fills the inner store from a snapshot, if the store is empty, or if the log no longer has all entries
-   * after the store's position.
-   */
+  /** Fills the inner store from a snapshot, if the store is empty, or if the log no longer has all entries after the store's position. */
   async #restore(): Promise<void> {
     const { shard } = this.#owned;
     const { applied } = this.#applier;
     if (this.#deps.snapshots === undefined || this.#isFenced) return;
-    // Throws if the log has lost entries: the database, which may still have them, must then not be replaced.
+    // Throws if the log has lost entries. The database may still have these entries, so it must not be replaced.
     await this.#applier.checkPosition();
     const isReached = await reachesBackTo(this.#log, shard, applied + 1);
     if (isReached && applied > 0) return;
@@ -256,7 +256,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     );
   }
 
-  /** Applies the entries that the inner store lacks, and appends the {@link TAKEOVER_ENTRY}. */
+  /** Applies the log entries that the inner store does not have, and appends the {@link TAKEOVER_ENTRY}. */
   async #recover(): Promise<void> {
     const { shard, epoch } = this.#owned;
     if (this.#isFenced) throw fencedAppend(shard, this.#applier.applied + 1, epoch);
@@ -270,8 +270,8 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
         return await this.#apply(seq, []);
       } catch (error) {
         if (!isFenced(error)) throw error;
-        // If the position is taken, a late append of the former owner or of this owner was stored there: it is applied, and
-        // the next position is tried. If the position is free, the shard has a newer epoch: another node owns it.
+        // If the position is taken, a late append of this or a former owner was stored there. It is applied, and the next position is
+        // tried. If the position is free, the shard has a newer epoch: another node owns it.
         if ((await this.#log.last(shard)) < seq) throw this.#fenced(error);
       }
     }
@@ -293,7 +293,10 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     return error;
   }
 
-  /** Waits before an append is repeated, for a random part of `ms`, so that the nodes of a cluster do not retry at the same moment. */
+  /**
+   * Waits before an append is repeated. The pause is random, between half of `ms` and `ms`, so that the nodes of a cluster do not retry at
+   * the same moment.
+   */
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {

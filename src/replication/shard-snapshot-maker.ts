@@ -9,33 +9,33 @@ import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts"
 import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
 import { toParts } from "./shard-snapshot-parts.ts";
 
-/** Default: the bytes of new log entries after which a snapshot is made. */
-const LOG_BYTES = 256 * 1024 * 1024;
-/** Milliseconds after which a snapshot is made although the log has fewer new bytes. */
+/** Default: when the log has this many bytes of new entries, a snapshot is made. */
+const DEFAULT_LOG_BYTES = 256 * 1024 * 1024;
+/** Milliseconds after which a snapshot is made even if the log has fewer new bytes. */
 const INTERVAL_MS = 60 * 60 * 1000;
 /**
- * A snapshot after {@link INTERVAL_MS} is made only if the log has at least this many new bytes. Otherwise
- * health checks alone, which write to the log, would cause snapshots.
+ * The number of new bytes in the log below which no snapshot is made after {@link INTERVAL_MS}. Otherwise health checks alone, which write
+ * to the log, would cause snapshots.
  */
-const INTERVAL_BYTES = 1024 * 1024;
-/** Milliseconds between two checks of the time. */
+const MIN_INTERVAL_BYTES = 1024 * 1024;
+/** Milliseconds between two checks whether {@link INTERVAL_MS} has passed. */
 const CHECK_MS = 60_000;
 /**
- * The number of snapshots that are kept. Only log entries before the oldest of them are trimmed. Therefore
- * the oldest one can still be used if the newer one is damaged, and a node of the cluster that starts from a
- * snapshot has time to read it. A node that was away for a short time needs no snapshot.
+ * The number of snapshots that are kept. Only log entries before the oldest of them are trimmed. So the older snapshot can still be used if
+ * the newer one is damaged, and a node that starts from a snapshot has time to read it. A node that was away for a short time needs no
+ * snapshot.
  */
-const KEPT = 2;
-/** Positions of the log that are trimmed at once. */
+const KEPT_SNAPSHOTS = 2;
+/** The number of log positions that are trimmed at once. */
 const TRIM_STEP = 500;
-/** Milliseconds before a snapshot that has failed is tried again; doubled each time up to the longest. */
+/** Milliseconds before the next attempt after a snapshot has failed. The delay doubles with each failure, up to the longest. */
 const FIRST_DELAY_MS = 5_000;
 const LONGEST_DELAY_MS = 5 * 60_000;
 
-/** The database at a position of the log. */
+/** A copy of the database at a position of its log. */
 export interface DatabaseCopy {
   readonly seq: number;
-  /** All entries, in the order of their keys. Can be read once. */
+  /** All entries in the order of their keys. They can be read only once. */
   readonly entries: AsyncIterable<KeyValueEntry>;
   /** Releases the copy. */
   close(): Promise<void>;
@@ -43,7 +43,7 @@ export interface DatabaseCopy {
 
 export interface ShardSnapshotOptions {
   readonly store: ShardSnapshots;
-  /** The bytes of new log entries after which a snapshot is made. Default: 256 MiB. */
+  /** When the log has this many bytes of new entries, a snapshot is made. Default: 256 MiB. */
   readonly logBytes?: number | undefined;
   readonly logger: Logger;
 }
@@ -53,28 +53,27 @@ export interface ShardSnapshotMakerDeps extends ShardSnapshotOptions {
   readonly log: ShardLog;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Takes a copy of the database, at a moment without a write. Rejects while the database does not take writes. */
+  /** Opens a copy of the database, between two writes. Rejects while the database does not accept writes. */
   copy(): Promise<DatabaseCopy>;
 }
 
 /**
- * Makes the snapshots of a shard, one at a time, while the shard is served, and trims its log. Both proceed
- * in small steps, each followed by a pause of its own length, so that appends to the log are hardly delayed.
+ * Makes the snapshots of a shard, one at a time, while the shard is served, and trims its log. Both are done in small steps. Each step is
+ * followed by a pause of the same length, so that appends to the log are hardly delayed.
  *
- * A crash or a stop can come at any moment. An incomplete snapshot is never used, and only entries that
- * complete snapshots include are trimmed. What should have been deleted before the crash is deleted by the
- * next owner of the shard, which begins with these deletions.
+ * The process may end at any moment. An incomplete snapshot is never used, and only log entries that complete snapshots include are
+ * trimmed. Whatever was not deleted before the end is deleted by the next owner of the shard, which begins with these deletions.
  */
 export class ShardSnapshotMaker {
   readonly #deps: ShardSnapshotMakerDeps;
   #stop = new AbortController();
   /** Resolves when the work that was started last has ended. */
   #last: Promise<void> = Promise.resolve();
-  /** Ends the wait for the next snapshot, to check whether it is due. */
+  /** Ends the wait for the next check whether a snapshot is due. */
   #wake: (() => void) | undefined;
-  /** The bytes of the log's entries after the newest snapshot. */
+  /** The bytes of the log entries after the newest snapshot. */
   #newBytes = 0;
-  /** The position of the log's first entry, and the bytes of all entries; undefined until they have been read. */
+  /** The position of the first log entry, and the bytes of all log entries. Undefined until they have been read. */
   #log: { readonly first: number; bytes: number } | undefined;
   #newest: ShardSnapshot | undefined;
   #made = 0;
@@ -84,7 +83,7 @@ export class ShardSnapshotMaker {
     this.#deps = deps;
   }
 
-  /** The metrics of a shard whose owner has applied the log up to a position. */
+  /** The replication metrics of a shard. `position`: the position up to which the owner has applied the log. */
   metrics(position: number): ReplicationMetrics {
     const log = this.#log;
     return {
@@ -96,25 +95,24 @@ export class ShardSnapshotMaker {
     };
   }
 
-  /** Starts the work in the background. Called when the database takes writes. */
+  /** Starts the work in the background. Called when the database accepts writes. */
   start(): void {
     this.#stop.abort();
     this.#stop = new AbortController();
     const { signal } = this.#stop;
-    // Waits for the previous work: it has been stopped, but may still wait for an answer of the cluster's
-    // database.
+    // Waits for the previous work. It was stopped above, but may still wait for an answer of the cluster's database.
     this.#last = this.#last.then(() => this.#work(signal));
   }
 
-  /** Gives up a snapshot that is being made, and makes no further one. */
+  /** Gives up the snapshot that is being made, and makes no further snapshots until the next {@link start}. */
   stop(): void {
     this.#stop.abort();
     this.#wake?.();
   }
 
-  /** Called after each append to the log, with the bytes of its batch. */
+  /** Called after each append to the log, with the bytes of the appended batch. */
   appended(bytes: number): void {
-    const { logBytes = LOG_BYTES } = this.#deps;
+    const { logBytes = DEFAULT_LOG_BYTES } = this.#deps;
     const isDue = this.#newBytes >= logBytes;
     this.#newBytes += bytes;
     if (this.#log !== undefined) this.#log.bytes += bytes;
@@ -145,21 +143,19 @@ export class ShardSnapshotMaker {
     }
   }
 
-  /**
-   * Deletes older snapshots, and the part of the log that is not needed. Then measures the size of the log.
-   */
+  /** Deletes older snapshots and the log entries that are not needed. Then measures the size of the log. */
   async #tidy(signal: AbortSignal): Promise<void> {
     const { shard, log, store } = this.#deps;
-    await store.prune(shard, KEPT);
+    await store.prune(shard, KEPT_SNAPSHOTS);
     const complete = await store.list(shard);
-    const oldest = complete[KEPT - 1];
+    const oldest = complete[KEPT_SNAPSHOTS - 1];
     let whole = await log.extent(shard, 1);
     let { first } = whole;
     const isTrimmed = oldest !== undefined && first < oldest.seq;
     while (oldest !== undefined && first < oldest.seq) {
       const since = this.#deps.clock.mono();
       first = Math.min(first + TRIM_STEP, oldest.seq);
-      // The entry at the position of the snapshot stays, so that a node which starts from the snapshot can compare it.
+      // The entry at the snapshot's position stays, so that a node that starts from the snapshot can compare it.
       await log.trim(shard, first);
       await this.#pause(this.#deps.clock.mono() - since, signal);
       if (signal.aborted) throw givenUp();
@@ -167,7 +163,7 @@ export class ShardSnapshotMaker {
     this.#newest = complete[0];
     this.#newBytes = 0;
     const { bytes } = await log.extent(shard, (this.#newest?.seq ?? 0) + 1);
-    // Entries that were appended meanwhile may count twice; then the next snapshot is made a little early.
+    // Entries that were appended meanwhile may be counted twice. Then the next snapshot is made a little early.
     this.#newBytes += bytes;
     if (isTrimmed) whole = await log.extent(shard, 1);
     this.#log = { first: whole.first, bytes: whole.bytes };
@@ -175,10 +171,11 @@ export class ShardSnapshotMaker {
   }
 
   #isDue(startedAt: number): boolean {
-    const { logBytes = LOG_BYTES, clock } = this.#deps;
+    const { logBytes = DEFAULT_LOG_BYTES, clock } = this.#deps;
     if (this.#newBytes >= logBytes) return true;
-    if (this.#newBytes < INTERVAL_BYTES) return false;
-    // The clocks of this machine and of the cluster's database may differ a little, which does no harm to an interval of an hour.
+    if (this.#newBytes < MIN_INTERVAL_BYTES) return false;
+    // `madeAt` is from the clock of the cluster's database. It may differ a little from this machine's, which does not matter for an
+    // interval of an hour.
     return clock.now() - (this.#newest?.madeAt ?? startedAt) >= INTERVAL_MS;
   }
 
@@ -211,7 +208,7 @@ export class ShardSnapshotMaker {
     for await (const part of toParts(checked(entries, seq))) {
       if (signal.aborted) throw givenUp();
       yield part;
-      // The caller continues this generator only when it has stored the part.
+      // The caller continues this generator only after it has stored the part.
       await this.#pause(clock.mono() - since, signal);
       since = clock.mono();
     }
@@ -232,7 +229,7 @@ export class ShardSnapshotMaker {
   }
 }
 
-/** Passes the entries of a copy on, and checks that the copy has the position that it should have. */
+/** Passes on the entries of a copy, and checks that the copy has the expected position. */
 async function* checked(entries: AsyncIterable<KeyValueEntry>, seq: number): AsyncGenerator<KeyValueEntry> {
   let found: number | undefined;
   for await (const entry of entries) {

@@ -2,17 +2,16 @@ import { crc32 } from "node:zlib";
 import { ServiceError } from "../model/errors.ts";
 import type { KeyValueEntry } from "../ports/key-value-store.ts";
 
-/** The size of every part of a snapshot except the last one, which may be smaller. */
+/** The size of each part of a snapshot, in bytes. The last part may be smaller. */
 const PART_BYTES = 1024 * 1024;
 /** The bytes of the checksum at the beginning of a part. */
 const SUM_BYTES = 4;
-/** The bytes before an entry: the length of its key in two bytes, and that of its value in four. */
+/** The bytes before an entry: the length of its key in two bytes, and the length of its value in four. */
 const HEAD_BYTES = 6;
 
 /**
- * Writes the entries of a database as the parts of a snapshot. A part has a checksum, followed by its section of one
- * long row of bytes: all entries, each with the lengths of its key and its value before it. So a large entry may extend
- * over several parts.
+ * Writes the entries of a database as the parts of a snapshot. All entries, each preceded by the lengths of its key and its value, form one
+ * sequence of bytes. A part consists of a checksum and a section of this sequence, so a large entry may extend over several parts.
  */
 export async function* toParts(entries: AsyncIterable<KeyValueEntry>): AsyncGenerator<Uint8Array> {
   let part = Buffer.allocUnsafe(PART_BYTES);
@@ -39,12 +38,12 @@ export async function* toParts(entries: AsyncIterable<KeyValueEntry>): AsyncGene
 }
 
 /**
- * Reads the entries from the parts of a snapshot. The keys are strictly ascending, so no part is missing in the middle or given twice; it is
- * for the caller to check that the last entry is there.
+ * Reads the entries from the parts of a snapshot. The keys must be strictly ascending, which shows that no part is missing in the middle or
+ * given twice. The caller MUST check that the last entry is there.
  * @throws ServiceError `journal.damaged`
  */
 export async function* fromParts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<KeyValueEntry> {
-  /** The bytes that do not make up a complete entry yet, and how many are needed. */
+  /** `waiting`: the bytes that are no complete entry yet; `size`: how many they are; `needed`: how many a complete entry needs. */
   let waiting: Buffer[] = [];
   let size = 0;
   let needed = HEAD_BYTES;

@@ -11,7 +11,7 @@ import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts"
 import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
 import { fromParts } from "./shard-snapshot-parts.ts";
 
-/** Bytes that are written to the new database at once. */
+/** The number of bytes that are written to the new database at once. */
 const BATCH_BYTES = 1024 * 1024;
 
 interface RestoreDeps {
@@ -22,8 +22,8 @@ interface RestoreDeps {
 }
 
 /**
- * Replaces the content of a database with the newest snapshot that can be read and that the log continues. Resolves with undefined when this
- * is done; otherwise with the reasons why no snapshot could be used, and the database is as it was.
+ * Replaces the content of a database with the newest snapshot that can be read and that the log continues. Resolves with undefined if this
+ * has been done. Otherwise resolves with the reasons why no snapshot could be used, and the database is unchanged.
  * @throws ServiceError `storage.unavailable`
  */
 export async function restoreNewestSnapshot(
@@ -33,7 +33,7 @@ export async function restoreNewestSnapshot(
   const reasons: string[] = [];
   const tried = new Set<string>();
   for (;;) {
-    // The list is read again each time: while a snapshot was read, a newer one may have replaced it.
+    // The list is read again each time, because a newer snapshot may have replaced the snapshot that could not be read.
     const next = (await store.list(shard)).find(({ id }) => !tried.has(id));
     if (next === undefined) return reasons;
     tried.add(next.id);
@@ -60,7 +60,7 @@ export async function restoreNewestSnapshot(
   }
 }
 
-/** Whether a log has all entries from a position on. */
+/** Whether a log has all entries from position `from` on. */
 export async function reachesBackTo(log: ShardLog, shard: number, from: number): Promise<boolean> {
   try {
     await log.read(shard, from, 1);
@@ -71,7 +71,10 @@ export async function reachesBackTo(log: ShardLog, shard: number, from: number):
   }
 }
 
-/** Writes the content of a snapshot to an empty database. @throws ServiceError `journal.damaged`, or of the snapshot or the database */
+/**
+ * Writes the content of a snapshot to an empty database.
+ * @throws ServiceError `journal.damaged` if the snapshot is damaged; errors of the snapshots and the database
+ */
 async function fill(empty: KeyValueStore, parts: AsyncIterable<Uint8Array>, seq: number): Promise<void> {
   let ops: WriteOperation[] = [];
   let bytes = 0;

@@ -5,29 +5,29 @@ import { parseInSteps, type WorkBudget } from "./json-steps.ts";
 import { MAX_BODY_DEPTH, malformed, PARSE_STEP_BYTES, StructureCheck } from "./json-structure.ts";
 import { checkSurrogates } from "./lone-surrogates.ts";
 
-/** A JSON object from a request, with its members not yet checked. */
+/** A JSON object from a request. Its members are not checked yet. */
 export type RawBody = Record<string, unknown>;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** The largest number of members of a body that is a list. */
+/** The largest number of objects in a body that is a list. */
 const MAX_LIST_MEMBERS = 1000;
-/** The size, in bytes, above which a body is parsed in steps. */
-const LARGE = 512 * 1024;
+/** Bytes. A larger body is parsed in steps, between which other work runs. */
+const LARGE_BODY_BYTES = 512 * 1024;
 
-/** The sender of a request body. The memory of the body is counted for its tenant, and parsing uses its time budget. */
+/** The sender of a request body. The body's memory is charged to the tenant, and its parsing uses the work share. */
 export interface BodySender {
   readonly tenant: string;
-  /** Makes the parsing of a large body yield to other work. */
+  /** The budget for parsing a large body, which makes the parsing yield to other work. */
   workShare(): WorkBudget;
 }
 
-/** What a null member of a body means: that the member is missing, or the value null. */
+/** What a null member of a body means: `missing`, that the member is not set; `kept`, the value null. */
 type Nulls = "missing" | "kept";
 
 /**
- * Reads a body with a JSON object, whatever its content type; an empty body is `{}`. A member that is null counts as missing, unless
- * `nulls` says otherwise: some clients send null for a missing member.
+ * Reads a request body, a JSON object, whatever its content type. An empty body is `{}`. A null member counts as missing by default,
+ * because some clients send null for a missing member.
  * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `server.busy`, `validation.failed`
  */
 export function readObject(
@@ -41,7 +41,7 @@ export function readObject(
     return Promise.reject(cause);
   }
   return request.body(sender?.tenant).then((bytes) => {
-    if (sender !== undefined && bytes.length > LARGE) {
+    if (sender !== undefined && bytes.length > LARGE_BODY_BYTES) {
       return parsedInSteps(request, bytes, sender).then((body) => membersOf(body, "body", nulls));
     }
     try {
@@ -52,7 +52,7 @@ export function readObject(
   });
 }
 
-/** Reads a body with a list of one or more objects. Throws as {@link readObject} does. */
+/** Reads a request body, a list of one or more objects. Rejects like {@link readObject}. */
 export async function readObjectList(request: HttpRequest, sender: BodySender): Promise<readonly RawBody[]> {
   checkEncoding(request);
   const body = await parsedInSteps(request, await request.body(sender.tenant), sender);
@@ -69,7 +69,7 @@ export async function readObjectList(request: HttpRequest, sender: BodySender): 
 
 async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: BodySender): Promise<unknown> {
   try {
-    if (bytes.length <= LARGE) return parseJson(bytes, "body");
+    if (bytes.length <= LARGE_BODY_BYTES) return parseJson(bytes, "body");
     const turns = sender.workShare();
     await turns.next();
     const structure = new StructureCheck(bytes, "body");
@@ -78,7 +78,7 @@ async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: Bo
     const body = await parseInSteps(bytes, structure.longer, turns).catch((cause: unknown) => {
       throw cause instanceof ServiceError ? cause : malformed("body", cause);
     });
-    // Waits, so that the caller continues in another turn of the event loop.
+    // The caller continues in another turn of the event loop.
     await turns.next();
     return body;
   } finally {
@@ -93,7 +93,7 @@ function checkEncoding(request: HttpRequest): void {
   throw new ServiceError("body.encoded", message);
 }
 
-/** Parses bytes as a JSON object; `name` is their name in errors. Throws as {@link readObject} does. */
+/** Parses bytes as a JSON object. `name` names them in errors. Throws like {@link readObject}. */
 export function parseObject(bytes: Uint8Array, name = "body", nulls: Nulls = "missing"): RawBody {
   return membersOf(parseJson(bytes, name), name, nulls);
 }
@@ -108,7 +108,7 @@ function membersOf(body: unknown, name: string, nulls: Nulls): RawBody {
   return members;
 }
 
-/** Deletes the null members of an object inside a body. */
+/** Deletes the null members of a value from a body, if the value is an object. */
 export function dropNulls(object: unknown): void {
   if (!isObject(object)) return;
   const members = object as RawBody;

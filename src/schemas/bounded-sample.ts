@@ -1,38 +1,39 @@
 /**
- * About how many entries of a body are copied, and checked for errors, before less is copied of each list and
- * object. Checking a complete large body would take seconds.
+ * The approximate number of entries (list items and object members) of a body that are copied with the limit {@link MAX_SAMPLE_ENTRIES}.
+ * After them, less is copied of each list and object, because checking a large body completely would take seconds.
  */
-const ENTRIES = 4_000;
+const FULL_SAMPLE_ENTRIES = 4_000;
 /**
- * The largest number of entries that are copied of one list or object. It is one more than the largest limit
- * of entries in a schema, so that a list or object that exceeds its limit still does so in the copy.
+ * The largest number of entries that are copied of one list or object. It is one more than the highest limit of entries in a schema, so
+ * that a list or object that exceeds its limit still exceeds it in the copy.
  */
 const MAX_SAMPLE_ENTRIES = 1_001;
-/**
- * The largest number of entries that are copied of each further list or object once about {@link ENTRIES}
- * entries have been copied.
- */
+/** The largest number of entries that are copied of one list or object once about {@link FULL_SAMPLE_ENTRIES} entries have been copied. */
 const REDUCED_ENTRIES = 8;
 /**
- * The largest number of entries that are copied of each further list or object once 2 × {@link ENTRIES}
- * entries have been copied.
+ * The largest number of entries that are copied of one list or object once about twice {@link FULL_SAMPLE_ENTRIES} entries have been
+ * copied.
  */
 const MIN_ENTRIES = 1;
 
 type Container = Record<string, unknown> | unknown[];
 
 /**
- * A copy of a body with only the first members and entries of each list and object, so that its errors are found quickly. Finding all
- * errors of a body of megabytes would take seconds. A small body is copied completely.
+ * A copy of a body with only the first entries of each list and object, so that its errors are found quickly: finding all errors of a body
+ * of megabytes would take seconds. A small body is copied completely.
  */
 export function boundedSample(body: Record<string, unknown>): Record<string, unknown> {
-  let left = ENTRIES;
+  let left = FULL_SAMPLE_ENTRIES;
   const sample: Record<string, unknown> = {};
   const waiting: (readonly [from: Container, to: Container])[] = [[body, sample]];
   // Copies breadth first, so that the upper levels of the body are complete.
   for (const [from, to] of waiting) {
     const most =
-      left >= MAX_SAMPLE_ENTRIES ? MAX_SAMPLE_ENTRIES : left > -ENTRIES ? REDUCED_ENTRIES : MIN_ENTRIES;
+      left >= MAX_SAMPLE_ENTRIES
+        ? MAX_SAMPLE_ENTRIES
+        : left > -FULL_SAMPLE_ENTRIES
+          ? REDUCED_ENTRIES
+          : MIN_ENTRIES;
     let count = 0;
     const put = (name: string | number, value: unknown): void => {
       count++;

@@ -2,7 +2,7 @@ import { invalidField } from "../model/errors.ts";
 import type { CancelAction } from "../model/run.ts";
 
 /**
- * Refuses a cancellation reason for every action but `interrupt`. The reason is stored in the record of the run, and a run that is rolled
+ * Refuses a cancellation reason unless the action is `interrupt`. The reason is stored in the record of the run, and a run that is rolled
  * back has no record.
  * @throws ServiceError `validation.failed`
  */

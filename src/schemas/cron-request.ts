@@ -64,8 +64,8 @@ export const cronSearchSchema = compileBodySchema(
   }),
 );
 
-/** The fields of a run request that a cron stores for the runs that it starts. */
-const RUN = [
+/** The fields of a run request that a cron stores for its runs. */
+const RUN_FIELDS = [
   "input",
   "config",
   "context",
@@ -81,32 +81,34 @@ const RUN = [
   "timeout_seconds",
 ] as const;
 
-const ofRun = Object.fromEntries(RUN.map((field) => [field, runCreateSchema.schema.properties[field]]));
+const ofRun = Object.fromEntries(
+  RUN_FIELDS.map((field) => [field, runCreateSchema.schema.properties[field]]),
+);
 /**
- * The bodies of the requests that create and update a cron, as schemas for the API documentation. Requests are not validated with these
- * schemas, but with the schemas of the parts.
+ * The bodies of requests that create and update a cron, as schemas for the API documentation. Requests are validated by {@link
+ * parseNewCron} and {@link parseCronChange} instead.
  */
 export const cronBodySchemas = {
   create: Type.Object({ ...ofRun, ...parts, ...ofNew }),
   update: Type.Object({ ...ofRun, ...parts }),
 };
 
-/** @throws ServiceError `validation.failed` */
+/** Parses a request to create a cron. @throws ServiceError `validation.failed` */
 export function parseNewCron(body: RawBody): NewCron {
   const { assistant_id, schedule } = named.parse(body);
   return { ...parseCronChange(body), assistant_id, schedule };
 }
 
-/** @throws ServiceError `validation.failed` */
+/** Parses a request to change a cron. @throws ServiceError `validation.failed` */
 export function parseCronChange(body: RawBody): CronDefinition {
   const { schedule, timezone, end_time, enabled, on_run_completed, metadata } = cronParts.parse(body);
   const run: Record<string, unknown> = {};
-  for (const field of RUN) if (body[field] !== undefined) run[field] = body[field];
-  // Validates the fields in the same way as a run request. The assistant's id is a placeholder, because the assistant is checked later.
+  for (const field of RUN_FIELDS) if (body[field] !== undefined) run[field] = body[field];
+  // Validates the fields like those of a run request. The assistant's id is a placeholder, because the assistant is checked later.
   parseRunRequest({ assistant_id: "any", ...run });
   return {
     ...(schedule !== undefined && { schedule }),
-    // An explicit null removes the time zone, or the end time.
+    // The value null removes the time zone or the end time.
     ...(Object.hasOwn(body, "timezone") && { timezone: timezone ?? null }),
     ...(Object.hasOwn(body, "end_time") && {
       end_time: end_time === undefined ? null : parseTime("end_time", end_time),
@@ -118,7 +120,7 @@ export function parseCronChange(body: RawBody): CronDefinition {
   };
 }
 
-/** The query and the selected fields of a search. @throws ServiceError `validation.failed` */
+/** Parses a cron search into the query and the selected fields. @throws ServiceError `validation.failed` */
 export function parseCronSearch(body: RawBody): {
   readonly query: CronSearch;
   readonly select: readonly string[];
@@ -132,10 +134,10 @@ export function parseCronSearch(body: RawBody): {
   return { query: { ...withPlainThreadId(filter), limit, offset } as CronSearch, select };
 }
 
-/** The filter of a count. @throws ServiceError `validation.failed` */
+/** Parses the filter of a request that counts crons. @throws ServiceError `validation.failed` */
 export const parseCronCount = (body: RawBody): CronFilter =>
   withPlainThreadId(cronCountSchema.parse(body)) as CronFilter;
 
-/** Converts the thread id of a filter to lower case, in which ids are stored. */
+/** Converts the thread id in a filter to lower case, in which ids are stored. */
 const withPlainThreadId = <T extends { readonly thread_id?: string }>(filter: T): T =>
   filter.thread_id === undefined ? filter : { ...filter, thread_id: filter.thread_id.toLowerCase() };

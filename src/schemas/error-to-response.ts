@@ -1,7 +1,7 @@
 import { type ErrorCode, type FieldError, ServiceError, invalidField } from "../model/errors.ts";
 import type { Headers } from "../ports/transport.ts";
 
-/** The HTTP status of each error code. It is the only place where error codes are mapped to statuses. */
+/** The HTTP status of each error code. Statuses are not assigned to error codes anywhere else. */
 const STATUS: Readonly<Record<ErrorCode, number>> = {
   "validation.failed": 422,
   "body.encoded": 415,
@@ -10,7 +10,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "route.not_found": 404,
   "auth.required": 401,
   "auth.forbidden": 403,
-  // The default status. The authentication code of an application may choose another one when it refuses a request.
+  // The default. The project's authentication code may choose another status when it refuses a request.
   "auth.refused": 403,
   "auth.failed": 500,
   "auth.unavailable": 503,
@@ -57,15 +57,15 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
 };
 
 export const JSON_HEADERS: Headers = { "content-type": "application/json" };
-/** Headers of a response to a request without a valid key. */
+/** Headers of a response with the status 401. */
 const KEY_HEADERS: Headers = { ...JSON_HEADERS, "www-authenticate": "Bearer" };
-/** Headers of a temporary failure. Clients that know `retry-after` wait for a second before they retry. */
+/** Headers of a response to a temporary failure. Clients that know `retry-after` wait one second before they retry. */
 const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
 
-/** The maximum length of a message, in characters. A message may include parts of the request. */
+/** A longer error message is cut. A message may contain parts of the request. */
 const MAX_TEXT_CHARACTERS = 2000;
-/** The maximum length of a field's name, in characters. The name comes from the request. */
-const LONGEST_PATH = 300;
+/** The maximum length of a field's name in an error, in characters. The name comes from the request. */
+const MAX_PATH_CHARACTERS = 300;
 
 export interface FailureResponse {
   readonly status: number;
@@ -73,7 +73,7 @@ export interface FailureResponse {
   readonly body: string;
 }
 
-/** The part of an error that a client may see. */
+/** What a client may see of an error. */
 export interface FailureDetails {
   readonly status: number;
   readonly body: {
@@ -83,7 +83,7 @@ export interface FailureDetails {
   };
 }
 
-/** What a client may see of a failure: never the stack, and the message only of a {@link ServiceError}. */
+/** What a client may see of an error: never the stack, and the message only if it is a {@link ServiceError}. */
 export function failureDetailsOf(cause: unknown): FailureDetails {
   if (!(cause instanceof ServiceError)) return { status: 500, body: { detail: "Internal server error" } };
   const { code, message, fields, response } = cause;
@@ -102,7 +102,7 @@ export function failureResponseOf(cause: unknown): FailureResponse {
   const own = cause instanceof ServiceError ? cause.response?.headers : undefined;
   return {
     status,
-    // `own` has headers that the application's authentication code chose. They must not replace the content type.
+    // `own`: headers that the project's authentication code has chosen. They must not replace the content type.
     headers: own === undefined ? headers : { ...headers, ...own, ...JSON_HEADERS },
     body: JSON.stringify(body),
   };
@@ -112,16 +112,16 @@ const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length)}...`;
 
 const bounded = ({ at, message }: FieldError): FieldError => ({
-  at: cut(at, LONGEST_PATH),
+  at: cut(at, MAX_PATH_CHARACTERS),
   message: cut(message, MAX_TEXT_CHARACTERS),
 });
 
-/** The error for one or more invalid fields. Its message names the first one. */
+/** The error for invalid fields. Its message names the first of `fields`. */
 export function invalid(fields: readonly FieldError[]): ServiceError {
   const [first] = fields;
   const message = first === undefined ? "The request is not valid" : `${first.at} ${first.message}`;
   return new ServiceError("validation.failed", message, { fields });
 }
 
-/** The error for an invalid id in a path or a query, with the text that the schemas of bodies give. */
+/** The error for an invalid id in a path or a query. The text is that for invalid ids in a body. */
 export const invalidUuid = (at: string): ServiceError => invalidField(at, "must be a UUID");

@@ -9,14 +9,14 @@ import { failureDetailsOf } from "./error-to-response.ts";
 import { inputRespondSchema, stateGetSchema, listCheckpointsParamsSchema } from "./protocol-schemas.ts";
 import { parseRunRequest } from "./run-request.ts";
 
-/** A command of the thread-centric protocol (version 2), with its parameters not yet checked. */
+/** A command of the thread-centric protocol (version 2). Its parameters are not checked yet. */
 export interface ProtocolCommand {
   readonly id: number;
   readonly method: string;
   readonly params: RawBody;
 }
 
-/** Reads a command, without checking its parameters. @throws ServiceError `validation.failed` when its id or method is invalid */
+/** Parses a command without checking its parameters. @throws ServiceError `validation.failed` if `id`, `method` or `params` is invalid */
 export function parseCommand({ id, method, params = {} }: RawBody): ProtocolCommand {
   if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0) {
     throw invalidField("id", "must be a whole number, at least 0");
@@ -28,17 +28,18 @@ export function parseCommand({ id, method, params = {} }: RawBody): ProtocolComm
 }
 
 /**
- * Stream settings of every run that the protocol starts. They replace the settings that the client sends, because other clients may read
- * the events of these runs too.
+ * Stream settings of every run that the protocol starts. They replace the client's settings, because other clients may read the events of
+ * these runs too.
  */
-const SHOWN = {
+const STREAM_SETTINGS = {
   stream_mode: ["values", "updates", "messages-tuple", "custom", "tasks"],
   stream_subgraphs: true,
   stream_resumable: true,
 };
 
 /**
- * Executes a command and resolves with its result. `configurable`: members to add to the `configurable` of a run that the command starts.
+ * Executes a command, and resolves with its result. `configurable`: values that are added to `configurable` of a run that the command
+ * starts.
  * @throws ServiceError `unsupported` for an unknown command; otherwise the errors of the service
  */
 export async function executeCommand(
@@ -86,15 +87,15 @@ export async function executeCommand(
   }
 }
 
-/** The run request that a command contains. @throws ServiceError `validation.failed` */
+/** Parses the run request in a command. @throws ServiceError `validation.failed` */
 function requestOf({ multitaskStrategy, ...params }: RawBody, origin?: RunOrigin): RunRequest {
   const multitask_strategy = params["multitask_strategy"] ?? multitaskStrategy ?? "enqueue";
-  return parseRunRequest({ ...params, ...SHOWN, multitask_strategy }, origin);
+  return parseRunRequest({ ...params, ...STREAM_SETTINGS, multitask_strategy }, origin);
 }
 
 /**
- * Reads the run request of a command that answers an interrupt or starts a run from an earlier checkpoint.
- * The request names no assistant, because the assistant of the last run is used.
+ * Parses the run request in a command that answers an interrupt or starts a run from an earlier checkpoint. It names no assistant, because
+ * the run uses the assistant of the thread's last run.
  * @throws ServiceError `validation.failed`
  */
 function answering(

@@ -13,35 +13,32 @@ import {
 } from "./json-structure.ts";
 import { hasLoneSurrogate, refuseLoneSurrogates } from "./lone-surrogates.ts";
 
-/**
- * A work budget that long work checks after each step. When `isSpent` returns true, the work MUST await
- * `next`.
- */
+/** A budget that long work asks after each step, with the bytes of the step. When `isSpent` returns true, the work MUST await `next`. */
 export interface WorkBudget {
   isSpent(bytes?: number): boolean;
   next(): Promise<void>;
 }
 
-/** The size, in bytes, above which a string is parsed separately. */
-const LONG = PARSE_STEP_BYTES;
+/** A string of at least this many bytes is parsed separately. */
+const LONG_STRING_BYTES = PARSE_STEP_BYTES;
 
 const LETTER_U = 0x75;
-/** The upper two bits of every byte of a UTF-8 character except the first. */
+/** The value of the upper two bits in every byte of a UTF-8 character except its first byte. */
 const CONTINUATION = 0x80;
 const CONTINUATION_MASK = 0xc0;
 
 const BLANK = /^[\t\n\r ]*$/;
-/** Characters that a JSON string cannot contain as they are. */
+/** Matches characters for which the text of a JSON string differs from its value, or is invalid: escapes and control characters. */
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const ESCAPE = /[\u0000-\u001f\\]/;
 
-/** Keeps a byte order mark in the text, so that `JSON.parse` refuses it: inside JSON, it is not whitespace. */
+/** `ignoreBOM` keeps a byte order mark in the text. So `JSON.parse` refuses it, because within JSON it is not whitespace. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Parses JSON as `JSON.parse` does, but a few hundred kilobytes at a time, yielding to other work in between: 16 MiB at once take up to
- * half a second. Longer lists and objects are assembled from parts, split at their commas.
- * @throws SyntaxError, TypeError (not UTF-8), ServiceError `validation.failed` for text that is not Unicode
+ * Parses JSON like `JSON.parse`, but a few hundred kilobytes at a time, so that other work can run in between: 16 MiB at once take up to
+ * half a second. `longer`: the lists and objects that are too long for one step; they are split at their commas.
+ * @throws SyntaxError; TypeError if the bytes are not UTF-8; ServiceError `validation.failed` if a string contains half of a surrogate pair
  */
 export async function parseInSteps(
   bytes: Uint8Array,
@@ -49,7 +46,7 @@ export async function parseInSteps(
   budget: WorkBudget,
 ): Promise<unknown> {
   const parsing = new Parsing(bytes, longer, budget);
-  // Skips a byte order mark.
+  // Skips a byte order mark at the start.
   const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
   let start = from;
   while (start < bytes.length && isBlank(bytes[start])) start++;
@@ -65,7 +62,7 @@ const isBlank = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 class Parsing {
-  /** True if a string contains half of a surrogate pair. */
+  /** True once a string with a single half of a surrogate pair was parsed. */
   isOdd = false;
   readonly #bytes: Uint8Array;
   readonly #longer: LongContainers;
@@ -79,7 +76,7 @@ class Parsing {
     this.#budget = budget;
   }
 
-  /** Parses JSON of any kind in one step. */
+  /** Parses the JSON between two positions in one step. */
   text(from: number, to: number): unknown {
     return this.#parse(this.#decode(from, to));
   }
@@ -88,24 +85,24 @@ class Parsing {
     if (to > from && !BLANK.test(this.#decode(from, to))) throw new SyntaxError("a comma is missing");
   }
 
-  /** Parses the list or object between two brackets. */
+  /** Parses the list or object whose brackets are at `start` and `end`. */
   async container(start: number, end: number): Promise<unknown> {
     const bytes = this.#bytes;
     const built = bytes[start] === OPEN_LIST ? new List(this) : new Members(this);
-    /** `from`: the start of the part of the container that is not parsed yet. `member`: the start of the last member in this part. */
+    /** `from`: the start of what is not parsed yet. `member`: the start of the last member in it. */
     let from = start + 1;
     let member = from;
     let depth = 0;
-    /** True if a value may begin here. In a list, it always may; in an object, only after a name and a colon. */
+    /** True if a value may begin here: always in a list, but in an object only after a name and a colon. */
     let hasName = built instanceof List;
-    /** True if the current member is complete, so that only a comma may follow. */
+    /** True if a value of the current member was parsed separately, so that only a comma may follow. */
     let isRead = false;
     for (let i = start + 1; i < end; i++) {
       const byte = bytes[i];
       let last = i;
       if (byte === QUOTE) {
         i = this.#strings.after(i);
-        if (depth > 0 || !hasName || i - last < LONG) continue;
+        if (depth > 0 || !hasName || i - last < LONG_STRING_BYTES) continue;
         [last, i] = [i, last];
       } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
         const close = depth === 0 ? this.#longer.get(i) : undefined;
@@ -160,7 +157,7 @@ class Parsing {
 
   parse = (text: string): unknown => this.#parse(text);
 
-  /** Parses a string in parts, given the positions of its quotes. A part without escapes needs no parsing. */
+  /** Parses a string in parts, given the positions of its quotes. A part without escapes is taken as it is. */
   async #long(open: number, close: number): Promise<string> {
     let value = "";
     for (let from = open + 1; from < close;) {
@@ -174,12 +171,12 @@ class Parsing {
     return value;
   }
 
-  /** Finds the end of the part of a string that begins at `from`. A part ends between two characters, and never within an escape. */
+  /** The end of the part of a string that begins at `from`. A part never ends within a character or an escape. */
   #partEnd(from: number, close: number): number {
     const bytes = this.#bytes;
     const least = from + PARSE_STEP_BYTES;
-    // A surrogate pair may be written as two successive escapes. So a part does not end between two escapes, unless too many follow each
-    // other.
+    // A surrogate pair may be written as two successive escapes. So a part does not end directly before an escape, unless the part would
+    // become too long.
     const most = least + PARSE_STEP_BYTES;
     for (let i = from; i < close; i++) {
       const byte = bytes[i] as number;
@@ -204,7 +201,7 @@ interface Parser {
   readonly parse: (text: string) => unknown;
 }
 
-/** A list that is assembled from parts. */
+/** A list that is assembled from several steps. */
 class List {
   value: unknown[] = [];
   readonly #parse: Parser["parse"];
@@ -213,7 +210,7 @@ class List {
     this.#parse = parse;
   }
 
-  /** Parses the text between two commas, which may hold several members. */
+  /** Parses the text between two commas, which may contain several items. */
   take(text: string): void {
     const part = this.#parse(`[${text}]`) as unknown[];
     if (part.length === 0) throw new SyntaxError("a member is missing");
@@ -227,7 +224,7 @@ class List {
   }
 }
 
-/** An object that is assembled from parts. */
+/** An object that is assembled from several steps. */
 class Members {
   value: Record<string, unknown> = {};
   readonly #parse: Parser["parse"];
@@ -243,16 +240,16 @@ class Members {
     for (const name of names) this.#put(name, part[name]);
   }
 
-  /** Adds a long member. `head`: the text before its value, which should be its name and a colon. */
+  /** Adds a member whose value was parsed separately. `head`: the text before the value, which should be its name and a colon. */
   add(head: string, value: unknown): void {
-    // Parsing checks `head`: anything besides one name and a colon, such as a minus sign, makes this a syntax error.
+    // Parsing checks `head`: anything except one name and a colon, such as a minus sign, is a syntax error.
     const [name, ...others] = Object.keys(this.#parse(`{${head}null}`) as object);
     if (name === undefined || others.length > 0) throw new SyntaxError("a name is missing");
     this.#put(name, value);
   }
 
   #put(name: string, value: unknown): void {
-    // Defines the property, because an assignment to `__proto__` would set the prototype.
+    // Not assigned, because an assignment to `__proto__` would set the prototype.
     if (name !== "__proto__") this.value[name] = value;
     else
       Object.defineProperty(this.value, name, {

@@ -11,48 +11,54 @@ export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
 /**
- * The approximate number of bytes of JSON that are parsed at a time. If all values in these bytes are small
- * numbers, parsing them takes 10 ms.
+ * The approximate number of bytes of JSON that are parsed in one step. If all values in these bytes are small numbers, parsing them takes
+ * 10 ms.
  */
 export const PARSE_STEP_BYTES = 256 * 1024;
 
 /**
- * The largest number of nesting levels of a body. Stored values may have {@link MAX_DEPTH} levels, and begin at most 16 levels below the
- * body itself. Deeper bodies are refused before parsing, since every later step (copy, digest, comparison) is recursive.
+ * The largest number of nesting levels in a body. Stored values may have {@link MAX_DEPTH} levels, and begin at most 16 levels below the
+ * body. Deeper bodies are refused before parsing, because every later step (copy, digest, comparison) is recursive.
  */
 export const MAX_BODY_DEPTH = MAX_DEPTH + 16;
 /**
- * The largest number of lists, objects and named members in a whole body. Parsing one of them takes up to about a thousand times as
- * long as parsing a byte of a string.
+ * The largest number of lists, objects and named members in a body, on all levels together. Parsing one of them can take a thousand times
+ * as long as parsing one byte of a string.
  */
 const MAX_PARTS = 500_000;
 /**
- * The largest number of list entries and object members in a whole body. The limit is higher than {@link MAX_PARTS}, because entries that
- * are plain numbers are cheap to parse.
+ * The largest number of list items and object members in a body, on all levels together. It is higher than {@link MAX_PARTS}, because items
+ * that are plain numbers are fast to parse.
  */
-const ENTRIES = 2_000_000;
+const MAX_ENTRIES = 2_000_000;
 /** The largest number of members of one object. Members whose names all differ are the slowest to parse. */
-const WIDEST = 100_000;
+const MAX_MEMBERS = 100_000;
 
-/** The number of bytes of a string that are checked one by one before its end is searched for. Most strings are shorter. */
-const SHORT = 256;
+/** The first bytes of a string, up to this number, are checked one by one; then the end is searched for. Most strings are shorter. */
+const CHECKED_ONE_BY_ONE = 256;
 
-/** Start and end (the two brackets) of each list and object longer than {@link PARSE_STEP_BYTES}. */
+/**
+ * The positions of the two brackets of each list and object that is longer than {@link PARSE_STEP_BYTES}: from the opening to the closing
+ * bracket. Positions count bytes from 0.
+ */
 export type LongContainers = ReadonlyMap<number, number>;
 
-/** The error for malformed JSON; `name`: what was parsed, such as "body". */
+/** The error for malformed JSON. `name`: what was parsed, such as "body". */
 export function malformed(name: string, cause?: unknown): ServiceError {
   const where = name === "body" ? "request body" : `the ${name}`;
   return new ServiceError("body.malformed", `Malformed JSON in ${where}`, { cause });
 }
 
 /**
- * Finds the ends of the strings of a JSON text, from front to back. The end of a string of 16 MiB is found in 0.3 ms, where a loop over
- * its bytes takes 20 ms.
+ * Finds the ends of the strings in a JSON text, from front to back. It finds the end of a string of 16 MiB in 0.3 ms, where a loop over the
+ * bytes takes 20 ms.
  */
 export class StringEnds {
   readonly #bytes: Uint8Array;
-  /** The positions of the quote and the backslash that were found last. A position is the length of the text if there is none. */
+  /**
+   * The positions of the quote and the backslash that were found by the last search. If there was none, the position is the length of the
+   * text.
+   */
   #quote = -1;
   #backslash = -1;
 
@@ -60,18 +66,21 @@ export class StringEnds {
     this.#bytes = bytes;
   }
 
-  /** The position of the quote that ends the string, given the quote that opens it; the length or more, if there is none. */
+  /**
+   * The position of the quote that ends a string, given the position of the quote that opens it. At least the length of the text if no
+   * quote ends it.
+   */
   after(open: number): number {
     const bytes = this.#bytes;
     const { length } = bytes;
     for (let i = open + 1; i < length;) {
-      const looked = Math.min(i + SHORT, length);
+      const looked = Math.min(i + CHECKED_ONE_BY_ONE, length);
       for (; i < looked; i++) {
         if (bytes[i] === QUOTE) return i;
         if (bytes[i] === BACKSLASH) i++;
       }
       if (i >= length) return i;
-      // Searches for a quote or a backslash again only when the last one that was found has been passed. So each byte is read only once.
+      // A new search starts only after the last found quote or backslash has been passed, so that each byte is searched only once.
       if (this.#quote < i) this.#quote = this.#next(QUOTE, i);
       if (this.#backslash < i) this.#backslash = this.#next(BACKSLASH, i);
       if (this.#quote < this.#backslash) return this.#quote;
@@ -86,22 +95,22 @@ export class StringEnds {
   }
 }
 
-/** Refuses bodies that would take long to parse or to traverse, before they are parsed. */
+/** Refuses bodies that would take too long to parse or to traverse, before they are parsed. */
 export class StructureCheck {
   readonly #bytes: Uint8Array;
   readonly #whole: string;
   readonly #strings: StringEnds;
   readonly #longer = new Map<number, number>();
-  /** Number of members of the open object at each level. */
+  /** The number of members, so far, of the open list or object at each level. */
   readonly #members = new Int32Array(MAX_BODY_DEPTH + 1);
-  /** Start of the open list or object at each level. */
+  /** The position of the opening bracket of the open list or object at each level. */
   readonly #begins = new Int32Array(MAX_BODY_DEPTH + 1);
   #at = 0;
   #depth = 0;
   #parts = 0;
   #entries = 0;
   #isObject = false;
-  /** Start and end of the last string on the top level of the body. It is the name of the member that follows. */
+  /** The start and end of the last string on the top level of the body, which is the name of the member after it. */
   #name: readonly [from: number, to: number] = [0, 0];
 
   /** `whole`: the name of the body in errors. */
@@ -111,15 +120,15 @@ export class StructureCheck {
     this.#strings = new StringEnds(bytes);
   }
 
-  /** The long lists and objects, once everything has been checked. */
+  /** The long lists and objects. Complete once {@link check} has returned true. */
   get longer(): LongContainers {
     return this.#longer;
   }
 
   /**
    * Checks about `count` further bytes. Returns true when all bytes are checked.
-   * @throws ServiceError `validation.failed`, naming the member that is nested too deep; `body.too_large`; `body.malformed` when a long
-   *   list or object ends with the wrong bracket
+   * @throws ServiceError `validation.failed`, with the name of the member that is nested too deep; `body.too_large`; `body.malformed` if a
+   * long list or object ends with the wrong bracket
    */
   check(count: number): boolean {
     const bytes = this.#bytes;
@@ -146,8 +155,8 @@ export class StructureCheck {
         parts++;
       } else if (byte === COLON) {
         parts++;
-        if (++(members[depth] as number) > WIDEST)
-          throw this.#tooLarge(`an object has more than ${WIDEST} members`);
+        if (++(members[depth] as number) > MAX_MEMBERS)
+          throw this.#tooLarge(`an object has more than ${MAX_MEMBERS} members`);
       } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
         const begin = begins[depth] as number;
         if (depth > 0 && i - begin > PARSE_STEP_BYTES) {
@@ -155,8 +164,8 @@ export class StructureCheck {
           this.#longer.set(begin, i);
         }
         depth--;
-      } else if (byte === COMMA && ++entries > ENTRIES)
-        throw this.#tooLarge(`there are more than ${ENTRIES} members and list entries`);
+      } else if (byte === COMMA && ++entries > MAX_ENTRIES)
+        throw this.#tooLarge(`there are more than ${MAX_ENTRIES} members and list entries`);
       if (parts > MAX_PARTS)
         throw this.#tooLarge(`there are more than ${MAX_PARTS} lists, objects and members of objects`);
     }
@@ -172,7 +181,7 @@ export class StructureCheck {
     return new ServiceError("body.too_large", `The body is too large: ${what}${member && `, in ${member}`}`);
   }
 
-  /** The name of the body's member that is being checked; "" when there is none. */
+  /** The name of the top-level member that is being checked; "" if there is none. */
   #member(): string {
     if (!this.#isObject) return "";
     try {

@@ -1,28 +1,28 @@
 import { invalidField } from "../model/errors.ts";
 
-/** The escape of half of a surrogate pair. JSON text that is valid UTF-8 can contain such a half only as an escape. */
+/**
+ * Matches the JSON escape of half of a surrogate pair, also where the other half follows. JSON text that is valid UTF-8 can contain a
+ * single half only as an escape.
+ */
 const ESCAPED = /\\ud[89a-f]/i;
-/** Half of a surrogate pair. With the flag `u`, a complete pair does not match. */
+/** Matches a single half of a surrogate pair. With the flag `u`, a complete pair does not match. */
 const HALF = /\p{Surrogate}/u;
 
 /**
- * Refuses strings with half of a surrogate pair: they are not Unicode, and many JSON parsers reject an answer
- * that contains one. `text`: the JSON that the value was parsed from. The value is searched recursively; its
- * depth was limited when it was parsed.
- * @throws ServiceError `validation.failed`, naming the first such string
+ * Refuses a value with a string that contains a single half of a surrogate pair. Such a string is not valid Unicode, and many JSON parsers
+ * reject a response that contains it. `text`: the JSON from which the value was parsed. The value is searched recursively; its depth was
+ * limited when it was parsed.
+ * @throws ServiceError `validation.failed`; it names the first such string
  */
 export function checkSurrogates(text: string, value: unknown): void {
   if (ESCAPED.test(text)) refuseLoneSurrogates(value);
 }
 
-/** Whether a value contains a string with half of a surrogate pair. `text`: the JSON that the value was parsed from. */
+/** Whether a value contains a string with a single half of a surrogate pair. `text`: the JSON from which the value was parsed. */
 export const hasLoneSurrogate = (text: string, value: unknown): boolean =>
   ESCAPED.test(text) && halfIn(value) !== undefined;
 
-/**
- * Like {@link checkSurrogates}, for a value whose JSON is known to contain the escape of half of a surrogate pair.
- * Throws as {@link checkSurrogates} does.
- */
+/** Like {@link checkSurrogates}, for a value whose JSON is known to match {@link ESCAPED}. */
 export function refuseLoneSurrogates(value: unknown): void {
   const found = halfIn(value);
   if (found === undefined) return;
@@ -31,9 +31,9 @@ export function refuseLoneSurrogates(value: unknown): void {
 }
 
 interface Half {
-  /** The path of the string with the half. It is built only when such a string is found, because a value may have millions of members. */
+  /** The path of the string. It is built only when such a string is found, because a value may have millions of members. */
   readonly at: string;
-  /** True if the string is the name of the member at this path, false if it is the value. */
+  /** True if the name of a member at this path contains the half, false if the string at this path does. */
   readonly isName: boolean;
 }
 

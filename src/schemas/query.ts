@@ -15,7 +15,10 @@ export class QueryParams {
     return this.#params?.get(name) ?? undefined;
   }
 
-  /** Reads a list, given as a repeated parameter, as texts separated by commas, or as a JSON array of strings. */
+  /**
+   * Reads a list: a repeated parameter, texts separated by commas, or a JSON array of strings. Empty values are left out. Empty if the
+   * parameter is absent.
+   */
   list(name: string): readonly string[] {
     const given = this.#params?.getAll(name);
     if (given === undefined || given.length === 0) return NONE;
@@ -24,23 +27,19 @@ export class QueryParams {
       .filter(Boolean);
   }
 
-  /**
-   * Reads a namespace, given as labels separated by periods, as a repeated parameter, or as a JSON array. Commas do not separate labels.
-   */
+  /** Reads a namespace: labels separated by periods, a repeated parameter, or a JSON array of strings. Commas do not separate labels. */
   labels(name: string): readonly string[] {
     const given = (this.#params?.getAll(name) ?? []).filter((text) => text !== "");
     return given.flatMap((text) => listIn(text) ?? text.split("."));
   }
 
-  /**
-   * Reads a list, given as a repeated parameter or as a JSON array of strings. Commas do not separate values, and empty values are kept.
-   */
+  /** Reads a list: a repeated parameter, or a JSON array of strings. Commas do not separate values, and empty values are kept. */
   all(name: string): readonly string[] {
     const given = this.#params?.getAll(name) ?? NONE;
     return given.flatMap((text) => (text.startsWith("[") ? jsonList(name, text) : text));
   }
 
-  /** Reads a parameter that contains a JSON object. */
+  /** Reads a parameter that contains a JSON object; undefined if it is absent or empty. @throws ServiceError `validation.failed` */
   object(name: string): JsonObject | undefined {
     const text = this.text(name);
     if (text === undefined || text === "") return undefined;
@@ -95,7 +94,7 @@ function jsonList(name: string, text: string): readonly string[] {
   return list;
 }
 
-/** Parses a text that is a JSON array of strings. Returns undefined for any other text. */
+/** Parses a JSON array of strings. Returns undefined for any other text. */
 function listIn(text: string): readonly string[] | undefined {
   if (!text.startsWith("[")) return undefined;
   try {

@@ -2,8 +2,8 @@ import { multitaskStrategies, runOrigins } from "../model/run.ts";
 import { type TSchema, Type } from "./typebox.ts";
 
 /**
- * The schemas in this file describe the records in responses, for people and for client generators. A test
- * validates responses with them.
+ * The schemas in this file describe the records in responses, for people and for client generators. The server does not validate responses
+ * with them, but a test does.
  */
 
 const uuid = Type.String({ format: "uuid" });
@@ -203,8 +203,8 @@ const records = {
 };
 
 /**
- * The schemas of responses. The names that begin with `Selected` are for responses to requests that select fields, in which every field is
- * optional.
+ * The schemas of responses, by name. Those whose names begin with `Selected` are for responses to requests that select fields; all of their
+ * fields are optional.
  */
 export const responseSchemas = {
   ...records,

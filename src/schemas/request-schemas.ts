@@ -13,7 +13,7 @@ import { type TSchema, Type } from "./typebox.ts";
 import { compileBodySchema } from "./validator.ts";
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);
-/** The ways to cancel a run. */
+/** The actions with which a run can be cancelled. */
 export const cancelActions = ["interrupt", "rollback"] as const satisfies CancelAction[];
 const object = Type.Free();
 const breakpoints = Type.Union([Type.Literal("*"), Type.Array(Type.String(), { maxItems: 1000 })]);
@@ -26,8 +26,8 @@ const text = Type.Union([Type.String(), Type.Null()]);
 const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 
 /**
- * The smallest, largest and default size of a page. {@link PAGE_OFFSETS} has the same three numbers for the
- * offset of a page.
+ * The smallest, largest and default number of records in a page of results. {@link PAGE_OFFSETS}: the same for the number of records before
+ * the page.
  */
 export const PAGE_LIMITS = { least: 1, most: 1000, initial: 10 } as const;
 export const PAGE_OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
@@ -42,7 +42,7 @@ const place = {
 };
 const checkpoint = Type.Object(place);
 
-/** The configuration of a run or an assistant. Unknown members are stored as they are. */
+/** The configuration of a run or an assistant. Members that are not listed here are stored as they are. */
 const config = Type.Object({
   tags: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),
   recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
@@ -55,11 +55,11 @@ const command = Type.Object({
   goto: Type.Optional(Type.Union([Type.String(), send, Type.Array(target, { maxItems: 1000 }), Type.Null()])),
 });
 
-/** The name of the node that counts as the writer of an update. */
+/** The name of the node that counts as the author of a state update. */
 const asNode = Type.String({ maxLength: 128 });
-/** The largest number of supersteps of a new thread, and of updates in one superstep. */
+/** The largest number of supersteps in a request that creates a thread, and of updates in one superstep. */
 const MAX_STEPS = 1000;
-/** A lifetime in minutes. It may be a plain number, or an object that also names what is deleted (`strategy`). */
+/** The lifetime of a thread in minutes. In a request, it is a plain number, or the member `ttl` of an object. */
 const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MAX_TTL_MINUTES });
 const ttl = Type.Union([
   minutes,
@@ -96,7 +96,8 @@ export const stateUpdateSchema = compileBodySchema(
     as_node: Type.Optional(asNode),
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
-    // A field of Heddle: without it, an update of a checkpoint that is not the latest begins a branch, as on the official server.
+    // A field that only Heddle has. If true, an update of a checkpoint that is not the latest is refused; otherwise it begins a branch, as
+    // on LangGraph's own server.
     require_latest: Type.Optional(Type.Boolean()),
   }),
 );
@@ -107,7 +108,7 @@ export const stateReadSchema = compileBodySchema(
   Type.Object({
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
-    // Some clients send a string in place of a boolean.
+    // Some clients send a string instead of a boolean.
     subgraphs: Type.Optional(Type.Union([Type.Boolean(), Type.Enum(["true", "false", ""])])),
     select,
   }),
@@ -116,7 +117,7 @@ export const stateReadSchema = compileBodySchema(
 export const historyReadSchema = compileBodySchema(
   Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
-    // Either the id of a checkpoint, or a whole checkpoint, or a config that contains one.
+    // The id of a checkpoint, a checkpoint object, or a config that contains a checkpoint id.
     before: Type.Optional(
       Type.Union([
         Type.String({ format: "uuid" }),
@@ -179,7 +180,7 @@ export const threadPruneSchema = compileBodySchema(
   }),
 );
 
-/** The statuses of runs that a list or a search can ask for. */
+/** The run statuses for which a list or a search can be filtered. */
 export const RUN_FILTER_STATUSES = [
   "pending",
   "running",
@@ -241,13 +242,12 @@ export const runCreateSchema = compileBodySchema(
     // At most 367 days (a leap year and a day): a longer delay is almost certainly a mistake.
     after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
     timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
-    // If true, an answer is refused when no interrupt waits for it. Graphs made by `graph()` refuse it in any
-    // case.
+    // If true, a `resume` is refused if no interrupt waits for it. Graphs made by `graph()` refuse it in any case.
     strict_resume: Type.Optional(Type.Boolean()),
   }),
 );
 
-/** An event of a machine. The machine defines which members it has in addition to `type`. */
+/** An event for a thread's state machine. Which members it has besides `type` depends on the machine. */
 export const machineEventSchema = compileBodySchema(Type.Object({ type: Type.String() }));
 
 export const runCancelSchema = compileBodySchema(

@@ -6,21 +6,21 @@ import { dropNulls, type RawBody } from "./body.ts";
 import { invalid } from "./error-to-response.ts";
 import { runCreateSchema } from "./request-schemas.ts";
 
-/** Validates the body of a request that starts a run. @throws ServiceError `validation.failed` */
+/** Parses the body of a request that starts a run. @throws ServiceError `validation.failed` */
 export function parseRunRequest(
   body: RawBody,
   origin?: RunOrigin,
 ): ReturnType<typeof runCreateSchema.parse> & RunRequest {
   dropNulls(body["config"]);
   const request = runCreateSchema.parse(body) as ReturnType<typeof runCreateSchema.parse> & RunRequest;
-  // Replaces an `origin` that the client may have sent. `Object.assign` is used instead of a spread, because a spread would give each
-  // request a hidden class of its own (see `EMPTY_OBJECT`).
+  // Replaces an `origin` that the client may have sent. Not a spread: that would give each request a hidden class of its own (see
+  // `EMPTY_OBJECT`).
   return Object.assign(request, { origin });
 }
 
 /**
- * The documented names of fields, by their names in camel case. One version of LangGraph's official client
- * sends the names in camel case when it starts a batch of runs.
+ * The documented field names by their names in camel case. One version of LangGraph's official client sends the names in camel case when it
+ * starts a batch of runs.
  */
 const ALIASES = new Map(
   [
@@ -45,7 +45,8 @@ const ALIASES = new Map(
 );
 
 /**
- * Validates the body of a request that starts a batch of runs. @throws ServiceError `validation.failed`, with the index of the invalid run
+ * Parses the body of a request that starts a batch of runs.
+ * @throws ServiceError `validation.failed`; the field names begin with the index of the run, counted from 0
  */
 export function parseBatchRequest(bodies: readonly RawBody[]): readonly RunRequest[] {
   return bodies.map((body, i) => {

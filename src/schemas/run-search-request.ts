@@ -5,10 +5,10 @@ import type { RawBody } from "./body.ts";
 import { PAGE_LIMITS, runSearchSchema } from "./request-schemas.ts";
 import { parseTime } from "./time.ts";
 
-/** The characters of a cursor. Cursors are keys of an index, which contain no other characters. */
+/** Matches a cursor. Cursors are keys of an index, which contain no other characters. */
 const CURSOR = /^[0-9A-Za-z_.:|%/-]+$/;
 
-/** Validates the body of a search of runs. @throws ServiceError `validation.failed` */
+/** Parses the body of a search for runs. @throws ServiceError `validation.failed` */
 export function parseRunSearch(body: RawBody): RunSearchQuery {
   const {
     limit = PAGE_LIMITS.initial,
@@ -22,7 +22,7 @@ export function parseRunSearch(body: RawBody): RunSearchQuery {
   } = runSearchSchema.parse(body);
   if (cursor !== undefined && !CURSOR.test(cursor))
     throw invalidField("cursor", "must be the x-pagination-next of the page before");
-  // Replaces an earlier time by 0, because the index has no times before 1970.
+  // A time before 1970 becomes 0, because the index has no earlier times.
   const timeOf = (at: string, text: string) => Math.max(0, Math.ceil(parseTime(at, text)));
   return {
     ...rest,

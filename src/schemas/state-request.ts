@@ -9,8 +9,8 @@ import { historyReadSchema, PAGE_LIMITS, stateReadSchema, stateUpdateSchema } fr
 type Checkpoint = NonNullable<ReturnType<typeof stateReadSchema.parse>["checkpoint"]>;
 
 /**
- * The position of the checkpoint that a request names: by the checkpoint's id, or else by the entry for its namespace in `checkpoint_map`.
- * If the request names none, the latest checkpoint.
+ * The checkpoint that a request names: by the checkpoint's id, or else by the entry for its namespace in `checkpoint_map`. An `id` of null
+ * means the latest checkpoint.
  */
 function checkpointPositionOf(
   checkpoint: Checkpoint | undefined,
@@ -22,7 +22,7 @@ function checkpointPositionOf(
   return { ns, id: parseUuid(checkpoint?.checkpoint_id ?? checkpoint_id ?? mapped) ?? null };
 }
 
-/** @throws ServiceError `validation.failed` */
+/** Parses a request for a state. @throws ServiceError `validation.failed` */
 export function parseStateRequest(body: RawBody): {
   readonly position: StatePosition;
   readonly projection: StateProjection;
@@ -35,7 +35,7 @@ export function parseStateRequest(body: RawBody): {
   };
 }
 
-/** @throws ServiceError `validation.failed` */
+/** Parses a request to update a state. @throws ServiceError `validation.failed` */
 export function parseUpdateRequest(body: RawBody): {
   readonly position: StatePosition;
   readonly update: UpdateRequest;
@@ -44,7 +44,7 @@ export function parseUpdateRequest(body: RawBody): {
   return { position: checkpointPositionOf(checkpoint, checkpoint_id), update };
 }
 
-/** @throws ServiceError `validation.failed` */
+/** Parses a request for the history of a state. @throws ServiceError `validation.failed` */
 export function parseHistoryRequest(body: RawBody): {
   readonly asked: HistoryRequest;
   readonly projection: StateProjection;
@@ -84,17 +84,18 @@ const STATE_FIELDS: ReadonlySet<string> = new Set([
   "interrupts",
 ]);
 
-/** The largest number of entries that `select` may have in one request. */
-const MAX_SELECTED_KEYS = 1000;
+/** The largest number of names in `select`. */
+const MAX_SELECTED_NAMES = 1000;
 
 /**
- * Converts `select`, the list of fields to return. If it contains entries such as `values.<key>`, and not
- * `values` itself, only these keys of the state's values are returned.
+ * Converts `select`, the list of fields to return. If it contains names such as `values.messages`, and not `values` itself, the state's
+ * values are limited to these keys.
+ * @throws ServiceError `validation.failed`
  */
 export function projectionOf(select: readonly string[]): StateProjection {
   if (select.length === 0) return {};
-  if (select.length > MAX_SELECTED_KEYS)
-    throw invalidField("select", `must not have more than ${MAX_SELECTED_KEYS} entries`);
+  if (select.length > MAX_SELECTED_NAMES)
+    throw invalidField("select", `must not have more than ${MAX_SELECTED_NAMES} entries`);
   const fields = new Set<string>();
   const keys: string[] = [];
   for (const name of select) {

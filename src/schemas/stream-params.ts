@@ -13,17 +13,16 @@ import type { QueryParams } from "./query.ts";
 const EVENT_ID = /^\d{1,15}$/;
 
 /**
- * The event id in the header `Last-Event-ID`, after which the stream continues. If the header is absent or is
- * not a number, the stream begins at the first event: repeated events are better than a gap that nobody
- * notices.
+ * The number of the event after which the stream continues, from the header `Last-Event-ID`. If the header is absent or not a number, -1:
+ * the stream begins at the first event, because repeated events are better than a gap that nobody notices.
  */
 export function lastEventIdInHeader(header: string | undefined): number {
   return header !== undefined && EVENT_ID.test(header) ? Number(header) : -1;
 }
 
 /**
- * The parameter `last_event_id` of the query. The values `-1` and `-` mean that the stream begins at the first event. Undefined when the
- * parameter is absent.
+ * The number of the event after which the stream continues, from the query parameter `last_event_id`. -1 if its value is `-1` or `-`: the
+ * stream begins at the first event. Undefined if it is absent.
  * @throws ServiceError `validation.failed`
  */
 export function lastEventIdInQuery(query: QueryParams): number | undefined {
@@ -35,8 +34,8 @@ export function lastEventIdInQuery(query: QueryParams): number | undefined {
 }
 
 /**
- * The modes of a thread's stream that the query requests, in `stream_mode` or `stream_modes`. By default the stream has the events of all
- * runs of the thread, each in the modes of its own request.
+ * The modes of a thread's stream, from the query parameters `stream_mode` and `stream_modes`. Default: the events of all runs of the
+ * thread, each run in the stream modes of the request that started it.
  * @throws ServiceError `validation.failed`
  */
 export function threadModesOf(
@@ -56,13 +55,13 @@ export function threadModesOf(
   return { modes, runModes };
 }
 
-/** The parameter `stream_mode` of the query; undefined when absent. @throws ServiceError `validation.failed` */
+/** The stream modes in the query parameter `stream_mode`; undefined if it is absent. @throws ServiceError `validation.failed` */
 export function streamModesOf(query: QueryParams): readonly StreamMode[] | undefined {
   const names = query.list("stream_mode");
   return names.length === 0 ? undefined : names.map((name) => modeOf("stream_mode", name, streamModes));
 }
 
-/** @throws ServiceError `validation.failed` */
+/** Returns the mode with the name `name`, if it is one of `accepted`. @throws ServiceError `validation.failed` */
 function modeOf<Mode extends string>(field: string, name: string, accepted: readonly Mode[]): Mode {
   const found = accepted.find((mode) => mode === name);
   if (found !== undefined) return found;
@@ -75,24 +74,25 @@ const isThreadMode = (mode: ThreadMode | StreamMode): mode is ThreadMode =>
 /** The largest number of namespaces that a query may name. */
 const MAX_NAMESPACES = 100;
 /** The maximum length of a namespace, in characters. */
-const LONGEST_NAMESPACE = 2_000;
+const MAX_NAMESPACE_CHARACTERS = 2_000;
 
 /**
- * The namespaces in the parameter `namespace` of the query, which may be repeated; undefined when absent. @throws ServiceError
- * `validation.failed`
+ * The namespaces in the query parameter `namespace`, which may be repeated; undefined if it is absent.
+ * @throws ServiceError `validation.failed`
  */
 export function namespacesOf(query: QueryParams): readonly string[] | undefined {
   const names = query.all("namespace");
   if (names.length === 0) return undefined;
-  if (names.length > MAX_NAMESPACES || names.some(({ length }) => length > LONGEST_NAMESPACE)) {
-    const most = `${MAX_NAMESPACES} names of up to ${LONGEST_NAMESPACE} characters`;
+  if (names.length > MAX_NAMESPACES || names.some(({ length }) => length > MAX_NAMESPACE_CHARACTERS)) {
+    const most = `${MAX_NAMESPACES} names of up to ${MAX_NAMESPACE_CHARACTERS} characters`;
     throw invalidField("namespace", `must be at most ${most}`);
   }
   return names;
 }
 
 /**
- * The parameter `checkpoint_id` of the query: the checkpoint whose state the client already has. @throws ServiceError `validation.failed`
+ * The id of the checkpoint whose state the client already has, from the query parameter `checkpoint_id`; undefined if it is absent.
+ * @throws ServiceError `validation.failed`
  */
 export function checkpointIdOf(query: QueryParams): string | undefined {
   const text = query.text("checkpoint_id");

@@ -6,7 +6,7 @@ import type { ThreadSearchQuery } from "../service/thread-search.ts";
 import type { RawBody } from "./body.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, threadSearchSchema } from "./request-schemas.ts";
 
-/** Converts the `ttl` of a request. A plain number is a number of minutes after which the thread is deleted. */
+/** Converts the `ttl` of a request. A plain number is the number of minutes after which the thread is deleted. */
 export function toThreadLifetime(
   ttl: number | { readonly ttl: number; readonly strategy?: TtlStrategy },
 ): ThreadLifetime {
@@ -14,12 +14,12 @@ export function toThreadLifetime(
   return { strategy: ttl.strategy ?? "delete", minutes: ttl.ttl };
 }
 
-/** The largest number of values that one search may extract from each thread. */
+/** The largest number of paths in `extract` of one search. */
 const MAX_PATHS = 10;
-/** The names with which a path may begin. */
+/** The names with which a path in `extract` may begin. */
 const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];
 
-/** Validates the body of a thread search. @throws ServiceError `validation.failed` */
+/** Parses the body of a thread search. @throws ServiceError `validation.failed` */
 export function parseThreadSearch(body: RawBody): ThreadSearchQuery {
   const {
     limit = PAGE_LIMITS.initial,

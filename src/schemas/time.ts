@@ -2,7 +2,10 @@ import { invalidField } from "../model/errors.ts";
 
 const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i;
 
-/** Parses a time in ISO 8601, and returns it in epoch milliseconds. A time without an offset is in UTC. `at`: the name of the field in errors. @throws ServiceError `validation.failed` */
+/**
+ * Parses a time in ISO 8601 to epoch milliseconds. A time without an offset is in UTC. `at`: the name of the field in errors.
+ * @throws ServiceError `validation.failed`
+ */
 export function parseTime(at: string, text: string): number {
   const parts = TIME.exec(text);
   const hasClock = text.length > 10;
@@ -12,5 +15,5 @@ export function parseTime(at: string, text: string): number {
   throw invalidField(at, "must be a time in ISO 8601");
 }
 
-/** True if the month has this day. The check is needed because `Date.parse` interprets February 31st as March 3rd. */
+/** Whether the month has this day. Needed because `Date.parse` reads February 31st as March 3rd. */
 const isDay = (date: string): boolean => new Date(date).toISOString().startsWith(date);

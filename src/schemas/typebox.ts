@@ -20,8 +20,8 @@ import {
 } from "typebox";
 
 /**
- * The parts of TypeBox that Heddle uses. No other file imports TypeBox. They are named one by one, so that the others, 68 KB, are not in the
- * bundle.
+ * What Heddle uses of TypeBox. No other file imports TypeBox. The functions are imported by name, so that the bundle does not contain the
+ * others (68 KB).
  */
 export { type Static, type TSchema } from "typebox";
 export { Compile, type Validator } from "typebox/compile";
@@ -30,7 +30,7 @@ export { Compile, type Validator } from "typebox/compile";
  * The range of integers that JavaScript can represent exactly. JSON Schema also accepts `1e20` as an integer, but arithmetic with it is not
  * exact.
  */
-const EXACT = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+const EXACT_INTEGERS = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
 
 export const Type = {
   Array,
@@ -47,15 +47,15 @@ export const Type = {
   String,
   Union,
   Unknown,
-  /** An integer that JavaScript can represent exactly, unless narrower bounds are given. */
+  /** An integer that JavaScript can represent exactly, or that is within the given bounds. */
   Integer: (
     options: { readonly minimum?: number; readonly maximum?: number; readonly default?: number } = {},
-  ) => Integer({ ...EXACT, ...options }),
-  /** An object with any members. It is faster than `Record`, which checks each member and takes up to 10 us for one. */
+  ) => Integer({ ...EXACT_INTEGERS, ...options }),
+  /** An object with any members. Faster than `Record`, which checks each member and takes up to 10 us for one. */
   Free: () => Unsafe<Record<string, unknown>>({ type: "object" }),
   /**
-   * An object with a limited number of members that have the same schema. Unlike `Record`, it checks the number before it checks the
-   * members.
+   * An object with any names, at most `most` members, and the schema `kind` for each member. Unlike `Record`, it checks the number of
+   * members before it checks the members.
    */
   Map: <const T extends TSchema>(kind: T, most: number) =>
     Unsafe<Record<string, Static<T>>>({

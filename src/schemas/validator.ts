@@ -4,10 +4,10 @@ import { invalid } from "./error-to-response.ts";
 import { boundedSample } from "./bounded-sample.ts";
 import { Compile, type Static, type TSchema, type Validator } from "./typebox.ts";
 
-/** A compiled schema, with the type of a body that has passed it. */
+/** A schema for request bodies, with the type of a body that it accepts. */
 export interface BodySchema<T> {
   readonly schema: TSchema;
-  /** Checks a body. @throws ServiceError `validation.failed`, naming each invalid field */
+  /** Checks a body, and returns the same object. @throws ServiceError `validation.failed`; it names each invalid field */
   parse(body: RawBody): T;
 }
 
@@ -18,7 +18,7 @@ export function compileBodySchema<const S extends TSchema>(
   return {
     schema,
     parse(body) {
-      // Compiles the schema when it is first used, so that the server starts faster.
+      // The schema is compiled at its first use, so that the server starts faster.
       compiled ??= Compile(schema as TSchema);
       if (compiled.Check(body)) return body as Static<S>;
       const fields = fieldErrors(compiled.Errors(boundedSample(body)));
@@ -34,22 +34,22 @@ interface SchemaError {
   readonly message: string;
 }
 
-/** The error if the invalid part was not found, because the sample does not contain it: thousands of other entries precede it. */
+/** Reported if the invalid part of the body is not in the sample, because thousands of other entries precede it. */
 const BEYOND: FieldError = { at: "body", message: "is not valid, and too large to say where" };
 /** The largest number of fields that are reported in one response. */
 const MAX_REPORTED_FIELDS = 20;
 
 /**
- * The largest number of errors that are examined. It is higher than the number of reported fields, because one field may have several
- * errors.
+ * The largest number of schema errors that are examined. It is higher than the number of reported fields, because one field may have
+ * several errors.
  */
-const LOOKED_AT = 20 * MAX_REPORTED_FIELDS;
+const MAX_EXAMINED_ERRORS = 20 * MAX_REPORTED_FIELDS;
 
 function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
-  const errors = all.slice(0, LOOKED_AT);
+  const errors = all.slice(0, MAX_EXAMINED_ERRORS);
   const found = new Map<string, string[]>();
   for (const error of errors) {
-    // Skips the error of a union (`anyOf`) as a whole: the errors of its alternatives say more.
+    // Skips the error of a union (`anyOf`): the errors of its alternatives say more.
     if (error.keyword === "anyOf" && errors.length > 1) continue;
     for (const [at, message] of errorEntries(error)) {
       const messages = found.get(at);
@@ -57,8 +57,8 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
       else if (!messages.includes(message)) messages.push(message);
     }
   }
-  // Reports only the errors of the innermost fields. These errors say more than the error of a field around them, such as an alternative
-  // that does not match.
+  // Reports only the errors of the innermost fields. These say more than the error of a field that contains them, which may only say that
+  // an alternative does not match.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
   return deepest.slice(0, MAX_REPORTED_FIELDS).map(([at, [first = "", ...others]]) => ({
@@ -104,7 +104,7 @@ function errorEntries({
 const withArticle = (type: string): string =>
   type === "null" ? type : `${/^[aio]/.test(type) ? "an" : "a"} ${type}`;
 
-/** Converts a JSON pointer to a readable path such as `config.tags[0]`. */
+/** Converts a JSON pointer to a path such as `config.tags[0]`. */
 function pathOf(pointer: string): string {
   let path = "";
   for (const part of pointer.split("/").slice(1)) {

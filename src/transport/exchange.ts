@@ -1,7 +1,7 @@
 import type { ByteStream, HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
 import type { RequestBody } from "./request-body.ts";
 
-/** A request and its response: the common part of the transports over uWebSockets.js and over Node's HTTP server. */
+/** A request and its response. Base class of the exchanges over uWebSockets.js and over Node's HTTP server. */
 export abstract class Exchange implements HttpRequest, Reply {
   readonly method: string;
   readonly path: string;
@@ -43,7 +43,10 @@ export abstract class Exchange implements HttpRequest, Reply {
     this.#onAbort = listener;
   }
 
-  /** Marks the request as answered. Returns false if the client has disconnected. */
+  /**
+   * Marks the request as answered and discards its body. Returns false if the client has disconnected.
+   * @throws TypeError at the second call
+   */
   protected answer(): boolean {
     if (this.#answered) throw new TypeError("the request has been answered already");
     this.#answered = true;
@@ -51,7 +54,10 @@ export abstract class Exchange implements HttpRequest, Reply {
     return !this.aborted;
   }
 
-  /** Handles the end of the connection. `over` is true if this side has closed the connection; then no listener is called. */
+  /**
+   * Called when the connection has ended before the response was complete. `over`: this side closed the connection; the abort listener is
+   * then not called.
+   */
   protected gone(over: boolean): void {
     this.aborted = true;
     this.incoming.cut();

@@ -2,11 +2,10 @@ import { MAX_HEAD_BYTES, MAX_HEADERS } from "./limits.ts";
 
 /**
  * Collects the headers that determine where a request ends and for which host it is. A proxy in front of the server may interpret an
- * ambiguous combination in another way, and take for one request what the server takes for two (request smuggling). So every ambiguous
- * combination is refused.
+ * ambiguous combination differently, and take two requests for one (request smuggling). So every ambiguous combination is refused.
  */
 export class RequestFraming {
-  /** The announced length; -1 if there is none, as with chunked encoding. */
+  /** The value of `content-length`; -1 if there is none, as with chunked encoding. */
   length = -1;
   chunked = false;
   #hosts = 0;
@@ -69,7 +68,7 @@ function isLength(value: string): boolean {
   return true;
 }
 
-/** The response to a malformed request. */
+/** The response to a request that is refused before it reaches a handler: malformed, too slow, or with too many or too long headers. */
 export interface Refusal {
   readonly status: 400 | 408 | 431;
   readonly detail: string;

@@ -2,8 +2,8 @@ import { isIPv6 } from "node:net";
 import { ServiceError } from "../model/errors.ts";
 
 /**
- * The error for an address at which the server cannot listen. Its cause has the error code of the operating system.
- * @param cause the error of the operating system; undefined if there is none
+ * Creates the error for an address at which the server cannot listen.
+ * @param cause the error of the operating system, which becomes the error's `cause`; undefined if there is none
  */
 export function listenErrorOf(host: string, port: number, cause?: NodeJS.ErrnoException): ServiceError {
   const where = `${isIPv6(host) ? `[${host}]` : host}:${port}`;

@@ -10,7 +10,7 @@ import { MAX_UNSENT_BYTES } from "./limits.ts";
 const READ_ALREADY =
   "The body was read already before the request came to Heddle, and `request.body` does not have it";
 
-/** A request without its body: the request line and the headers. A WebSocket handshake consists of nothing else. */
+/** The request line and the headers of a request. A WebSocket handshake consists of nothing else. */
 export class NodeHead implements HttpRequest {
   readonly method: string;
   readonly path: string;
@@ -61,7 +61,7 @@ export class NodeExchange extends Exchange {
   readonly #isDraining: () => boolean;
   #stream: NodeStream | undefined;
 
-  /** Makes an exchange. `onBody` is called if the request has a body that has not arrived yet. */
+  /** `onBody` is called at once if the request has a body that has not been read yet. */
   constructor(
     head: NodeHead,
     raw: IncomingMessage,
@@ -71,7 +71,7 @@ export class NodeExchange extends Exchange {
     onBody: (body: RequestBody, raw: IncomingMessage) => void,
   ) {
     const { framing } = head;
-    // An earlier middleware, such as a body parser of Express, may have read the body.
+    // A middleware that ran before Heddle, such as a body parser of Express, may have read the body.
     const isRead = framing.hasBody && raw.readableEnded;
     const parsed = isRead ? bytesOf((raw as { body?: unknown }).body) : undefined;
     const body = new RequestBody(maxBody, memory, parsed?.length ?? framing.length, framing.hasBody);
@@ -79,7 +79,7 @@ export class NodeExchange extends Exchange {
     this.#response = response;
     this.#isDraining = isDraining;
     response.on("close", () => this.#closed());
-    // Ignores write errors, because they only mean that the client has disconnected; an abort event follows.
+    // Ignores write errors: they only mean that the client has disconnected, and the event `close` follows.
     response.on("error", () => undefined);
     if (!framing.hasBody) return;
     if (isRead) {
@@ -92,7 +92,8 @@ export class NodeExchange extends Exchange {
       return;
     }
     raw.on("error", () => undefined);
-    // Reads and discards the rest of a body that was refused. If the connection were closed instead, the client would not see the response.
+    // A body that was refused is received to its end and discarded. If the connection were closed instead, the client would not see the
+    // response.
     raw.on("data", (piece: Buffer) => body.push(piece));
     raw.on("end", () => body.finish());
     onBody(body, raw);
@@ -106,7 +107,8 @@ export class NodeExchange extends Exchange {
     if (this.method === "HEAD" && body !== undefined) {
       response.setHeader("content-length", Buffer.byteLength(body));
     }
-    // Closes the connection only if the body is complete. If it were closed while the body arrives, the response could be lost.
+    // Asks for the end of the connection only if the request body is complete. If the connection ended while the body still arrives, the
+    // response could be lost.
     if (this.#isDraining() && this.incoming.complete) response.setHeader("connection", "close");
     response.end(body);
   }
@@ -135,7 +137,10 @@ export class NodeExchange extends Exchange {
   }
 }
 
-/** Converts a body that an earlier middleware has read to bytes; undefined if the body is no longer available. */
+/**
+ * Converts a body that a middleware has read to bytes; undefined if the middleware has not stored it in `request.body`. A parsed body is
+ * converted back to JSON.
+ */
 function bytesOf(read: unknown): Uint8Array | undefined {
   if (read === undefined) return undefined;
   if (read instanceof Uint8Array) return read;

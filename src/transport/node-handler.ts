@@ -10,28 +10,28 @@ import { NodeSocket } from "./node-socket.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./framing-headers.ts";
 import { SlowUploadGuard } from "./slow-uploads.ts";
 
-/** Serves the requests of one or several of Node's HTTP servers. */
+/** Handles the requests and upgrades of one or several of Node's HTTP servers. */
 export interface NodeHandler {
-  /** Serves a request. Returns false if the request was refused and its connection will be closed. */
+  /** Handles a request. Returns false if the request was refused as malformed and its connection will be closed. */
   request(raw: IncomingMessage, response: ServerResponse): boolean;
-  /** Serves or refuses an upgrade. */
+  /** Opens a WebSocket, or refuses the upgrade. `rest`: bytes that arrived after the handshake. */
   upgrade(raw: IncomingMessage, duplex: Duplex, rest: Buffer): void;
-  /** Answers an upgrade with a refusal, and closes its connection. */
+  /** Refuses an upgrade with a response, and closes its connection. */
   refuse(duplex: Duplex, status: number, headers: Headers, body: string): void;
-  /** Called when the server is about to stop. From then on, each complete response is the last one of its connection. */
+  /** Called when the server is about to stop. From then on, a connection is closed after the response to a complete request. */
   startDraining(): void;
-  /** Closes the connections whose responses have not ended, and all WebSockets. */
+  /** Breaks off the responses that have not ended, and closes all WebSockets. */
   close(): void;
 }
 
-/** A listener of requests. `next` is called for a request that this listener does not serve. */
+/** A request listener that can be used as a middleware. `next` is called for a request that this listener does not handle. */
 export type NodeListener = (
   request: IncomingMessage,
   response: ServerResponse,
   next?: (error?: unknown) => void,
 ) => void;
 
-/** A listener of upgrades. Returns false for an upgrade that this listener does not serve. */
+/** A listener for upgrades. Returns false for an upgrade that this listener does not handle. */
 export type NodeUpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 
 type Options = Pick<TransportOptions, "maxBody" | "maxBodies" | "bodyMemory" | "scheduler">;
@@ -85,8 +85,8 @@ function serveSockets(handlers: Handlers, scheduler: Scheduler) {
   const open = new Set<NodeSocket>();
   let wss: WebSocketServer | undefined;
   let isStopped = false;
-  // The library `ws` is loaded when the first WebSocket is opened. Loading takes 40 ms (2026-11-25), which a server that uses
-  // uWebSockets.js would otherwise waste.
+  // The library `ws` is loaded when the first WebSocket is opened. Loading takes 40 ms (2026-11-25), which a server over uWebSockets.js
+  // does not need.
   const load = async (): Promise<WebSocketServer> => {
     const library = await import("ws");
     return (wss ??= new library.WebSocketServer({
@@ -145,7 +145,7 @@ const upgradeRefusal = (request: HttpRequest): Refusal | undefined =>
     ? undefined
     : malformedRequest("only a WebSocket can be upgraded to");
 
-/** Sends a response on a connection that has no response object, and closes the connection. */
+/** Sends a response on a connection for which Node has made no response object, and closes the connection. */
 export function refuseRaw(duplex: Duplex, status: number, headers: Headers, body: string): void {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;
   for (const name in headers) head += `${name}: ${headers[name] as string}\r\n`;

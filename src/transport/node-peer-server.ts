@@ -13,20 +13,20 @@ export interface PeerServer {
   readonly address: PeerAddress;
   startDraining(): void;
   /**
-   * Answers the requests that have been read, if that takes no more than {@link GRACE_MS}. Requests that have been sent but
-   * not read are misdirected, so that their senders know that they were not carried out. Then closes all connections.
+   * Closes the server. Waits up to {@link GRACE_MS} for the responses to requests that have been read. A request that arrives afterwards on
+   * an idle connection gets the status {@link MISDIRECTED}, so that its sender knows that it was not carried out.
    */
   close(): Promise<void>;
 }
 
-/** Milliseconds for the answers of requests that have been read, and for the other processes to close their connections. */
+/** The time for the responses to requests that have been read, and for the other processes to close their connections. */
 const GRACE_MS = 1_000;
-/** What a connection without a request gets when the server closes: the response to a request that may be on its way. */
+/** Sent on an idle connection when the server closes. If a request is on its way, its sender takes this for the response. */
 const LAST_RESPONSE = `HTTP/1.1 ${MISDIRECTED} Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
 
 /**
- * Opens a server for requests from the other processes of this server. For a Unix socket, the permissions of its directory decide who may
- * connect. For a network address, a client must have the key.
+ * Opens a server for requests from the other processes of this server. At a Unix socket, the permissions of its directory decide who may
+ * connect. At a network address, a client must prove that it has the pre-shared key.
  * @param secured the key, and the shard that this process has; required for a network address
  */
 export async function openPeerServer(
@@ -56,7 +56,7 @@ export async function openPeerServer(
   const handler = createNodeHandler(handlers, options);
   /** Each connection, and whether it has a request without a complete response. */
   const connections = new Map<Socket, boolean>();
-  /** The connections that have had their last response. */
+  /** The idle connections on which {@link LAST_RESPONSE} was sent. */
   const ended = new WeakSet<Socket>();
   let isClosing = false;
   const endIdle = (socket: Socket): void => {
@@ -70,7 +70,7 @@ export async function openPeerServer(
   });
   server.on("request", (raw, response) => {
     const { socket } = raw;
-    // This request was on its way when its connection ended, and its sender takes the last response for its own.
+    // This request was sent before its sender knew that the connection ends. The sender takes {@link LAST_RESPONSE} for the response to it.
     if (ended.has(socket)) return void raw.resume();
     connections.set(socket, true);
     response.once("close", () => {
@@ -101,7 +101,8 @@ export async function openPeerServer(
       handler.startDraining();
       isClosing = true;
       // A request may be on its way on a connection that looks idle. If that connection were only closed, its sender could not know whether
-      // the request was carried out. So idle connections are not closed at once, as the method `close` of HTTP servers does.
+      // the request was carried out. `close` of Node's HTTP server closes idle connections at once, so `close` of the TCP server is called
+      // instead.
       const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
       for (const [socket, isBusy] of connections) if (!isBusy) endIdle(socket);
       let cancel: Cancel = () => undefined;

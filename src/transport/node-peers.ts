@@ -14,12 +14,12 @@ import {
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ReplyHeaders } from "../ports/transport.ts";
 
-/** The maximum number of bytes that may wait to be sent to a socket. If there are more, the connection counts as lost. */
+/** The maximum number of unsent bytes of a WebSocket. If there are more, the connection is terminated at the next message. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 
 /**
- * The TLS options for connections in which both sides prove that they have the same pre-shared key, without certificates. TLS 1.2 is used
- * because Node does not support such keys in TLS 1.3.
+ * TLS options for connections on which both sides prove that they have the same pre-shared key, without certificates. TLS 1.2 is used
+ * because Node does not support pre-shared keys in TLS 1.3.
  */
 export const SHARED_KEY_TLS = {
   ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
@@ -27,7 +27,7 @@ export const SHARED_KEY_TLS = {
   maxVersion: "TLSv1.2",
 } as const;
 
-/** The connections to one process. */
+/** The connections to one process of the server. */
 interface PeerConnections {
   readonly address: PeerAddress;
   readonly agent: Agent;
@@ -37,8 +37,8 @@ interface PeerConnections {
 }
 
 /**
- * Connects to the other processes of a server. `addressOf` returns the address of the process that has a shard. `key`: the pre-shared key,
- * which connections over a network need.
+ * Connects to the other processes of a server. `addressOf` returns the address of the process that has a shard; undefined while no process
+ * has it. `key`: the pre-shared key; required for network addresses.
  */
 export function createNodePeers(
   addressOf: (shard: number) => PeerAddress | undefined,
@@ -49,7 +49,7 @@ export function createNodePeers(
   const drop = (shard: number, { agent, sockets }: PeerConnections): void => {
     opened.delete(shard);
     for (const raw of sockets) raw.terminate();
-    // An answer may have arrived that is not read yet. It is read in the turn of the event loop before the second callback.
+    // A response may have arrived that Node has not read yet. Node reads it before the second of the two nested callbacks.
     scheduler.soon(() => scheduler.soon(() => agent.destroy()));
   };
   const dropUnused = (): void => {
@@ -83,8 +83,8 @@ export function createNodePeers(
 }
 
 /**
- * The TLS options for a connection to the process of a shard. The handshake contains the number of the shard, so that a process that no
- * longer has this shard refuses the connection.
+ * TLS options for a connection to the process that has a shard. The handshake contains the number of the shard, so that a process that does
+ * not have this shard refuses the connection.
  */
 function securedBy(key: Uint8Array | undefined, shard: number): object {
   if (key === undefined) throw new TypeError("processes connect in a network only with a key");
@@ -124,7 +124,7 @@ function openSocket(
 const hostOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** Encodes header values as UTF-8, because Node can send only characters of ISO 8859-1. {@link decodeHeaders} decodes them. */
+/** Encodes header values as UTF-8, because Node can send only the characters of ISO 8859-1. {@link decodeHeaders} decodes them. */
 const headersOf = (headers: ReplyHeaders): { [name: string]: string | string[] } =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
@@ -203,7 +203,7 @@ class NodePeerSocket implements PeerSocket {
   readonly #early: readonly Message[];
   readonly #keep: (...message: Message) => void;
 
-  /** `early`: the messages that arrived before a listener was registered. `keep`: the temporary listener that has collected them. */
+  /** `early`: messages that arrived before {@link onMessage} was called. `keep`: the temporary listener that has collected them. */
   constructor(raw: WebSocket, early: readonly Message[], keep: (...message: Message) => void) {
     this.#raw = raw;
     this.#early = early;

@@ -2,8 +2,8 @@ import type { WebSocket } from "ws";
 import type { Socket } from "../ports/transport.ts";
 import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
 
-/** Backpressure is reported when more bytes than this wait for the client. */
-const HIGH = 64 * 1024;
+/** The number of unsent bytes above which `send` reports backpressure. */
+const BACKPRESSURE_BYTES = 64 * 1024;
 
 const nothing = () => undefined;
 
@@ -24,7 +24,7 @@ export class NodeSocket implements Socket {
       this.#onMessage(isBinary ? data : data.toString());
     });
     raw.on("pong", () => (this.alive = true));
-    // The error needs no handling here, because a `close` event always follows.
+    // The error needs no handling here, because the event `close` always follows.
     raw.on("error", nothing);
     raw.on("close", () => this.#onClose());
   }
@@ -37,7 +37,7 @@ export class NodeSocket implements Socket {
       return false;
     }
     raw.send(message, this.#sent);
-    if (raw.bufferedAmount <= HIGH) return true;
+    if (raw.bufferedAmount <= BACKPRESSURE_BYTES) return true;
     this.#blocked = true;
     return false;
   }

@@ -14,15 +14,18 @@ import {
   requestTooLarge,
 } from "./framing-headers.ts";
 
-/** Milliseconds in which a connection must transfer at least one byte in either direction. Open streams send heartbeats much more often. */
-const SILENCE = 60_000;
+/**
+ * Milliseconds after which a connection is closed if no byte was transferred in either direction. Open streams send heartbeats much more
+ * often.
+ */
+const IDLE_TIMEOUT_MS = 60_000;
 
 /**
  * A request that counts as an upgrade only if it asks for a WebSocket. Node would treat every request with an `Upgrade` header as an
- * upgrade, and would not read its body. Clients that offer to switch to HTTP/2 (`h2c`) send such requests.
+ * upgrade, and would not read its body. Clients that offer to switch to HTTP/2 (`h2c`) send such headers with ordinary requests.
  */
 class RequestOrWebSocket extends IncomingMessage {
-  /** Declared without a value and not private, because Node sets `upgrade` before the fields of this class exist. */
+  /** Declared without a value and not `#private`, because Node's constructor sets `upgrade` before the fields of this class exist. */
   declare isUpgrade: boolean;
 
   get upgrade(): boolean {
@@ -36,28 +39,29 @@ class RequestOrWebSocket extends IncomingMessage {
   }
 }
 
-/** The transport on Node's own servers, for platforms without a binary of uWebSockets.js. */
+/** The transport on Node's own HTTP server, for platforms without a binary of uWebSockets.js. */
 export const openNode: TransportOpener = async (handlers, options) => {
   const server = createServer({
     IncomingMessage: RequestOrWebSocket,
     headersTimeout: HEAD_TIMEOUT_MS,
     connectionsCheckingInterval: 2_000,
     keepAliveTimeout: HEAD_TIMEOUT_MS,
-    // There is no time limit for a whole request, because a large body on a slow connection is legitimate. Bodies below a minimum speed are
-    // refused instead.
+    // There is no time limit for a whole request, because a large body on a slow connection is legitimate. Instead, `SlowUploadGuard`
+    // closes connections whose bodies arrive below a minimum speed.
     requestTimeout: 0,
-    // The size includes the request line. It is larger than Heddle's own limit, so that normally Heddle refuses a larger request itself.
+    // Bytes, including the request line. Larger than Heddle's own limit, so that normally Heddle itself refuses a request that is too
+    // large.
     maxHeaderSize: 2 * MAX_HEAD_BYTES,
-    // A request without a Host header is refused below, in the same way as one with two.
+    // Heddle itself refuses a request without a Host header, in the same way as a request with two of them.
     requireHostHeader: false,
     noDelay: true,
   });
-  server.timeout = SILENCE;
+  server.timeout = IDLE_TIMEOUT_MS;
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   // Node silently drops headers above this number. One more than allowed is accepted, so that Heddle notices the excess and refuses the
   // request.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  // Connections that must not get another response: a response is in progress, or the last response was a refusal.
+  // Connections on which no error response may be sent: a response is in progress, or the request was refused and the connection closes.
   const busy = new WeakSet<Duplex>();
   server.on("clientError", (cause: NodeJS.ErrnoException, duplex) => {
     if (busy.has(duplex)) duplex.destroy();
@@ -101,7 +105,7 @@ function listen(server: Server, { host, port, sharesPort = false }: TransportOpt
     server.once("error", (cause: NodeJS.ErrnoException) => {
       reject(listenErrorOf(host, port, cause));
     });
-    // The options are in a variable, because a literal with `reusePort` would be a type error with older type definitions of Node.
+    // `reusePort` is set in a variable, because in a literal it would be a type error with older type definitions of Node.
     const options = { host, port, ...(sharesPort && { reusePort: true }) };
     server.listen(options, resolve);
   });
@@ -113,7 +117,7 @@ function canShareNodePorts(version: string): boolean {
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 }
 
-/** Responds to a request that Node could not parse. */
+/** Responds to a request that Node could not parse, and closes the connection. */
 function refuseConnection(duplex: Duplex, code: string | undefined): void {
   if (code === "ECONNRESET" || !duplex.writable) return void duplex.destroy();
   const refusal = refusals[code ?? ""] ?? malformedRequest("it is not HTTP/1.1");

@@ -4,14 +4,14 @@ import { loadUws } from "./uws.ts";
 
 export interface ChosenTransport {
   readonly kind: Transport["kind"];
-  /** For the log: the name of the build of uWebSockets.js, or the reason why it was not chosen. */
+  /** For the log: the name of the chosen build of uWebSockets.js, or the reason why another transport was chosen. */
   readonly why: string;
 }
 
 /**
- * Chooses a transport. Without `kind`: uWebSockets.js if it has a binary for this platform, else Node's own servers. `kind` requests one of
- * these, or a transport that does not listen (`none`).
- * @throws ServiceError `config.invalid` for another kind; `unsupported` when uWebSockets.js is requested and has no binary here
+ * Chooses a transport. Without `kind`: uWebSockets.js if it has a binary for this platform, else Node's own HTTP server. `kind` requires
+ * one of these two, or a transport that does not listen (`none`).
+ * @throws ServiceError `config.invalid` for any other kind; `unsupported` if uWebSockets.js is required and cannot be loaded
  */
 export async function openTransport(kind?: Transport["kind"]): Promise<TransportOpener & ChosenTransport> {
   if (kind === "node") return viaNode("asked for");
@@ -36,7 +36,7 @@ export async function openTransport(kind?: Transport["kind"]): Promise<Transport
   }
 }
 
-/** Explains in one sentence why uWebSockets.js cannot be loaded: a system library is too old, or there is no binary. */
+/** Explains why uWebSockets.js cannot be loaded: the system's glibc is too old, or there is no binary. */
 export function whyUwsDoesNotLoad(cause: unknown): string {
   const causes: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
   const build = `uWebSockets for Node ${process.version} on ${process.platform} ${process.arch}`;

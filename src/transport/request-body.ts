@@ -3,34 +3,34 @@ import type { BodyLimits, BodyMemory } from "../ports/body-memory.ts";
 import type { IncomingBody } from "../ports/transport.ts";
 
 /**
- * The largest size of a body, in bytes, that is not counted in the memory for bodies. So small requests are served even while large bodies
- * use up that memory.
+ * Bytes. The memory of a body up to this size is not counted, so that small requests are served even while large bodies use up the memory
+ * for bodies.
  */
-const SMALL = 64 * 1024;
+const MAX_UNCOUNTED_BYTES = 64 * 1024;
 
-/** A large body is moved to one buffer of its announced length when this fraction of it (one eighth) has arrived. */
+/** A large body is moved to one buffer of its announced length when one eighth of it has arrived. */
 const ALLOCATION_FRACTION = 8;
 
 const EMPTY = new Uint8Array(0);
 
-/** Collects a request's body up to a limit. It is read once, before or after all of it has arrived. */
+/** Collects a request's body up to a limit. It is read once; the reader may begin before all of the body has arrived. */
 export class RequestBody implements IncomingBody {
   readonly #limit: number;
   readonly #memory: BodyMemory;
   #parts: Uint8Array[] = [];
-  /** The length in the header `Content-Length`; -1 when there is none. */
+  /** The value of the header `content-length`; -1 if there is none. */
   readonly #announced: number;
-  /** The received part of a large body of known length, in a buffer of that length. */
+  /** For a large body with a known length: a buffer of that length, filled with the bytes that have arrived. Otherwise undefined. */
   #whole: Uint8Array | undefined;
-  /** True from the time when the body is returned for parsing until {@link done} is called. */
+  /** True from when the reader gets a large body, to parse it, until {@link done} is called. */
   #isHandedOver = false;
   #size = 0;
   #complete: boolean;
   #error: ServiceError | undefined;
   #isDropped = false;
-  /** The tenant for whom the body's memory is counted; undefined until the body is read. */
+  /** The tenant to whom the body's memory is charged; undefined until the body is read. */
   #tenant: string | undefined;
-  /** The number of bytes that are counted in the memory for bodies. */
+  /** The number of bytes charged to the memory for bodies. */
   #counted = 0;
   #waiter:
     | { readonly resolve: (bytes: Uint8Array) => void; readonly reject: (cause: ServiceError) => void }
@@ -44,7 +44,7 @@ export class RequestBody implements IncomingBody {
     if (announced > limit) this.#fail(this.#tooLarge());
   }
 
-  /** Whether the body was refused or its request answered: further pieces are discarded. */
+  /** True once the body was refused or its request has got a response. Further pieces of the body are then discarded. */
   get isDropped(): boolean {
     return this.#isDropped;
   }
@@ -57,7 +57,7 @@ export class RequestBody implements IncomingBody {
     return this.#size;
   }
 
-  /** Adds a piece. `isLent`: true if the piece is only valid during this call, so that it has to be copied. */
+  /** Adds a piece. `isLent`: the piece is only valid during this call, and is copied. */
   push(piece: Uint8Array, isLent = false): void {
     this.#size += piece.length;
     if (this.#isDropped || piece.length === 0) return;
@@ -67,8 +67,12 @@ export class RequestBody implements IncomingBody {
 
   #keep(piece: Uint8Array, isLent: boolean): void {
     const announced = this.#announced;
-    // Allocates the buffer only after a part of the body has arrived, because a sender could announce a large length at no cost.
-    if (this.#whole === undefined && announced > SMALL && this.#size * ALLOCATION_FRACTION >= announced) {
+    // The buffer is allocated only after a part of the body has arrived, because announcing a large length costs a sender nothing.
+    if (
+      this.#whole === undefined &&
+      announced > MAX_UNCOUNTED_BYTES &&
+      this.#size * ALLOCATION_FRACTION >= announced
+    ) {
       this.#whole = Buffer.allocUnsafeSlow(announced);
       let at = 0;
       for (const part of this.#parts) {
@@ -81,7 +85,7 @@ export class RequestBody implements IncomingBody {
     else this.#parts.push(isLent ? Buffer.from(piece) : piece);
   }
 
-  /** Adds the bytes of a piece that the caller discards to the number of received bytes. */
+  /** Adds `bytes` to the number of received bytes, for a piece that the caller discards. */
   skip(bytes: number): void {
     this.#size += bytes;
   }
@@ -91,7 +95,7 @@ export class RequestBody implements IncomingBody {
     if (this.#error === undefined && this.#waiter !== undefined) {
       const { resolve, reject } = this.#waiter;
       this.#waiter = undefined;
-      if (this.#size <= SMALL) return resolve(this.#take());
+      if (this.#size <= MAX_UNCOUNTED_BYTES) return resolve(this.#take());
       this.#memory.inTurn(this.#tenant, () => {
         this.#isHandedOver = true;
         if (!this.#isDropped) return resolve(this.#take());
@@ -101,21 +105,21 @@ export class RequestBody implements IncomingBody {
     }
   }
 
-  /** Allows the next large body to be parsed. Called when this body has been parsed or is not needed. */
+  /** Allows the next large body to be parsed. Called when this body has been parsed or is not needed any more. */
   done(): void {
     if (!this.#isHandedOver) return;
     this.#isHandedOver = false;
     this.#memory.done();
   }
 
-  /** Ends the body with an error, because the client has disconnected or the body is invalid. */
+  /** Fails the body with an error if it has not arrived completely: the client has disconnected, or the body is invalid. */
   cut(cause = brokenOff()): void {
     if (!this.#complete && this.#error === undefined) {
       this.#fail(cause);
     }
   }
 
-  /** Discards the body. Called when the request has been answered, so that nobody will read the body. */
+  /** Discards the body. Called when the request has got its response, so that nobody will read the body. */
   drop(): void {
     this.#isDropped = true;
     this.#parts = [];
@@ -131,7 +135,7 @@ export class RequestBody implements IncomingBody {
       this.#count();
     }
     if (this.#error !== undefined) return Promise.reject(this.#error);
-    if (this.#complete && this.#size <= SMALL) return Promise.resolve(this.#take());
+    if (this.#complete && this.#size <= MAX_UNCOUNTED_BYTES) return Promise.resolve(this.#take());
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject };
       if (this.#complete) this.finish();
@@ -148,11 +152,11 @@ export class RequestBody implements IncomingBody {
     return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
   }
 
-  /** Counts the memory of the body. Returns false, and refuses the body, if there is not enough memory. */
+  /** Charges the body's memory. Refuses the body and returns false if there is not enough memory. */
   #count(): boolean {
-    if (this.#size <= SMALL) return true;
-    // Counts the announced length as soon as the tenant is known. If only the received bytes were counted, a tenant could start so many uploads
-    // that none of them can be completed.
+    if (this.#size <= MAX_UNCOUNTED_BYTES) return true;
+    // As soon as the tenant is known, the announced length is charged. If only the received bytes were charged, a tenant could start so
+    // many uploads that none of them could be completed.
     const size = this.#tenant === undefined ? this.#size : Math.max(this.#size, this.#announced);
     if (size === this.#counted) return true;
     if (!this.#memory.take(size - this.#counted, this.#tenant)) {
@@ -186,8 +190,8 @@ export class RequestBody implements IncomingBody {
 const brokenOff = () => new ServiceError("body.malformed", "The body was broken off");
 
 /**
- * Returns a function that makes bodies for requests that do not come from one of Heddle's transports, such as a `Request` of the Fetch API. The
- * announced length of these bodies is ignored, because it cannot be trusted.
+ * Returns a function that creates buffers for the bodies of requests that do not come from one of Heddle's transports, such as a `Request`
+ * of the Fetch API. Their announced length is ignored, because it cannot be trusted.
  */
 export const bodyOpener =
   ({ maxBody, memory }: BodyLimits): (() => IncomingBody) =>

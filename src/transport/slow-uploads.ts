@@ -5,14 +5,14 @@ import { MIN_UPLOAD_BYTES_PER_SECOND } from "./limits.ts";
 interface Upload {
   readonly body: RequestBody;
   cut(): void;
-  /** Bytes received at the last check; -1 before the first. */
+  /** The number of bytes received at the last check; -1 before the first check. */
   seen: number;
 }
 
-/** Milliseconds between two checks. */
+/** The time between two checks. */
 const CHECK_INTERVAL_MS = 5_000;
 
-/** Closes connections whose request bodies arrive too slowly. Its timer runs only while bodies are arriving. */
+/** Closes connections whose request bodies arrive too slowly. The timer runs only while bodies are arriving. */
 export class SlowUploadGuard {
   readonly #scheduler: Scheduler;
   readonly #under = new Set<Upload>();

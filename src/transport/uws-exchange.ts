@@ -7,22 +7,22 @@ import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
 
 /**
- * A request without its body: the request line and the headers. They are copied, because uWebSockets.js makes its own object invalid when
- * the handler returns. A WebSocket handshake consists of nothing else.
+ * The request line and the headers of a request, copied because uWebSockets.js makes its own object invalid when the handler returns. A
+ * WebSocket handshake consists of nothing else.
  */
 export class UwsHead implements HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly query: string;
   readonly framing = new RequestFraming();
-  /** The names and values of the headers, alternating. No map is built, because most requests are served without reading a header. */
+  /** The names and values of the headers, alternating. No map is built, because most requests read few headers. */
   readonly #headers: string[] = [];
 
   constructor(raw: RawRequest) {
     this.method = raw.getCaseSensitiveMethod();
     this.path = raw.getUrl();
     this.query = raw.getQuery() ?? "";
-    // Reads all headers, because a repeated header can be noticed only in this way.
+    // Reads every header, because that is the only way to notice a repeated header.
     raw.forEach((name, value) => {
       this.#headers.push(name, value);
       this.framing.note(name, value);
@@ -62,8 +62,8 @@ export class UwsExchange extends Exchange {
     raw.onAborted(() => this.#abort());
     if (!framing.hasBody) return;
     raw.onData((piece, last) => {
-      // Copies the piece, because it is only valid during this call. A body that is not needed is received and discarded. If the connection
-      // were closed instead, the client would not see the response.
+      // The piece is copied (`true`), because it is only valid during this call. A body that is not needed is still received to its end. If
+      // the connection were closed instead, the client would not see the response.
       if (body.isDropped) body.skip(piece.byteLength);
       else body.push(new Uint8Array(piece), true);
       if (last) body.finish();
@@ -74,13 +74,14 @@ export class UwsExchange extends Exchange {
     if (!this.answer()) return;
     const raw = this.#raw;
     const isEmpty = this.method === "HEAD" || (body === undefined && (status === 204 || status === 304));
-    // Closes the connection only if the body is complete. If it were closed while the body arrives, the response could be lost.
+    // Closes the connection only if the request body is complete. If the connection ended while the body still arrives, the response could
+    // be lost.
     const isLast = this.#isDraining() && this.incoming.complete;
     raw.cork(() => {
       writeHead(raw, status, headers);
       if (!isEmpty) return raw.end(body, isLast);
-      // Sets the length as a header. If it were an argument of `endWithoutBody` (even `undefined`), that function would wait for as many
-      // bytes.
+      // The length is written as a header. If it were an argument of `endWithoutBody`, that function would wait for as many bytes; even the
+      // argument `undefined` has this effect.
       if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
       // Asks the client to close the connection, because `endWithoutBody` cannot close it.
       if (isLast) raw.writeHeader("connection", "close");

@@ -1,8 +1,8 @@
 import type { ReplyHeaders } from "../ports/transport.ts";
 
 /**
- * The part of a uWebSockets.js response that Heddle uses. It MUST NOT be used after the response has ended or was aborted: each call then
- * throws or crashes the process.
+ * The methods of a uWebSockets.js response that Heddle uses. They MUST NOT be called after the response has ended or was aborted: each call
+ * then throws or crashes the process.
  */
 export interface RawResponse {
   writeStatus(status: string): unknown;
@@ -17,7 +17,7 @@ export interface RawResponse {
   onWritable(listener: (offset: number) => boolean): unknown;
 }
 
-/** The part of a uWebSockets.js request that Heddle uses. The request becomes invalid when the handler returns. */
+/** The methods of a uWebSockets.js request that Heddle uses. The request becomes invalid when the handler returns. */
 export interface RawRequest {
   getCaseSensitiveMethod(): string;
   getUrl(): string;

@@ -2,18 +2,18 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
 import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
 
-/** The part of a uWebSockets.js WebSocket that Heddle uses. It MUST NOT be used after the socket was closed: each call then throws. */
+/**
+ * The methods of a uWebSockets.js WebSocket that Heddle uses. They MUST NOT be called after the socket was closed: each call then throws.
+ */
 export interface RawSocket {
   send(message: Uint8Array | string, isBinary?: boolean): number;
-  /**
-   * Combines all messages that the callback sends into one write. Outside of such a callback, each message takes a system call of its own.
-   */
+  /** Combines all messages that the callback sends into one write. Outside such a callback, each message takes a separate system call. */
   cork(work: () => void): unknown;
   getBufferedAmount(): number;
   end(code?: number, reason?: string): void;
 }
 
-/** The value that uWebSockets.js returns for a message that was sent completely. */
+/** The value that `send` of uWebSockets.js returns for a message that was sent completely. */
 const SENT = 1;
 
 const nothing = () => undefined;
@@ -43,8 +43,8 @@ export class UwsSocket implements Socket {
   together(work: () => void): boolean {
     if (!this.#open) return false;
     this.#raw.cork(work);
-    // uWebSockets.js sends the messages when the callback has returned, so no `send` in the callback reports backpressure. It is checked
-    // here, unless the client has disconnected.
+    // uWebSockets.js sends the messages when the callback has returned, so no `send` in the callback reports backpressure. So backpressure
+    // is checked here, unless the socket was closed.
     if (this.#open && this.#raw.getBufferedAmount() > 0) this.#blocked = true;
     return this.#open && !this.#blocked;
   }
@@ -73,14 +73,14 @@ export class UwsSocket implements Socket {
 
   received(message: ArrayBuffer, isBinary: boolean): void {
     if (message.byteLength > MAX_MESSAGE_BYTES) return this.close(...MESSAGE_TOO_LONG);
-    // The message is only valid during this call.
+    // Copied, because the message is only valid during this call.
     const copy = Buffer.from(new Uint8Array(message));
     this.#onMessage(isBinary ? copy : copy.toString());
   }
 
   /**
-   * Calls the drain listener in a later turn of the event loop. If the listener were called within the callback of uWebSockets.js and its
-   * messages caused backpressure again, uWebSockets.js would not report the next drain.
+   * Calls the drain listener in a later turn of the event loop. If the listener were called within the callback of uWebSockets.js and sent
+   * messages that cause backpressure again, uWebSockets.js would not report the next drain.
    */
   drained(): void {
     if (!this.#blocked || this.#due) return;

@@ -2,26 +2,26 @@ import type { ByteStream } from "../ports/transport.ts";
 import { MAX_UNSENT_BYTES } from "./limits.ts";
 import type { RawResponse } from "./uws-raw.ts";
 
-/** The size of a small test write, in bytes. Its result shows whether the client has caught up. */
-const PROBE = 512;
+/** Bytes. The size of the first write that tests whether the client has caught up. */
+const PROBE_BYTES = 512;
 
 const nothing = () => undefined;
 
 /**
  * A response that is sent in chunks. It works around three properties of uWebSockets.js:
- * - uWebSockets.js buffers data that the kernel does not accept. Once a listener for writability is set, the buffer is sent only when more
- * data is written or the response is uncorked.
- * - The listener is called when the kernel can accept data, not when the buffer is empty. Only the next write shows whether the buffer is
- * empty.
+ * - uWebSockets.js buffers data that the kernel does not accept. Once a listener is set with `onWritable`, the buffer is sent only when
+ *   more data is written or the response is uncorked.
+ * - The listener is called when the kernel can accept data, not when the buffer is empty. Only the result of the next write shows whether
+ *   the buffer is empty.
  * - Without the listener, a timer closes a stream that was slow once, even if it was fast afterwards.
  */
 export class UwsStream implements ByteStream {
   over = false;
   readonly #raw: RawResponse;
   #onDrain: () => void = nothing;
-  /** True from the time when backpressure was reported until the client has caught up. */
+  /** True from when backpressure was reported until the client has caught up. */
   #blocked = false;
-  /** True when the kernel has room, but uWebSockets.js may still have buffered data. */
+  /** True if the kernel can accept data, but uWebSockets.js may still have buffered data. */
   #unsure = false;
   /** Data that was accepted but not yet passed to uWebSockets.js. */
   #buffered: Uint8Array | undefined;
@@ -72,7 +72,7 @@ export class UwsStream implements ByteStream {
     this.#raw.close();
   }
 
-  /** Ends the stream, because the client has disconnected. The response must not be used any more. */
+  /** Ends the stream without a call to uWebSockets.js, because the response has ended or the client has disconnected. */
   gone(): void {
     this.over = true;
     this.#buffered = undefined;
@@ -85,7 +85,7 @@ export class UwsStream implements ByteStream {
       this.#buffered = undefined;
       if (!this.#probe(buffered)) return true;
     } else {
-      // Makes uWebSockets.js send its buffer. It does not report whether all of it was sent.
+      // An empty cork makes uWebSockets.js send its buffer. It does not report whether all of the buffer was sent.
       this.#raw.cork(nothing);
       this.#unsure = true;
     }
@@ -97,14 +97,14 @@ export class UwsStream implements ByteStream {
   }
 
   /**
-   * Writes the beginning of a piece first. If uWebSockets.js still has buffered data, the rest is not written, because it would only make
-   * the buffer larger.
+   * Writes the first {@link PROBE_BYTES} of a piece as a test. If uWebSockets.js still has buffered data, the rest is kept in this class,
+   * because writing it would only make that buffer larger.
    */
   #probe(piece: Uint8Array): boolean {
     this.#unsure = false;
-    if (piece.length <= PROBE) return this.#put(piece);
-    const taken = this.#put(piece.subarray(0, PROBE));
-    const rest = piece.subarray(PROBE);
+    if (piece.length <= PROBE_BYTES) return this.#put(piece);
+    const taken = this.#put(piece.subarray(0, PROBE_BYTES));
+    const rest = piece.subarray(PROBE_BYTES);
     if (taken) return this.#put(rest);
     this.#buffered = rest;
     return false;

@@ -11,17 +11,17 @@ import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
 
 /**
- * The largest number of attempts to listen. An attempt can fail because another process took the port first, and the next one can succeed
- * because another process has released it.
+ * The largest number of attempts to listen. An attempt can fail because another process took the port just before, and the next one can
+ * succeed because that process has released it or because another free port was chosen.
  */
 const MAX_TRIES = 10;
 
-/** The listen option `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets: no other server may listen on the same port. */
-const ALONE = 1;
-const SHARED = 0;
+/** The listen option `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets: no other socket may listen on the same port. */
+const EXCLUSIVE_PORT = 1;
+const SHARED_PORT = 0;
 
 /**
- * The part of uWebSockets.js that listens. The build `uWebSockets.js` also accepts options together with a host, although its types do not
+ * The method of a uWebSockets.js application that listens with options on a host. The library has this overload, but its types do not
  * include it.
  */
 interface ListensWith {
@@ -46,17 +46,20 @@ export interface LoadedUws {
 }
 
 /**
- * The environment variable for the largest request line and headers, in bytes, that uWebSockets.js accepts. The library reads the variable
- * when it is loaded. The value is larger than Heddle's own limit, so that normally Heddle refuses a larger request itself. The library
- * would refuse it with an HTML page.
+ * The environment variable that limits the bytes of the request line and headers that uWebSockets.js accepts. The library reads it when it
+ * is loaded, and responds to a larger request with an HTML page. The value is larger than Heddle's own limit, so that normally Heddle
+ * itself refuses a request that is too large.
  */
 const HEAD_VARIABLE = "UWS_HTTP_MAX_HEADERS_SIZE";
-const TAKEN_HEAD = 4 * MAX_HEAD_BYTES;
+const UWS_MAX_HEAD_BYTES = 4 * MAX_HEAD_BYTES;
 
-/** Loads the first build of uWebSockets that has a binary for this Node and platform. @throws AggregateError */
+/**
+ * Loads the first build of uWebSockets.js that has a binary for this version of Node and this platform.
+ * @throws AggregateError if there is none
+ */
 export async function loadUws(): Promise<LoadedUws> {
   const causes: unknown[] = [];
-  process.env[HEAD_VARIABLE] ??= String(TAKEN_HEAD);
+  process.env[HEAD_VARIABLE] ??= String(UWS_MAX_HEAD_BYTES);
   const builds = [
     ["uWebSockets.js", () => import("uWebSockets.js")],
     ["uWebSockets.js-next", () => import("uWebSockets.js-next")],
@@ -94,7 +97,7 @@ const openUws = async (
   });
   app.ws<SocketData>("/*", {
     // uWebSockets.js closes the connection without a reason when a message is longer than this. The value is twice Heddle's own limit, so
-    // that a message that is only a little too long is refused by Heddle, with a reason.
+    // that Heddle itself refuses a message that is only a little too long, with a reason.
     maxPayloadLength: 2 * MAX_MESSAGE_BYTES,
     maxBackpressure: MAX_MESSAGE_BYTES,
     closeOnBackpressureLimit: true,
@@ -128,8 +131,7 @@ const openUws = async (
     message: (ws, message, isBinary) => ws.getUserData().socket?.received(message, isBinary),
     drain: (ws) => ws.getUserData().socket?.drained(),
     close: (ws) => {
-      // Counts the end of a WebSocket here, because the filter of uWebSockets.js that counts connections is called for the start of a
-      // WebSocket but not for its end.
+      // uWebSockets.js calls its connection filter when a WebSocket connects but not when it ends, so the end is counted here.
       connections--;
       ws.getUserData().socket?.closed();
     },
@@ -142,7 +144,12 @@ const openUws = async (
     handlers.request(exchange, exchange);
   });
 
-  const listening = await listen(app as unknown as ListensWith, host, port, sharesPort ? SHARED : ALONE);
+  const listening = await listen(
+    app as unknown as ListensWith,
+    host,
+    port,
+    sharesPort ? SHARED_PORT : EXCLUSIVE_PORT,
+  );
   let open = true;
   return {
     kind: "uws",
@@ -159,9 +166,9 @@ const openUws = async (
 };
 
 /**
- * Listens on a port, exclusively unless the options say otherwise. By default, uWebSockets.js shares a port, and two servers on one port
- * would each get half of the connections. For port 0, a free port is chosen here: if uWebSockets.js chose one, the port would stay taken
- * for a minute after its connections were closed.
+ * Listens on a port, exclusively unless `options` is {@link SHARED_PORT}. By default, uWebSockets.js shares a port, and two servers on one
+ * port would each get half of the connections. For port 0, a free port is chosen with {@link probePort}: if uWebSockets.js chose it, the
+ * port would stay taken for a minute after its connections were closed.
  * @throws ServiceError `server.address`
  */
 async function listen(
@@ -176,16 +183,16 @@ async function listen(
       app.listen(host, wanted, options, resolve);
     });
     if (listening !== false) return listening;
-    // uWebSockets.js does not report why it cannot listen. A test with Node's server finds the cause.
+    // uWebSockets.js does not report why it cannot listen. An attempt with Node's server throws an error with the reason.
     if (port !== 0) await probePort(host, port);
   }
   throw listenErrorOf(host, port);
 }
 
 /**
- * Refuses a request whose end is not certain. The response is sent in a later turn of the event loop, to make uWebSockets.js close the
- * connection when it finds further data in the same packet. If the response were sent now, uWebSockets.js would process that data as the
- * next request, although the connection is about to be closed.
+ * Refuses a request whose end is not certain, and closes its connection. The response is sent in a later turn of the event loop: if the
+ * same packet contains further data, uWebSockets.js then closes the connection when it finds them. If the response were sent at once,
+ * uWebSockets.js would process these data as the next request.
  */
 function refuse(raw: RawResponse, refusal: Refusal, scheduler: Scheduler): void {
   let gone = false;

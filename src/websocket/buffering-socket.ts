@@ -3,12 +3,12 @@ import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 
 type Message = Uint8Array | string;
 
-/** The largest number of messages that are buffered for a socket during authentication. */
+/** The largest number of messages that are buffered for one socket during authentication. */
 const MAX_MESSAGES = 64;
-/** The largest total length of the buffered messages: bytes of binary messages, characters of texts. */
+/** The largest total length of these messages: bytes of binary messages plus characters of text messages. */
 const MAX_LENGTH = 1024 * 1024;
 
-/** A socket whose client is still being authenticated: its messages are buffered until a listener is registered. */
+/** A socket whose client is still being authenticated. It buffers messages until a listener is registered with `onMessage`. */
 export class BufferingSocket implements Socket {
   readonly #socket: Socket;
   #buffer: Message[] = [];
@@ -26,7 +26,7 @@ export class BufferingSocket implements Socket {
     for (const message of buffered) listener(message);
   }
 
-  /** Drops the buffered messages and all later ones, because no listener will be registered. */
+  /** Drops the buffered messages and all further messages that would be buffered, because no listener will be registered. */
   discard(): void {
     this.#buffer = [];
     this.#length = Number.NEGATIVE_INFINITY;

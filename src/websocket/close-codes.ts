@@ -6,34 +6,31 @@ import { failureDetailsOf } from "../schemas/error-to-response.ts";
 type CloseFrame = readonly [code: number, reason: string];
 
 /**
- * The close code and the reason for each way in which a stream ends. The codes are those of RFC 6455 §7.4, further ones that IANA has
- * registered, and Heddle's own from 4000 on.
+ * The close code and reason for each way in which a stream ends. Codes below 4000 are defined by RFC 6455 §7.4 or registered with IANA;
+ * codes from 4000 on are Heddle's own.
  */
 export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFrame>> = {
   ended: [1000, "The run has ended"],
   cut: [1012, "The stream was interrupted; connect again with last_event_id"],
   stalled: [1013, "Events were not taken for too long; connect again with last_event_id"],
   failed: [1011, "The events could not be read"],
-  // The code 4404 corresponds to the status 404 that a new HTTP request for the deleted thread or run gets.
+  // 4404 corresponds to the HTTP status 404 that a new request for the deleted thread or run gets.
   thread_deleted: [4404, threadDeleted().message],
   run_deleted: [4404, runDeleted().message],
 };
 
-/** The close frame for a peer that sends commands but does not read the answers. */
+/** The close frame for a client that sends commands but does not read the answers. */
 export const TOO_MANY_COMMANDS: CloseFrame = [1008, "Too many commands whose answers were not taken"];
 
-/**
- * The close frame for a socket without valid credentials. Heddle's own close codes are 4000 plus the HTTP status that a request would get
- * for the same error.
- */
+/** The close frame for a client without valid credentials. Heddle's own close codes are 4000 plus the HTTP status for the same error. */
 export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"];
 
-/** The maximum size of the reason in a close frame, in bytes. */
-const REASON = 123;
+/** The maximum number of bytes of the reason in a close frame. */
+const MAX_REASON_BYTES = 123;
 
 /**
- * Closes a socket that cannot be served, with the code and the text of an error. If the text is too long for the reason of a close frame,
- * the message that `encodeError` makes from the error is sent before.
+ * Closes a socket that cannot be served, with a code and a reason made from the error. If the error is not a server error and its text is
+ * too long for the reason, the message `encodeError(cause)` is sent before.
  */
 export function refuseSocket(
   socket: Socket,
@@ -41,9 +38,10 @@ export function refuseSocket(
   encodeError: (cause: unknown) => string | Uint8Array,
 ): void {
   const { status, body } = failureDetailsOf(cause);
-  if (status >= 500) return socket.close(status === 503 ? 1013 : 1011, body.detail.slice(0, REASON));
+  if (status >= 500)
+    return socket.close(status === 503 ? 1013 : 1011, body.detail.slice(0, MAX_REASON_BYTES));
   const { detail } = body;
-  if (Buffer.byteLength(detail) <= REASON) return socket.close(4000 + status, detail);
+  if (Buffer.byteLength(detail) <= MAX_REASON_BYTES) return socket.close(4000 + status, detail);
   socket.send(encodeError(cause));
-  socket.close(4000 + status, `${detail.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, REASON - 3)}...`);
+  socket.close(4000 + status, `${detail.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, MAX_REASON_BYTES - 3)}...`);
 }

@@ -2,21 +2,21 @@ import { ServiceError, invalidField } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import { parseObject, type RawBody } from "../schemas/body.ts";
 
-/** The largest number of pending commands of one socket. */
+/** The largest number of commands of one socket that have not been answered. */
 const MAX_PENDING_COMMANDS = 32;
-/** The largest total size of the pending commands, in characters. A single command may be larger. */
-const BYTES = 1024 * 1024;
+/** The largest total number of characters of the unanswered commands. A single command may be larger. */
+const MAX_PENDING_CHARACTERS = 1024 * 1024;
 /**
- * A command with more characters than this is parsed in a turn of the event loop of its own. Several large commands in one turn would block all
+ * Characters. A longer command is parsed in a separate turn of the event loop, because several large commands in one turn would block all
  * other work.
  */
-const LARGE = 64 * 1024;
+const LARGE_COMMAND_CHARACTERS = 64 * 1024;
 /**
- * The number of command ids that are remembered. A command with a remembered id is refused, so that a command that the client repeats is
- * not executed twice.
+ * The number of command ids that are remembered for one socket. A command with a remembered id is refused, so that a command that the
+ * client repeats is not executed twice.
  */
-const IDS = 1024;
-/** The maximum length of an id, in characters. */
+const MAX_REMEMBERED_IDS = 1024;
+/** The maximum length of a command id, in characters. */
 const MAX_ID_CHARACTERS = 200;
 
 export type CommandId = string | number;
@@ -26,10 +26,10 @@ interface Command {
   readonly body: RawBody;
 }
 
-/** Executes one command, and answers it when the change is stored. */
+/** Executes one command, and answers it when its change is stored. */
 type Do = (id: CommandId, body: RawBody) => Promise<void>;
 
-/** Answers a command that was not executed. `id` is null if the id could not be read. */
+/** Sends an error as the answer to a command that was not executed. `id` is null if the command's id could not be read. */
 type Refuse = (id: CommandId | null, cause: unknown) => void;
 
 const busy = new ServiceError(
@@ -38,8 +38,8 @@ const busy = new ServiceError(
 );
 
 /**
- * The commands of one socket. They are executed one after the other in the order of their arrival, so that, for example, a cancellation
- * finds the run that an earlier command has started. Each command is answered exactly once, when its change is stored.
+ * The commands of one socket, executed one after the other in the order of their arrival. So a cancellation, for example, finds the run
+ * that an earlier command has started. Each command is answered exactly once: when its change is stored, or when it is refused.
  */
 export class CommandQueue {
   readonly #do: Do;
@@ -51,7 +51,7 @@ export class CommandQueue {
   #bytes = 0;
   #last: Promise<void> = Promise.resolve();
 
-  /** `turn` resolves when a large command may be parsed. `rest` is called when the last pending command has been answered. */
+  /** `turn` resolves when a large command may be parsed. `rest` is called each time no command is pending any more. */
   constructor(doIt: Do, refuse: Refuse, turn: () => Promise<void>, rest: () => void = () => undefined) {
     this.#do = doIt;
     this.#refuse = refuse;
@@ -65,8 +65,9 @@ export class CommandQueue {
       if (typeof message !== "string") throw invalidField("command", "must be a text message, as JSON");
       const { length } = message;
       const isBusy =
-        this.#waiting >= MAX_PENDING_COMMANDS || (this.#waiting > 0 && this.#bytes + length > BYTES);
-      if (length > LARGE) {
+        this.#waiting >= MAX_PENDING_COMMANDS ||
+        (this.#waiting > 0 && this.#bytes + length > MAX_PENDING_CHARACTERS);
+      if (length > LARGE_COMMAND_CHARACTERS) {
         if (isBusy) throw busy;
         return this.#enqueue(length, () => this.#turn().then(() => this.#parse(message)));
       }
@@ -85,7 +86,10 @@ export class CommandQueue {
     return { id: idOf(body["id"]), body };
   }
 
-  /** Adds a command to the queue. `isNew`: whether the command's id is new; undefined if the id is not known yet. */
+  /**
+   * Adds a command to the queue. `isNew`: whether no earlier command had its id; undefined if the id is not known before the command is
+   * parsed.
+   */
   #enqueue(length: number, take: () => Eventually<Command>, isNew?: boolean): void {
     this.#waiting++;
     this.#bytes += length;
@@ -95,7 +99,7 @@ export class CommandQueue {
         const taken = take();
         const command = taken instanceof Promise ? await taken : taken;
         ({ id } = command);
-        // A repeated id is refused only when it is the command's turn, so that the first command with this id is answered before.
+        // A repeated id is refused only when it is the command's turn, so that the earlier command with this id is answered before.
         if (!(isNew ?? this.#remember(id))) throw reused(id);
         await this.#do(id, command.body);
       } catch (cause) {
@@ -108,11 +112,11 @@ export class CommandQueue {
     });
   }
 
-  /** Remembers the id. Returns false if an earlier command had it. */
+  /** Remembers a command id. Returns false if an earlier command had the same id. */
   #remember(id: CommandId): boolean {
     if (this.#ids.has(id)) return false;
     this.#ids.add(id);
-    if (this.#ids.size <= IDS) return true;
+    if (this.#ids.size <= MAX_REMEMBERED_IDS) return true;
     for (const oldest of this.#ids) {
       this.#ids.delete(oldest);
       break;

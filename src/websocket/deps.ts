@@ -15,7 +15,7 @@ import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Threads } from "../service/threads.ts";
 import type { OpenSocketCounter } from "./open-socket-counter.ts";
 
-/** The parts of the service that sockets use. */
+/** The services that sockets use, limited to the methods that they need. */
 export interface SocketService {
   readonly threads: Pick<Threads, "record">;
   readonly runs: Pick<
@@ -27,30 +27,28 @@ export interface SocketService {
   readonly inspection: ActorInspection;
 }
 
-/** The client of a socket, and what it may use. */
+/** The client of a socket, with the service that it may use. */
 export interface SocketClient {
   readonly tenant: string;
   /** The user. Undefined if the client has authenticated with an API key, or if the server needs no credentials. */
   readonly user: AuthUser | undefined;
-  /** The name under which the client's use of budgets is counted. Clients with the same name share their part of each budget. */
+  /** The name under which the time and memory used by the client are counted. Clients with the same name share one share of each budget. */
   readonly budgetOwner: string;
   /** The service, restricted to what this client may do. */
   readonly service: SocketService;
 }
 
 export interface UpgradeDeps {
-  /**
-   * The service without permission checks. A socket must use the restricted service of its client instead: {@link SocketClient.service}.
-   */
+  /** The service without permission checks. A socket MUST use {@link SocketClient.service} instead. */
   readonly service: SocketService;
-  /** The service restricted to what a user may do; absent when the server has no users. */
+  /** Returns the service restricted to what a user may do. Absent if the server has no users. */
   readonly serviceOf?: (user: AuthUser) => SocketService;
   readonly scheduler: Scheduler;
   readonly budget: TimeBudget;
   readonly streamMemory: ResponseMemoryBudget;
   readonly logger: Logger;
   readonly access: AccessControl;
-  /** Selects the headers of a handshake that are passed to the runs that the socket starts. */
+  /** Selects the handshake headers that are passed to the runs that the socket starts. */
   readonly configurableHeaders: HeaderSelector;
   /** Counts the open sockets, except those of the inspector. */
   readonly sockets: OpenSocketCounter;
@@ -63,19 +61,19 @@ export interface UpgradeDeps {
 }
 
 /**
- * The dependencies of the handler of one socket. They do not include the service, because {@link AcceptedUpgrade} has the service of the
- * socket's client.
+ * The dependencies of the handler of one socket. They do not include the service: a handler uses the service in {@link AcceptedUpgrade},
+ * which has the client's permissions.
  */
 export type SocketHandlerDeps = Omit<UpgradeDeps, "service" | "serviceOf">;
 
-/** An accepted upgrade. It has the data of the handshake request that is needed later, because the request object is invalid by then. */
+/** An accepted upgrade: the client, and the data of the handshake request that is needed later. The request object is invalid by then. */
 export interface AcceptedUpgrade extends SocketClient {
-  /** The variable segments of the path. */
+  /** The variable segments of the path, such as the thread's id, in the order of the path. */
   readonly parts: readonly string[];
   readonly query: string;
   readonly lastEventId: string | undefined;
-  /** Members for the `configurable` of the runs that the socket starts. */
+  /** Values from handshake headers that are added to `configurable` of the runs that the socket starts. */
   readonly configurable: JsonObject | undefined;
-  /** True if messages are encoded as MessagePack, false if they are text. */
+  /** True if messages are encoded as MessagePack, false if they are JSON text. */
   readonly packed: boolean;
 }

@@ -8,7 +8,7 @@ export class OpenSocketCounter {
     return this.#open;
   }
 
-  /** Counts a socket until it is closed. */
+  /** Counts a socket as open until it is closed. */
   add(socket: Socket): void {
     this.#open++;
     socket.onClose(() => void this.#open--);

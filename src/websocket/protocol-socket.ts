@@ -18,15 +18,15 @@ import { sendEvents } from "./send-events.ts";
 import { uuidOf } from "./socket-params.ts";
 
 /**
- * Milliseconds for which new subscriptions are collected before they start together. A client that reconnects repeats all of its
+ * Milliseconds for which new subscriptions are collected before they start together. A client that reconnects sends all of its
  * subscriptions one after the other.
  */
-const TOGETHER = 5;
+const COLLECT_MS = 5;
 
-/** The error message of a socket that cannot be served. */
+/** Encodes, as a message, the error for a socket that cannot be served. */
 const encodeRefusal = (cause: unknown): string => JSON.stringify(errorAnswer(null, cause));
 
-/** Serves the thread-centric protocol (version 2): receives commands, and sends answers and events. */
+/** Serves the thread-centric protocol (version 2) over a WebSocket: executes commands, and sends answers and events. */
 export async function openProtocolSocket(
   deps: SocketHandlerDeps,
   socket: Socket,
@@ -39,7 +39,7 @@ export async function openProtocolSocket(
   let cancelStart: Cancel = () => undefined;
   const onDone = () => cancelStart();
   const memory = { budget: deps.streamMemory, tenant: accepted.budgetOwner, mayBeLarge };
-  // Protocol events depend on earlier events, so they cannot be read again from the middle of a run.
+  // `false`: protocol events are computed from earlier events, so they cannot be read again from the middle of a run.
   const send = sendEvents(feed.reader, socket, feed.render, { scheduler, memory, logger, onDone }, false);
   const say = (answer: JsonObject): void => send(JSON.stringify(answer));
 
@@ -68,7 +68,7 @@ export async function openProtocolSocket(
     () => budget.share(accepted.budgetOwner).next(),
     () => {
       cancelStart();
-      cancelStart = scheduler.after(TOGETHER, () => {
+      cancelStart = scheduler.after(COLLECT_MS, () => {
         feed.start().catch((cause: unknown) => refuseSocket(socket, cause, encodeRefusal));
       });
     },

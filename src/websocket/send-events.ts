@@ -8,17 +8,17 @@ import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
 /** The largest number of answers that may wait for a peer that does not read them. */
-const UNTAKEN = 128;
+const MAX_UNREAD_ANSWERS = 128;
 
 /**
- * Sends an answer to a command between two events, as soon as the peer can receive it. Closes the socket if too many answers are unread.
+ * Sends an answer to a command as soon as the peer can receive it, between two events. Closes the socket if too many answers are unread.
  */
 export type SendAnswer = (answer: string | Uint8Array) => void;
 
 /**
- * Sends events over a WebSocket, one message for each event. The sending ends when there are no more events, when the socket is closed, or when
- * the peer reads nothing for too long. `isRereadable`: whether events that a slow peer has not read may be dropped, because they can be read
- * again later, starting with any of them.
+ * Sends events over a WebSocket, one message for each event. Sending ends when there are no more events, when the socket is closed, or when
+ * the peer reads nothing for too long. `isRereadable`: if a slow peer has not read events, they may be dropped and read again later,
+ * starting at any event.
  */
 export function sendEvents(
   reader: Reader,
@@ -40,6 +40,6 @@ export function sendEvents(
     if (gone) return;
     writer.say(answer);
     pump.nudge();
-    if (writer.backlog > UNTAKEN) socket.close(...TOO_MANY_COMMANDS);
+    if (writer.backlog > MAX_UNREAD_ANSWERS) socket.close(...TOO_MANY_COMMANDS);
   };
 }

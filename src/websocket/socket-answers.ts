@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import { failureDetailsOf } from "../schemas/error-to-response.ts";
 import type { CommandId } from "./command-queue.ts";
 
-/** A message that is not an event, in the encoding of the socket. */
+/** Encodes a message that is not an event. `packed`: as MessagePack instead of JSON text. */
 export const encodeAnswer = (packed: boolean, answer: JsonObject): string | Uint8Array =>
   packed ? packForClients(answer) : JSON.stringify(answer);
 

@@ -4,10 +4,10 @@ import { invalidUuid } from "../schemas/error-to-response.ts";
 import { QueryParams } from "../schemas/query.ts";
 import { lastEventIdInHeader, lastEventIdInQuery } from "../schemas/stream-params.ts";
 
-/** The maximum length of a query, in characters. */
+/** The maximum length of a socket's query, in characters. */
 const MAX_QUERY_CHARACTERS = 4096;
 
-/** @throws ServiceError `validation.failed` */
+/** Parses the query of a socket. @throws ServiceError `validation.failed` if it is too long */
 export function parseSocketQuery(text: string): QueryParams {
   if (text.length > MAX_QUERY_CHARACTERS)
     throw invalidField("query", `is longer than ${MAX_QUERY_CHARACTERS} characters`);
@@ -15,15 +15,15 @@ export function parseSocketQuery(text: string): QueryParams {
 }
 
 /**
- * The id of the last event that the client has, from the parameter `last_event_id` of the query or else from the header `Last-Event-ID`.
- * The values `-1` and `-` mean that the client has no events. Undefined: neither is given.
+ * The number of the last event that the client has received: from the query parameter `last_event_id`, else from the header
+ * `Last-Event-ID`. The values `-1` and `-` mean that the client has received no events. Undefined if neither is given.
  * @throws ServiceError `validation.failed`
  */
 export function lastEventIdOf(query: QueryParams, header: string | undefined): number | undefined {
   return lastEventIdInQuery(query) ?? (header === undefined ? undefined : lastEventIdInHeader(header));
 }
 
-/** Parses a UUID in the path. @throws ServiceError `validation.failed` */
+/** Parses a UUID from the path; `name` is its name in the error. @throws ServiceError `validation.failed` */
 export function uuidOf(text: string | undefined, name: string): string {
   const id = parseUuid(text);
   if (id === undefined) throw invalidUuid(name);

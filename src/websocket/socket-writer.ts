@@ -4,18 +4,18 @@ import type { PumpOutcome, PumpOutput } from "../stream/stream-pump.ts";
 import { closeFrames } from "./close-codes.ts";
 
 /**
- * If more bytes of events than this wait for a slow peer, all waiting events are dropped, and read again when the peer has caught up. Events that
- * cannot be read again are kept.
+ * If the unsent events for a slow peer have more bytes or characters than this together, all of them are dropped, and read again when the
+ * peer has caught up. Events that cannot be read again are kept.
  */
-const HELD = 128 * 1024;
+const MAX_UNSENT_LENGTH = 128 * 1024;
 
 const NONE: Frames = { messages: [], ids: [] };
 
-/** Sends events over a WebSocket, and answers between them. */
+/** Sends events over a WebSocket. Answers to commands are sent between events. */
 export class SocketWriter implements PumpOutput<Frames> {
   readonly #socket: Socket;
   readonly #isRereadable: boolean;
-  /** The current chunk, shared with other readers, and the number of its messages that have been sent. */
+  /** `#frames`: the messages of the current chunk, shared with other readers. `#index`: how many of them have been sent. */
   #frames = NONE;
   #index = 0;
   #answers: (string | Uint8Array)[] = [];
@@ -72,10 +72,10 @@ export class SocketWriter implements PumpOutput<Frames> {
     const { messages, ids } = this.#frames;
     let left = 0;
     for (let i = this.#index; i < messages.length; i++) left += (messages[i] as string | Uint8Array).length;
-    if (left <= HELD) return undefined;
+    if (left <= MAX_UNSENT_LENGTH) return undefined;
     let next = this.#index;
-    // Several messages may have the same id, such as the message of a checkpoint and the message of its state update. If one of them was
-    // not sent, all of them are sent again.
+    // Several messages may have the same id, such as those of a checkpoint and of its state update. If one of them was not sent, all of
+    // them are sent again.
     while (next > 0 && ids[next - 1] === ids[next]) next--;
     const sent = next === 0 ? (ids[0] as number) - 1 : (ids[next - 1] as number);
     this.#frames = NONE;

@@ -18,15 +18,15 @@ const MAX_NAMESPACES = 2048;
 
 interface Subscription {
   readonly isWanted: EventTest;
-  /** The number of namespaces that the subscription names. */
+  /** The number of namespaces that the subscription's filter names. */
   readonly namespaces: number;
-  /** The number of the last event that was sent for this subscription, or was filtered out. */
+  /** The number of an event. Only events with a higher number are sent for this subscription. */
   after: number;
 }
 
 /**
- * The event feed for the subscriptions of one socket. An event is sent once if at least one subscription wants it. A new subscription may
- * also want past events. The feed then reads the thread again from the first of these events; the other subscriptions skip events that they
+ * The events for the subscriptions of one socket. An event is sent once if at least one subscription wants it. A new subscription may also
+ * want past events. Then the feed reads the thread again from the first of these events, and the other subscriptions skip events that they
  * have already received.
  */
 export class SubscriptionFeed {
@@ -36,12 +36,12 @@ export class SubscriptionFeed {
   readonly #subscriptions = new Map<string, Subscription>();
   /** Subscriptions that have not started yet, by id. */
   readonly #waiting = new Map<string, Omit<Subscription, "after"> & { readonly since: number | undefined }>();
-  /** True while the feed waits for {@link start} and reads nothing. */
+  /** True if a subscription was added since the feed's last start: the feed reads nothing until {@link start}. */
   #isHeld = false;
   #starting = false;
   #made = 0;
   #read: (slice: ChunkSlice) => Eventually<readonly ProtocolEvent[]> = () => [];
-  /** The number of the last event that was processed. */
+  /** The number of the last event that was read, whether or not it was sent. */
   #seen = 0;
 
   constructor(protocol: ThreadProtocol, key: ThreadKey) {
@@ -50,8 +50,8 @@ export class SubscriptionFeed {
   }
 
   /**
-   * Adds a subscription, and returns its id. It gets no events before {@link start}.
-   * @throws ServiceError `validation.failed`, `server.busy`
+   * Adds a subscription, and returns its id. Neither this nor any other subscription gets events before {@link start} is called.
+   * @throws ServiceError `validation.failed`, or `server.busy` if the socket has too many subscriptions or namespaces
    */
   subscribe(params: RawBody): string {
     const { filter, since } = subscriptionOf(params);
@@ -69,13 +69,13 @@ export class SubscriptionFeed {
     }
     const id = `subscription-${++this.#made}`;
     this.#waiting.set(id, { isWanted: eventTestOf(filter), namespaces, since });
-    // Pauses the feed: later events have to wait until the past events of the new subscription are sent.
+    // Pauses the feed: later events have to wait until the past events of the new subscription were sent.
     this.reader.hold();
     this.#isHeld = true;
     return id;
   }
 
-  /** @throws ServiceError `validation.failed` */
+  /** Removes a subscription. Returns false if there is none with this id. @throws ServiceError `validation.failed` */
   unsubscribe(params: RawBody): boolean {
     const { subscription_id: id } = unsubscribeSchema.parse(params);
     return this.#waiting.delete(id) || this.#subscriptions.delete(id);
@@ -99,7 +99,7 @@ export class SubscriptionFeed {
   async #startThose(): Promise<void> {
     this.#isHeld = false;
     const waiting = [...this.#waiting];
-    // The subscriptions that have already started continue after the last event that was processed.
+    // Subscriptions that were started before continue after the last event that was read.
     const others = [...this.#subscriptions.values()];
     // If all subscriptions were removed in the meantime, there is nothing to start.
     if (waiting.length === 0 && others.length === 0) return;
@@ -110,21 +110,21 @@ export class SubscriptionFeed {
     for (const other of others) other.after = Math.max(other.after, this.#seen);
     this.#seen = reader.cursor;
     for (const [id, { isWanted, namespaces, since = reader.cursor }] of waiting) {
-      // Starts the subscription, unless it was removed in the meantime.
+      // Starts the subscription, unless it was removed while the events were opened.
       if (this.#waiting.delete(id)) this.#subscriptions.set(id, { isWanted, namespaces, after: since });
     }
     this.#read = protocolOf(reader);
     this.reader.switch(reader);
-    // If another subscription was added in the meantime, the feed pauses again until it has started too.
+    // If a subscription was added while the events were opened, the feed pauses again until that subscription has started too.
     if (this.#isHeld) this.reader.hold();
   }
 
-  /** Renders the slices that a pump reads from {@link reader}. */
+  /** Returns the messages for a slice of events that was read from {@link reader}. */
   readonly render = (slice: ChunkSlice): Eventually<Frames> => {
     const { turn } = this.reader;
     return andThen(this.#read(slice), (events) => {
       if (turn === this.reader.turn) return this.#wanted(events);
-      // Skips the rest of the slice, because the reader that returned it has been replaced.
+      // Skips the rest of the slice, because the source from which it was read has been replaced.
       slice.memo.stoppedAt = undefined;
       return NOTHING;
     });

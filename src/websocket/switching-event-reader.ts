@@ -17,7 +17,9 @@ export class SwitchingEventReader implements Reader {
     return this.#inner?.cursor ?? -1;
   }
 
-  /** A number that increases when the source is closed or replaced. A slice that was read before the last increase has to be dropped. */
+  /**
+   * A number that increases each time the source is closed or replaced. A slice that was read before the latest increase MUST be dropped.
+   */
   get turn(): number {
     return this.#turn;
   }
@@ -26,7 +28,7 @@ export class SwitchingEventReader implements Reader {
     return this.#closed;
   }
 
-  /** Closes the source, and lets reads wait until the next `switch`. */
+  /** Closes the source. Reads then wait until the next `switch`. */
   hold(): void {
     this.#inner?.close();
     this.#inner = undefined;

@@ -8,12 +8,12 @@ import { checkReason } from "../schemas/cancel-reason-check.ts";
 import { withConfigurable } from "../service/run-draft.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 
-/** Executes one command. Resolves when the change is stored, with the members of the command's acknowledgement. */
+/** Executes one command. Resolves when its change is stored, with the members of the command's acknowledgement. */
 type Command = (body: RawBody) => Promise<JsonObject>;
 
 /**
- * Creates the handler of a thread socket's commands. They have the fields of the corresponding HTTP requests, which are validated in the
- * same way.
+ * Creates the handler for the commands of a thread socket. Commands have the fields of the corresponding HTTP requests, and are validated
+ * in the same way.
  */
 export function createCommandHandler(
   { logger, requestLog }: Pick<SocketHandlerDeps, "logger" | "requestLog">,
@@ -32,7 +32,8 @@ export function createCommandHandler(
   }
 
   /**
-   * Resumes an interrupted thread. If the command names no assistant, the assistant that ran last is used, because it raised the interrupt.
+   * Resumes an interrupted thread. If the command names no assistant, the assistant that ran last on the thread is used, because it raised
+   * the interrupt. `isGiven`: whether the command has the field `resume`.
    */
   async function resume({ resume: answer, ...body }: RawBody, isGiven: boolean): Promise<JsonObject> {
     const command = isObject(body["command"]) ? body["command"] : {};
@@ -67,7 +68,7 @@ export function createCommandHandler(
     return { run_id: id };
   }
 
-  /** The id of the run in progress, or else of the first waiting run; null if there is neither. */
+  /** The id of the running run, else of the next queued run; null if there is neither. */
   async function inProgress(): Promise<string | null> {
     const { active, queue } = await threads.record(key);
     return active ?? queue[0] ?? null;

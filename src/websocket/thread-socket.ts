@@ -12,7 +12,7 @@ import { type SendAnswer, sendEvents } from "./send-events.ts";
 import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
 import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
 
-/** Sends the events of all runs of a thread over a WebSocket, and executes the commands that arrive. */
+/** Sends the events of all runs of a thread over a WebSocket, and executes the commands that the client sends. */
 export async function openThreadSocket(
   deps: SocketHandlerDeps,
   socket: Socket,
@@ -45,7 +45,7 @@ export async function openThreadSocket(
   const command = createCommandHandler(deps, accepted, key);
   const commands = new CommandQueue(
     async (id, body) => {
-      // Commands wait until the thread has been found.
+      // The command waits until the thread has been found.
       await opened;
       await answer({ type: "ack", id, ...(await command(body)) });
     },

@@ -12,7 +12,7 @@ import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
 import { openThreadSocket } from "./thread-socket.ts";
 import { failureDetailsOf } from "../schemas/error-to-response.ts";
 
-/** Serves an open socket. If it throws an error, the socket is closed with a code and a reason made from the error. */
+/** Serves an open socket. If the promise rejects, the socket is closed with a code and a reason made from the error. */
 type Open = (deps: SocketHandlerDeps, socket: Socket, upgraded: AcceptedUpgrade) => Promise<void>;
 
 const routes: readonly (readonly [path: RegExp, open: Open])[] = [
@@ -27,22 +27,22 @@ export const socketPaths: readonly RegExp[] = routes.map(([path]) => path);
 /** The WebSocket subprotocol that a client requests to get MessagePack messages instead of text. */
 const PACKED = "heddle.msgpack";
 
-/** Replaces `serviceOf` on a server without users. It throws an error, so that a user can never get the unrestricted service by mistake. */
+/** Used as `serviceOf` on a server without users. It throws, so that no user can ever get the unrestricted service. */
 const noUsers = (): never => {
   throw new TypeError("users need a service of their own");
 };
 
 /**
- * Creates the handler of WebSocket upgrades. Upgrades of known paths are accepted even if there is an error, and the socket is then closed
- * with a code for the error: browsers do not show why an upgrade was refused.
+ * Creates the handler of WebSocket upgrades. Most errors do not refuse the upgrade; instead the socket is opened and closed at once with a
+ * code for the error, because browsers do not show why an upgrade was refused.
  */
 export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   const { service, serviceOf = noUsers, ...deps } = given;
   const { access, configurableHeaders, logger, requestLog } = deps;
 
   /**
-   * Finds the client of a handshake; undefined if it has no credentials. A user without a socket token is identified by the application's
-   * authentication code, which takes time.
+   * Finds the client of a handshake; undefined if it has no valid credentials. A promise if the project's authentication code has to
+   * identify the user.
    */
   function clientOf(
     request: HttpRequest,
@@ -59,7 +59,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       budgetOwner: budgetOwnerOf(DEFAULT_TENANT, found),
       service: serviceOf(found),
     }));
-    // Prevents an unhandled rejection in case the peer disconnects before its socket is open.
+    // Prevents an unhandled rejection in case the client disconnects before its socket is open.
     client.catch(() => undefined);
     return client;
   }
@@ -74,20 +74,20 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       ...(user && { user: user.identity }),
       refused: refusal?.message,
     });
-    // A page of a foreign origin gets no socket, not even one that is closed with an error code.
+    // A page whose origin is not allowed gets no socket, not even one that is closed with a code.
     if (refusal !== undefined) return refuse(403, refusal.message);
     const packed = protocolsOf(request).includes(PACKED);
     const protocol = packed && path !== "/inspect" ? { protocol: PACKED } : {};
     const client = clientOf(request, decision);
-    // Accepts the upgrade and closes the socket with a code, because clients stop at this code. After a refused upgrade they would try
-    // again forever.
+    // The upgrade is accepted and the socket closed with a code, because clients stop at this code. After a refused upgrade they would
+    // connect again and again.
     if (client === undefined) {
       return { kind: "accept", ...protocol, open: (socket) => socket.close(...UNAUTHORIZED) };
     }
     const found = routeOf(path);
     const missing = `There is no WebSocket at ${request.path.slice(0, 200)}`;
     if (found === undefined && !(client instanceof Promise)) return refuse(404, missing);
-    // Reads the request now, because it becomes invalid when this function has returned.
+    // Headers and query are read now, because the request becomes invalid when this function has returned.
     const configurable = attempt(() => configurableHeaders(request));
     const upgraded = { query: request.query, lastEventId: request.header("last-event-id"), packed };
     const headers = deps.forwarding && Object.fromEntries(request.headers());
@@ -98,12 +98,12 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       logger.error("a WebSocket request failed", { path, error: String(cause) });
     };
     const serve = async (socket: Socket, known: SocketClient): Promise<void> => {
-      // The path is refused only here, so that only clients with credentials learn that there is no WebSocket at this path.
+      // An unknown path is reported only here, after authentication, so that a client without credentials does not learn which paths exist.
       if (found === undefined) throw new ServiceError("route.not_found", missing);
       if (path !== "/inspect") deps.sockets.add(socket);
       const name = socketShardOf(path, found.parts, upgraded.query);
-      // `name` is undefined in two cases: `/inspect` without a thread or run, which is forwarded to all shards, and an invalid id in
-      // another path, which this process refuses.
+      // `name` is undefined in two cases: `/inspect` without a thread or run, which is forwarded to all shards, and a path with an invalid
+      // id, which this process refuses.
       if (deps.forwarding !== undefined && (name !== undefined || path === "/inspect")) {
         const forwarded = deps.forwarding.socket(name, socket, known, {
           path: target,
@@ -133,7 +133,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   };
 }
 
-/** Calls a function now. Returns a getter that returns the function's result, or throws its error. */
+/** Calls a function at once. Returns a function that returns the result or throws the error of that call. */
 function attempt<T>(call: () => T): () => T {
   try {
     const value = call();
@@ -145,11 +145,11 @@ function attempt<T>(call: () => T): () => T {
   }
 }
 
-/** The id of the thread or run whose shard serves a socket; undefined for the inspector's feed of all threads, and if the id is invalid. */
+/** The id of the thread or run whose shard serves a socket. Undefined for the inspector's feed of all threads, or if the id is invalid. */
 function socketShardOf(path: string, [thread]: readonly string[], query: string): string | undefined {
   if (path !== "/inspect") return parseUuid(thread);
   const asked = new URLSearchParams(query);
-  // The id of a run was made in such a way that it selects the same shard as the id of its thread.
+  // The id of a run selects the same shard as the id of its thread, because run ids are generated that way.
   return parseUuid(asked.get("thread_id")) ?? parseUuid(asked.get("run_id"));
 }
 

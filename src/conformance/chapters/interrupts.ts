@@ -16,7 +16,7 @@ async function ask(
   return [thread_id, answer.__interrupt__ ?? []];
 }
 
-/** The ids of the pending interrupts, by their values. */
+/** The ids of the pending interrupts of a thread, by the value of the interrupt. */
 async function pendingOf({ client }: TestedServer, thread: string): Promise<Map<unknown, string>> {
   const { tasks } = await client.threads.getState(thread);
   const asked = tasks.flatMap(({ interrupts }) => interrupts) as unknown as Question[];

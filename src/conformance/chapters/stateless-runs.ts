@@ -4,7 +4,7 @@ import { aUuid, expectMatch, expectRefusal } from "../pattern.ts";
 
 const done = { topic: "tea", log: ["first about tea", "second after 1"] };
 
-/** The id of the run that an answer's header names. */
+/** The id of the run that the response header `content-location` names; empty if there is none. */
 const runOf = (headers: Headers): string => {
   const at = headers.get("content-location") ?? "";
   return /\/runs\/([^/?]+)/.exec(at)?.[1] ?? "";

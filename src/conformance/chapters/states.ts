@@ -1,7 +1,7 @@
 import { defineChapter, type TestedServer, UNKNOWN_ID } from "../check.ts";
 import { anything, aText, aTimestamp, aUuid, expectMatch, expectRefusal, nullOrAbsent } from "../pattern.ts";
 
-/** Creates a thread, and runs `steps` on it to its end. Returns the thread's id. */
+/** Creates a thread, runs the graph `steps` on it to its end, and returns the thread's id. */
 async function stepped({ client }: TestedServer): Promise<string> {
   const { thread_id } = await client.threads.create();
   await client.runs.wait(thread_id, "steps", { input: { topic: "tea" } });

@@ -1,7 +1,7 @@
 import { defineChapter, type TestedServer } from "../check.ts";
 import { anything, aTimestamp, expectMatch, nullOrAbsent, oneOf } from "../pattern.ts";
 
-/** A namespace that no other check uses. */
+/** Returns a namespace that no other check uses. */
 async function freshNamespace({ client }: TestedServer): Promise<string[]> {
   return ["conformance", (await client.threads.create()).thread_id];
 }

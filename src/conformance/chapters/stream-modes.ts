@@ -4,7 +4,7 @@ import { aList, anObject, aText, aTimestamp, aUuid, expectMatch, oneOf } from ".
 
 const human = { messages: [{ role: "user", content: "hi", id: "u1" }] };
 
-/** Runs a graph on a new thread over plain HTTP, and returns the events of the run. */
+/** Starts a run on a new thread over plain HTTP, and returns all events of its stream. */
 async function eventsOf(
   { client, http }: TestedServer,
   assistant_id: string,

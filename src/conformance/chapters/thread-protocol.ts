@@ -2,7 +2,7 @@ import { defineChapter, type TestedServer } from "../check.ts";
 import type { SentEvent } from "../http-client.ts";
 import { aText, aUuid, expectMatch } from "../pattern.ts";
 
-/** An event of the thread protocol, version 2. */
+/** An event of the thread-centric protocol, version 2. */
 interface ProtocolEvent {
   readonly seq: number;
   readonly method: string;
@@ -16,7 +16,7 @@ const isEnd = ({ data }: SentEvent): boolean => {
   return method === "lifecycle" && params.namespace.length === 0 && ENDS.has(params.data.event);
 };
 
-/** Sends a command to a thread; returns the answer's body. */
+/** Sends a protocol command to a thread, and returns the body of the response. */
 async function command(
   { http }: TestedServer,
   thread: string,
@@ -26,7 +26,7 @@ async function command(
   return (await http.send("POST", `/threads/${thread}/commands`, { id: 1, method, params })).body;
 }
 
-/** The events of a thread up to the end of a run. */
+/** Returns the events of a thread up to the end of a run. `since`: the number of the event after which they start. */
 async function follow(
   { http }: TestedServer,
   thread: string,
@@ -38,7 +38,7 @@ async function follow(
   return sent.map(({ data }) => data as ProtocolEvent);
 }
 
-/** Starts a run on a new thread. Returns the thread's id and the events of the run. */
+/** Starts a run on a new thread. Returns the thread's id, and the events up to the end of the run. */
 async function start(
   server: TestedServer,
   assistant_id: string,

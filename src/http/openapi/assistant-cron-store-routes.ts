@@ -12,7 +12,7 @@ import {
 const object = Type.Record(Type.String(), Type.Unknown());
 const count = jsonResponse(Type.Integer({ minimum: 0 }), "How many there are");
 
-/** Routes of assistants, crons, the store and webhooks. */
+/** OpenAPI descriptions of the routes of assistants, crons, the store and webhooks. */
 export const resourceRouteDescriptions: RouteDescriptions = {
   "POST /assistants": {
     tag: "Assistants",

@@ -28,7 +28,7 @@ with \`errors\`, which name the fields.
 WebSockets: \`/threads/{thread_id}/runs/{run_id}/stream\` and \`/threads/{thread_id}/stream\` mirror the streams, one JSON frame
 an event; \`/threads/{thread_id}/stream/events\` speaks protocol v2; \`/inspect\` shows actors.`;
 
-/** The OpenAPI 3.1 document, made from the routes and from the schemas that validate requests. */
+/** Creates the OpenAPI 3.1 document from the routes and from the schemas that validate requests. */
 export function openApiOf(
   routes: readonly Route[],
   { version, mount, needsCredentials }: DocumentOptions,

@@ -29,7 +29,7 @@ import {
 } from "../../schemas/store-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 
-/** Schemas of request bodies by their names in the document: the same schemas that validate requests. */
+/** Schemas of request bodies by their names in the OpenAPI document. They are the same schemas that validate requests. */
 export const requestBodies = {
   ThreadCreate: threadCreateSchema.schema,
   MachineEvent: machineEventSchema.schema,

@@ -26,7 +26,7 @@ export type RouteResponse =
     }
   | { readonly kind: "none"; readonly status: 202 | 204 }
   | { readonly kind: "stream" }
-  /** `json`: the response for clients that do not request this content type. */
+  /** `json`: the schema of the JSON response for clients whose `accept` header does not include `type`. */
   | { readonly kind: "text"; readonly type: string; readonly json?: TSchema };
 
 export interface QueryParam {
@@ -44,7 +44,7 @@ export interface RouteDescription {
   /** The request body is a list of objects described by `body`. */
   readonly many?: true;
   readonly answer: RouteResponse;
-  /** The descriptions of further responses without a body, by status. */
+  /** Descriptions of further possible responses, which have no body, by status. */
   readonly instead?: { readonly [status: number]: string };
 }
 

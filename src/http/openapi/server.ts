@@ -71,7 +71,7 @@ const whereabouts = Type.Object({
 const html: RouteResponse = { kind: "text", type: "text/html" };
 const file: RouteResponse = { kind: "text", type: "text/javascript" };
 
-/** Routes of the server itself, its pages and the inspector. */
+/** OpenAPI descriptions of the routes of the server itself, its pages and the inspector. */
 export const serverRouteDescriptions: RouteDescriptions = {
   "GET /ok": {
     tag: "Server",

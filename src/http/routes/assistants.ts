@@ -17,7 +17,7 @@ import {
 import { refuseCheckpointSettings } from "../../schemas/assistant-config-check.ts";
 
 export function assistantRoutes({ sendList, sendJson, sendStored }: RouteDeps): readonly Route[] {
-  /** Reads a body with an assistant's settings. */
+  /** Reads a request body with an assistant's settings. Refuses settings that name a checkpoint. */
   async function parts(call: RouteCall): Promise<RawBody> {
     const body = await call.body();
     dropNulls(body["config"]);
@@ -66,7 +66,7 @@ export function assistantRoutes({ sendList, sendJson, sendStored }: RouteDeps): 
         const withThreads = call.query.flag("delete_threads") ?? false;
         const { assistants, threads } = call.service;
         const { assistant_id } = await assistants.get(call.tenant, call.param(0));
-        // Deletes the threads first. If that fails half way, the assistant still exists, and the request can be repeated.
+        // Deletes the threads first. If that fails partway, the assistant still exists, and the request can be repeated.
         if (withThreads) await threads.removeOf(call.tenant, assistant_id);
         await assistants.delete(call.tenant, assistant_id);
         call.send(204, JSON_HEADERS);

@@ -3,7 +3,7 @@ import type { SubgraphQuery } from "../../service/graph-descriptions.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { Route } from "../router.ts";
 
-/** The routes for the drawings and schemas of an assistant's graph. */
+/** Routes for the drawings and JSON schemas of an assistant's graph. */
 export function graphDescriptionRoutes(): readonly Route[] {
   async function subgraphs(call: RouteCall, ns: string | undefined): Promise<void> {
     const recurse = call.query.flag("recurse") ?? false;

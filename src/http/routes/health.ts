@@ -14,7 +14,7 @@ export function healthRoutes({
     version,
     ...(langgraph !== undefined && { langgraph_js_version: langgraph }),
     context: "js",
-    // Optional features that clients look for, in LangGraph's names.
+    // Optional features that LangGraph clients check for, by LangGraph's names.
     flags: {
       assistants: true,
       crons: true,
@@ -46,7 +46,8 @@ export function healthRoutes({
     { method: "GET", path: "/live", access: "public", handle: alive },
     { method: "GET", path: "/ready", access: "public", handle: able },
     {
-      // Clients request `/info` before they have a key. Without one they do not get the figures, which show what all tenants do.
+      // Clients request `/info` before they have an API key. Without server access they do not get `shards`, whose metrics show the
+      // activity of all tenants.
       method: "GET",
       path: "/info",
       access: "public",
@@ -56,7 +57,7 @@ export function healthRoutes({
           : call.json(info()),
     },
     {
-      // This route needs a key if there are keys, because the metrics show what all tenants do.
+      // Not public: the metrics show the activity of all tenants.
       method: "GET",
       path: "/metrics",
       async handle(call) {

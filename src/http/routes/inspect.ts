@@ -9,7 +9,7 @@ import { invalidUuid } from "../../schemas/error-to-response.ts";
 import type { Route } from "../router.ts";
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 
-/** The routes for the inspector's charts and actors. The actors' events are on the WebSocket `/inspect`. */
+/** Routes for the inspector's statecharts and actors. The WebSocket `/inspect` sends the actors' events. */
 export function inspectRoutes({ inspect }: RouteDeps): readonly Route[] {
   return [
     {
@@ -72,7 +72,7 @@ function uuid(call: RouteCall, name: string): string | null {
   return id;
 }
 
-/** Nests each actor in its parent. */
+/** Returns the actors as trees: each actor is in the `children` of its parent. */
 function treeOf(shown: readonly ActorSnapshot[]): readonly JsonObject[] {
   const children = new Map<string | null, ActorSnapshot[]>();
   for (const one of shown) children.set(one.actor.parent, [...(children.get(one.actor.parent) ?? []), one]);

@@ -21,7 +21,7 @@ export function machineEventRoutes(deps: RouteDeps): readonly Route[] {
         const run = await sendEvent(deps, call);
         const { run_id, thread_id } = run;
         const headers = { "content-location": runPath(run), ...JSON_HEADERS };
-        // The response has the status at the admission of the run, like the responses of the routes that create runs.
+        // The response shows the run's status at its admission, like the responses of the routes that create runs.
         call.send(202, headers, JSON.stringify({ run_id, thread_id, status: "pending" }));
       },
     },

@@ -4,12 +4,12 @@ import { HTML_PAGE_HEADERS, sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 
 /**
- * Routes of the web pages. They need no key: they are the same for everybody, and ask the user for a key themselves. The dashboard's
- * settings do need one, because they are the project's own, such as prices.
+ * Routes of the web pages. The pages need no credentials: they are the same for everybody, and ask their user for a key. The dashboard's
+ * settings (`/dashboard/settings`) do need credentials, because they are the project's own, such as prices.
  */
 export function pageRoutes(deps: RouteDeps): readonly Route[] {
   const { mount } = deps.access;
-  /** Sent in place of the page to programs such as curl. */
+  /** Sent by `/` instead of the dashboard to programs that do not accept HTML, such as curl. */
   const links = {
     ok: true,
     version: deps.about.version,
@@ -26,8 +26,8 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
       handle(call) {
         const { path } = call.request;
         if (!wantsPage(call.request.header("accept"))) return call.json(links);
-        // The page's links are relative, so the page's path must end with a slash. The redirect is relative too, because a
-        // proxy may have removed a prefix from the path.
+        // The page's links are relative, so the page's path must end with a slash. The `location` of the redirect is relative too, because
+        // a proxy may have removed a prefix from the path.
         if (!path.endsWith("/"))
           return call.send(307, { ...HTML_PAGE_HEADERS, location: `${path.replace(/^.*\//, "./")}/` });
         sendPage(deps, call, "dashboard.html");
@@ -55,7 +55,10 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
   ];
 }
 
-/** The fields of a user that are sent to the dashboard. All other fields come from the project's own authentication code, and may be secret. */
+/**
+ * The fields of a user that are sent to the dashboard. A user may have other fields, from the project's authentication code, which may be
+ * secret.
+ */
 const namesOf = ({ identity, display_name }: AuthUser) => ({ identity, display_name });
 
 const wantsPage = (accept = ""): boolean => accept.toLowerCase().includes("text/html");

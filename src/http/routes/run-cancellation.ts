@@ -28,7 +28,7 @@ export function cancellationRoutes(): readonly Route[] {
       },
     },
     {
-      // Cancels the running runs of a thread, its queued runs, or both; the client need not know their ids.
+      // Cancels the running runs of a thread, its queued runs, or both, without naming them.
       method: "POST",
       path: "/threads/:thread_id/runs/cancel",
       access: "users",

@@ -26,10 +26,10 @@ import {
   threadModesOf,
 } from "../../schemas/stream-params.ts";
 
-/** The part of a run's events that a client has requested. */
+/** The stream modes and namespaces of a run's events that a client has requested. */
 interface Wanted {
   readonly modes: StreamModeList;
-  /** The namespaces whose events are shown; undefined: all namespaces that the run streams. */
+  /** The namespaces whose events are sent; undefined: all namespaces that the run streams. */
   readonly namespaces: readonly string[] | undefined;
 }
 
@@ -48,7 +48,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
         ? views.of(modes, subgraphs)
         : createView(modes, subgraphs, sseFormat, { namespaces });
     const reader = call.service.runs.follow(key, run, after);
-    // Starts with a comment, so that the headers are sent at once.
+    // The response starts with a comment line, so that the headers are sent at once.
     const stream = call.open(headers, HEARTBEAT);
     const memory = { budget, tenant: call.budgetOwner };
     const options = { view, scheduler, memory, time: time.share(call.budgetOwner), logger, traffic };
@@ -64,8 +64,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     const { runs } = call.service;
     await runs.keepForReading(key, async () => {
       const run = await runs.findForReading(key, id);
-      // Reading a large input has used up the time for this turn of the event loop, so the rest happens in a later
-      // turn.
+      // Reading a large input has used up the time for this turn of the event loop, so the request continues in a later turn.
       if (!isSmallJson(run.kwargs.input)) await deps.budget.share(key.tenant).next();
       const started = { key, run, path: pathOf(run), cancelOnDisconnect };
       let after = afterOf(call) ?? -1;
@@ -75,8 +74,8 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
   }
 
   /**
-   * Streams all runs of a thread, including future ones. Event ids are numbers within the thread, not within a run. The stream never ends
-   * by itself.
+   * Streams the events of all runs of a thread, including future runs. Event ids are numbers within the thread, not within a run. The
+   * stream ends only when the client or the server closes it.
    */
   async function joinThread(call: RouteCall): Promise<void> {
     const key = call.thread();
@@ -141,8 +140,8 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
 }
 
 /**
- * The last event that the client received: from the header that clients send when they reconnect, or from the query, as
- * for a WebSocket.
+ * The number of the last event that the client received: from the header `last-event-id`, which clients send when they reconnect, or from
+ * the query, as for a WebSocket. Undefined if neither names one.
  */
 function afterOf({ request, query }: RouteCall): number | undefined {
   const header = request.header("last-event-id");
@@ -150,15 +149,15 @@ function afterOf({ request, query }: RouteCall): number | undefined {
 }
 
 /**
- * Where the stream begins in the response to a request that starts a run: at the run's start. Only a request that is sent again, with the
- * same idempotency key, may name the last event that its sender has.
+ * The number of the event after which a stream begins, for a request that itself starts the run. Without an idempotency key it is -1, the
+ * run's start. A request with a key may be a repetition, and name the last event that its sender has received.
  */
 function afterRepeat({ request }: RouteCall): number {
   const isKeyed = (request.header("idempotency-key") ?? "") !== "";
   return isKeyed ? lastEventIdInHeader(request.header("last-event-id")) : -1;
 }
 
-/** A cache of views by their options: most requests share one, and creating a view costs more than the lookup. */
+/** A cache of stream views by modes and subgraphs. Most requests share a view, and creating one costs more than the lookup. */
 class Views {
   readonly #made = new Map<string, StreamView<SseOutput>>();
 

@@ -17,14 +17,14 @@ import {
 } from "../start-run.ts";
 
 /**
- * Milliseconds after which the headers are sent, even if the run has not ended. The body then needs a second write. So the
- * time is long enough for most runs to end before it, even on a busy server.
+ * The delay after which the headers are sent if the run has not ended. The body then needs a second write, so the delay is long enough that
+ * most runs end within it, even on a busy server.
  */
-const HEAD = 250;
+const HEADERS_DELAY_MS = 250;
 
 const INTERNAL = new Error("Internal server error");
 
-/** Whether an error is expected: the thread was deleted in the meantime, or the storage has failed, which is logged already. */
+/** Whether an error needs no log line: the thread was deleted in the meantime, or the storage has failed, which is logged elsewhere. */
 const isExpected = (cause: unknown): boolean =>
   cause instanceof ServiceError &&
   (cause.code === "thread.not_found" || cause.code === "storage.unavailable");
@@ -34,8 +34,8 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
   const { logger } = deps;
 
   /**
-   * Responds with the run's result. The headers are sent soon, even before the run ends, because some clients send no
-   * other request until they have them. If the run has ended by then, the response is sent in one piece.
+   * Responds with the run's result. If the run has not ended after {@link HEADERS_DELAY_MS}, the headers are sent before the body, because
+   * some clients send no other request until they have received headers. Otherwise headers and body are sent in one write.
    */
   async function answer(call: RouteCall, starting: Promise<StartedRun> | StartedRun): Promise<void> {
     const started = starting instanceof Promise ? await starting : starting;
@@ -43,7 +43,7 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
     const headers = { "content-location": path, location: `${path}/join`, ...JSON_HEADERS };
     if (call.isHead) return call.send(200, headers);
     let stream: ByteStream | undefined;
-    const open = deps.scheduler.after(HEAD, () => {
+    const open = deps.scheduler.after(HEADERS_DELAY_MS, () => {
       stream = call.open(headers, "\n");
       keepalive.add(stream);
     });
@@ -62,7 +62,7 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
       if (stream === undefined) throw cause;
       if (!isExpected(cause))
         logger.error("a run's result could not be read", { run: run.run_id, error: withCauses(cause) });
-      // Errors that are not Heddle's own may contain file names of this machine, so they are replaced.
+      // Errors other than a `ServiceError` may contain file names of this machine, so they are replaced.
       text = JSON.stringify({ __error__: toPlainError(cause instanceof ServiceError ? cause : INTERNAL) });
     } finally {
       leave();

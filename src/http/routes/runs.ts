@@ -11,8 +11,8 @@ import type { Route } from "../router.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, RUN_FILTER_STATUSES } from "../../schemas/request-schemas.ts";
 import { startBatch, startThreadlessRun, type StartedRun, startRun } from "../start-run.ts";
 
-/** The largest size, in bytes, of a response to a batch that is written in one piece. */
-const MAX_WHOLE_BATCH = 512 * 1024;
+/** Bytes. A response to a batch smaller than this is sent in one write. */
+const MAX_WHOLE_BATCH_BYTES = 512 * 1024;
 
 const FIELDS: ReadonlySet<string> = new Set([
   "run_id",
@@ -34,7 +34,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
   const { sendList, sendJson, sendStored } = deps;
 
   function created(call: RouteCall, { key, run, path }: StartedRun): Promise<void> | void {
-    // Shows the status at admission. The run may have started by now, but a client can ask for the current status.
+    // Shows the run's status at admission. The run may have started since, but a client can ask for the current status.
     const shown = { ...call.service.runs.show(key, run), status: "pending" };
     const headers = { "content-location": path, ...JSON_HEADERS };
     return sendJson(call, shown, { headers });
@@ -111,9 +111,9 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         const shown = started.map((run) => {
           return { ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" };
         });
-        // The response is sent in one piece, because the nodes of these runs begin in the next turn of the event loop.
-        // A node that computes for long would delay further pieces.
-        if (memorySizeOf(shown) < MAX_WHOLE_BATCH) call.json(shown);
+        // The response is sent in one write, because the nodes of these runs begin in the next turn of the event loop. A node that computes
+        // for long would delay further writes.
+        if (memorySizeOf(shown) < MAX_WHOLE_BATCH_BYTES) call.json(shown);
         else await sendList(call, shown);
       },
     },

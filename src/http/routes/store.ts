@@ -25,7 +25,8 @@ export function storeRoutes({ sendList, sendStored }: RouteDeps): readonly Route
       access: "users",
       async handle(call) {
         const body = await call.body();
-        // `ttl: null` means that the item does not expire; an absent `ttl` means the server's default.
+        // `ttl: null` means that the item does not expire; an absent `ttl` means the server's default. `call.body()` has replaced the value
+        // null by undefined.
         const forEver = Object.hasOwn(body, "ttl") && body["ttl"] === undefined;
         const { namespace, key, value, index, ttl } = itemPutSchema.parse(body);
         await ask(call, { kind: "put", namespace, key, value, index, ttl: forEver ? null : ttl });

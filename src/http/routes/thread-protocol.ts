@@ -16,7 +16,7 @@ import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { pumpRendered, SSE_HEADERS, streamStart } from "../sse.ts";
 
-/** The thread-centric protocol (version 2) over HTTP. */
+/** Routes of the thread-centric protocol (version 2) over HTTP. */
 export function protocolRoutes({
   scheduler,
   budget: time,
@@ -37,7 +37,7 @@ export function protocolRoutes({
       const result = await executeCommand(protocol, key, asked, configurableHeaders(call.request));
       call.json(successAnswer(asked.id, result, key.thread, await protocol.lastEventNumber(key)));
     } catch (cause) {
-      // Temporary errors use the HTTP status, so that clients retry by themselves.
+      // Temporary errors (429 and 5xx) are reported by the HTTP status, so that HTTP clients retry automatically.
       if (failureDetailsOf(cause).status >= 429) throw cause;
       call.json(errorAnswer(asked.id, cause));
     }
@@ -47,7 +47,8 @@ export function protocolRoutes({
     const key = call.thread();
     const subscription = subscriptionOf(await call.body());
     const { filter } = subscription;
-    // Another process that continues the stream of its client names the last event in this header, and leaves the body as it is.
+    // Another process of this server that continues a broken stream for its client names the last event in this header, and leaves the
+    // client's body as it is.
     const last = call.request.header("last-event-id");
     const since = last === undefined ? subscription.since : lastEventIdInHeader(last);
     const reader = await call.service.protocol.follow(key, {
@@ -72,7 +73,7 @@ export function protocolRoutes({
   return [
     { method: "POST", path: "/threads/:thread_id/commands", access: "users", handle: command },
     { method: "POST", path: "/threads/:thread_id/stream/events", access: "users", handle: stream },
-    // The same stream, under the path that the protocol's specification names.
+    // The same stream under the path that the protocol's specification names.
     { method: "POST", path: "/threads/:thread_id/stream", access: "users", handle: stream },
   ];
 }

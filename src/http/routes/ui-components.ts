@@ -7,7 +7,9 @@ import type { Route } from "../router.ts";
 
 const MAX_NAME = 256;
 
-/** Routes for the UI components of a graph's messages: one returns the HTML that loads the components, the other their files. */
+/**
+ * Routes for the UI components of a graph's messages. One returns the HTML that loads a component, the other the files of the components.
+ */
 export function componentRoutes({ components }: RouteDeps): readonly Route[] {
   if (components === undefined) return [];
   const bundleOf = (graph: string) => {
@@ -43,7 +45,7 @@ export function componentRoutes({ components }: RouteDeps): readonly Route[] {
     {
       method: "GET",
       path: "/ui/:agent/:file",
-      // Public, because script tags send no key.
+      // Public, because script tags send no credentials.
       access: "public",
       async handle(call) {
         const { files } = await bundleOf(call.param(0));
@@ -60,8 +62,8 @@ export function componentRoutes({ components }: RouteDeps): readonly Route[] {
 }
 
 /**
- * The URL of `/ui` as the client sees it, with the path prefix of a proxy. It has no scheme, so that the browser uses that
- * of the page. On localhost it has the scheme `http:`.
+ * The URL of `/ui` as the client sees it, including the path prefix of a proxy. It has no scheme, so that the browser uses the scheme of
+ * the page; on localhost the scheme is `http:`.
  */
 function addressOf({ request }: RouteCall): string {
   const host = request.header("host") ?? "";
@@ -76,5 +78,7 @@ const ENTITIES: { readonly [sign: string]: string } = {
   "'": "&#39;",
 };
 
-/** Escapes text for an attribute. Double quotes are kept: the attribute is single-quoted, or its value is a URL, which has none. */
+/**
+ * Escapes text for an HTML attribute. Double quotes are kept: the attribute is single-quoted, or its value is a URL without double quotes.
+ */
 const escaped = (text: string): string => text.replaceAll(/[&<>']/g, (sign) => ENTITIES[sign] ?? "");

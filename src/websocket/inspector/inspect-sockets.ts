@@ -10,15 +10,13 @@ import { failureDetailsOf } from "../../schemas/error-to-response.ts";
 import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./inspector-peer.ts";
 
-/** The maximum number of inspector sockets that one user may have open at once. Clients with API keys of one tenant count as one user. */
+/** The maximum number of inspector sockets that one user may have open at once. All API key holders of a tenant count as one user. */
 const MAX_PEERS_PER_OWNER = 256;
-/**
- * The maximum number of inspector sockets that may be open at once on this server. It is enough for 16 users that each use their maximum.
- */
+/** The maximum number of inspector sockets that may be open at once in this process: enough for 16 users that each use their maximum. */
 const MAX_PEERS = 4_096;
 const MAX_QUERY_CHARACTERS = 1024;
 
-/** The client of an inspector socket, and the actors that it may see. */
+/** The client of an inspector socket, with the inspection that shows only what the client may see. */
 interface FeedClient {
   readonly tenant: string;
   /** The name under which the client's sockets are counted. */
@@ -31,7 +29,7 @@ export interface FeedsDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** True when the states of graphs may be shown. */
+  /** Whether the state values of graphs may be shown. */
   readonly values: boolean;
 }
 
@@ -40,18 +38,21 @@ interface Asked {
   readonly run: string | null;
 }
 
-/** The close code for a client without permission: 4000 + the HTTP status that the same request would get. */
+/** The close code for a client without permission: 4000 plus the HTTP status 403. */
 const FORBIDDEN = 4403;
 
-/** Serves the WebSocket `/inspect`. Its messages have the format of `@statelyai/inspect`; each message is one text frame. */
+/**
+ * Handles the sockets of the WebSocket route `/inspect`. Its messages have the format of `@statelyai/inspect`; each message is one text
+ * frame.
+ */
 export class InspectorFeeds {
   readonly #deps: FeedsDeps;
   readonly #feed: FeedDeps;
   readonly #feeds = new Map<string, ScopeFeed>();
-  /** The number of open inspector sockets, by the name under which their client is counted. */
+  /** The number of open inspector sockets, by {@link FeedClient.budgetOwner}. */
   readonly #owners = new Map<string, number>();
   #watching = 0;
-  /** The number of the last feed that was made for a single user; it makes the names of such feeds unique. */
+  /** The number of feeds that were created for a single user. It makes the names of such feeds unique. */
   #ofUsers = 0;
 
   constructor(deps: FeedsDeps) {
@@ -92,7 +93,7 @@ export class InspectorFeeds {
         if (gone) return;
         const watcher = new InspectorPeer(socket, this.#deps.scheduler);
         const viewer = { watcher, run };
-        // Users do not share feeds, because each may see different threads.
+        // Feeds of users are not shared, because each user may see different threads.
         const name = JSON.stringify(permits === undefined ? scope : [scope, ++this.#ofUsers]);
         const feed = this.#feeds.get(name) ?? new ScopeFeed(scope, this.#feed);
         this.#feeds.set(name, feed);
@@ -118,7 +119,10 @@ export class InspectorFeeds {
     else this.#owners.delete(owner);
   }
 
-  /** @throws ServiceError `validation.failed`, `run.not_found` */
+  /**
+   * Parses the query of a socket.
+   * @throws ServiceError `validation.failed` if the query is invalid, `run.not_found` if it names an unknown run
+   */
   async #ask(tenant: string, inspection: ActorInspection, query: string): Promise<Asked> {
     if (query.length > MAX_QUERY_CHARACTERS)
       throw invalid(`query is longer than ${MAX_QUERY_CHARACTERS} characters`);

@@ -1,26 +1,23 @@
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 
-/**
- * The largest number of characters that may wait for one peer. Their memory is shared, because peers that watch the same actors get the
- * same message objects.
- */
+/** The largest number of characters that may wait for one peer. Peers that watch the same actors share the message strings in memory. */
 const MAX_WAITING_CHARACTERS = 1024 * 1024;
-/** The largest number of characters that are collected in one turn of the event loop before they are sent. */
-const GATHERED = 16 * 1024;
-/** Milliseconds that a peer may read nothing while messages wait. */
-const STALL = 10_000;
+/** If more characters than this were collected in one turn of the event loop, they are sent before the turn ends. */
+const MAX_GATHERED_CHARACTERS = 16 * 1024;
+/** Milliseconds after which a peer is disconnected if messages wait and it reads nothing. */
+const STALL_MS = 10_000;
 
 const SLOW = [1013, "Messages were not taken fast enough; connect again: the actors are sent again"] as const;
 
 /**
- * A message, or a function that makes the message when it is sent. The function is used for the actors that a new peer receives: there may
- * be thousands, and only those that the peer is ready to receive should be in memory.
+ * A message, or a function that creates the message when it is sent. The function is used for the actors that a new peer receives: there
+ * may be thousands, and only those that the peer is ready to receive should be in memory.
  */
 export type InspectorMessage = string | (() => string);
 
 /**
- * The receiving side of one inspector socket. Messages that the peer has not read wait, up to a limit. A peer that is too slow is
+ * The sending side of one inspector socket. Messages that the peer cannot receive yet wait here, up to a limit. A peer that is too slow is
  * disconnected.
  */
 export class InspectorPeer {
@@ -32,9 +29,7 @@ export class InspectorPeer {
   #blocked = false;
   #closed = false;
   #stall: Cancel | null = null;
-  /**
-   * True when a flush is scheduled for the end of this turn of the event loop. All messages of the turn are then sent with one system call.
-   */
+  /** True if a flush is scheduled for the end of this turn of the event loop. It sends all messages of the turn with one system call. */
   #due = false;
 
   constructor(socket: Socket, scheduler: Scheduler) {
@@ -53,7 +48,7 @@ export class InspectorPeer {
     if (typeof piece === "string") this.#size += piece.length;
     if (this.#blocked) {
       if (this.#size > MAX_WAITING_CHARACTERS) this.close(...SLOW);
-    } else if (this.#size > GATHERED) this.#flush();
+    } else if (this.#size > MAX_GATHERED_CHARACTERS) this.#flush();
     else if (!this.#due) {
       this.#due = true;
       this.#scheduler.soon(() => {
@@ -80,7 +75,7 @@ export class InspectorPeer {
     if (this.#blocked || this.#closed || this.#waiting.length === 0) return;
     if (!this.#socket.together(this.#sendAll)) this.#blocked = true;
     if (this.#blocked && !this.#closed) {
-      this.#stall ??= this.#scheduler.after(STALL, () => this.close(...SLOW));
+      this.#stall ??= this.#scheduler.after(STALL_MS, () => this.close(...SLOW));
     }
   }
 

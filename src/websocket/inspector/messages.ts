@@ -3,7 +3,7 @@ import type { InspectedActor, InspectedEvent, InspectedState } from "../../ports
 /** The version of `@statelyai/inspect` whose message format is used. */
 const FORMAT = "0.7.2";
 
-/** The maximum number of characters of a graph's state that are shown. */
+/** If the JSON text of a graph's state has more characters than this, the state is left out. */
 const MAX_STATE_CHARACTERS = 64 * 1024;
 
 /** The number and the time of a message. */
@@ -13,7 +13,7 @@ export interface MessageStamp {
   readonly at: number;
 }
 
-/** The message for a new actor; `definition` is its statechart as text. */
+/** Creates the message for a new actor. `definition` is the actor's statechart as JSON text. */
 export function actorMessage(
   actor: InspectedActor,
   state: InspectedState,
@@ -66,7 +66,7 @@ function base({ id, kind, machine, thread, run }: InspectedActor, { seq, at }: M
     createdAt: String(at),
     id: null,
     _version: FORMAT,
-    // Members that only Heddle's messages have. Receivers that expect `@statelyai/inspect` ignore them.
+    // Members that `@statelyai/inspect` does not have. Its receivers ignore them.
     seq,
     kind,
     machine,

@@ -12,27 +12,27 @@ import { actorMessage, eventMessage, snapshotMessage, type MessageStamp } from "
 import type { InspectorPeer } from "./inspector-peer.ts";
 
 /**
- * The number of events that are kept for peers that join later. Snapshots of actors are not kept, because such a peer gets the current
- * state of each actor.
+ * The number of event messages that are kept for peers that join later. Snapshot messages are not kept, because such a peer gets the
+ * current state of each actor.
  */
-const RECENT = 200;
+const MAX_RECENT_EVENTS = 200;
 
 export interface FeedDeps {
   readonly inspection: ServerInspection;
   readonly clock: Clock;
-  /** The server's next message number. */
+  /** Returns the number of the next inspector message of this process. */
   readonly nextSeq: () => number;
 }
 
-/** A peer, and the only run whose actors it wants to see; null for the actors of all runs. */
+/** A peer, and the run whose actors it wants to see; null for the actors of all runs. */
 export interface Viewer {
   readonly watcher: InspectorPeer;
   readonly run: string | null;
 }
 
 /**
- * The feed for all peers that watch the same scope (the same selection of actors). Each message is made once for all of them. The feed ends
- * when the last peer leaves.
+ * The feed for all peers that watch the same {@link InspectScope}, that is, the same selection of actors. Each message is created once for
+ * all of these peers. The feed stops watching when the last peer leaves.
  */
 export class ScopeFeed implements Inspector {
   readonly #deps: FeedDeps;
@@ -47,13 +47,14 @@ export class ScopeFeed implements Inspector {
   }
 
   /**
-   * Adds a peer, and sends it all actors of the scope. `recorded`: actors from storage, which are sent unless the same actors are in
-   * memory.
+   * Adds a peer, and sends it all actors of the scope. `recorded`: actors from storage; one that is also in memory is sent with its state
+   * in memory.
    */
   join(viewer: Viewer, recorded: readonly ActorSnapshot[]): void {
     const found = new Map(recorded.map((one) => [one.actor.id, one]));
     const add = (actor: InspectedActor, state: InspectedState) => void found.set(actor.id, { actor, state });
-    // Reads the actors in memory again for each peer, so that they need not be kept for peers that join later.
+    // The actors in memory are read anew for each peer, so that their states need not be kept for peers that join later. The watch is
+    // stopped at once.
     this.#deps.inspection.watch(this.#scope, { actor: add, event: () => undefined, snapshot: add })();
     for (const { actor, state } of found.values()) {
       if (!wants(viewer, actor.run)) continue;
@@ -61,11 +62,11 @@ export class ScopeFeed implements Inspector {
       viewer.watcher.send(() => this.#actorMessage(actor, state, stamp));
     }
     for (const { text, actor } of this.#recent) {
-      // Leaves out the events of an actor that has ended in the meantime: the actor itself was not sent to this peer.
+      // Leaves out events of an actor that has ended since, because this peer was not sent that actor.
       if (found.has(actor.id) && wants(viewer, actor.run)) viewer.watcher.send(text);
     }
     this.#viewers.add(viewer);
-    // Begins to watch. A watch first reports all actors that are in memory. These reports are ignored, because the actors were already sent
+    // A new watch first reports all actors that are in memory. These reports are ignored (`telling` is false), because the actors were sent
     // above.
     if (this.#stop === null) {
       let telling = false;
@@ -79,7 +80,7 @@ export class ScopeFeed implements Inspector {
     }
   }
 
-  /** Removes a peer. Returns true if it was the last one. */
+  /** Removes a peer. Returns true if no peer is left. */
   leave(viewer: Viewer): boolean {
     this.#viewers.delete(viewer);
     if (this.#viewers.size > 0) return false;
@@ -95,7 +96,7 @@ export class ScopeFeed implements Inspector {
   event(actor: InspectedActor, event: InspectedEvent, source: string | null): void {
     const text = eventMessage(actor, event, source, this.#stamp());
     this.#recent.push({ text, actor });
-    if (this.#recent.length > RECENT) this.#recent.shift();
+    if (this.#recent.length > MAX_RECENT_EVENTS) this.#recent.shift();
     this.#send(text, actor.run);
   }
 
