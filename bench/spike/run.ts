@@ -1,6 +1,6 @@
 /**
- * `tsx bench/spike/run.ts`: measures the cost of a worker boundary, in three tables. It is short; the figures are in
- * the README.
+ * `tsx bench/spike/run.ts`: measures in a short time what it costs to pass work to a worker thread, and prints tables.
+ * The README has the results.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
