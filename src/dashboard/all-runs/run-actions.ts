@@ -13,7 +13,10 @@ export interface ActionResult {
   readonly started?: Run;
 }
 
-/** Carries out an action on one run. `batch`: an id in the metadata of each run that is started. Never rejects. */
+/**
+ * Carries out an action on one run. A run that the action starts gets `batch` in its metadata. Never rejects: errors
+ * are in the result.
+ */
 export async function applyToRun(action: BulkRunAction, run: FoundRun, batch: string): Promise<ActionResult> {
   const { thread_id: thread, run_id: id } = run;
   if (action === "cancel" ? hasRunEnded(run) : !hasRunEnded(run))
