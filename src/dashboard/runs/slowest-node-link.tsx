@@ -8,7 +8,7 @@ interface SlowestNodeProps {
   readonly label?: string;
 }
 
-/** The slowest node of a run and its duration, with a link to its task in the trace; nothing if it is not known. */
+/** The slowest node of a run and its duration, as a link to its task in the timeline. Nothing if it is not known. */
 export function SlowestNodeLink({ run, label = "" }: SlowestNodeProps) {
   const { thread_id, run_id, slowest_node: slowest = null } = run;
   if (slowest === null) return null;

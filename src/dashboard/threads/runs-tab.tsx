@@ -24,7 +24,9 @@ import { idSuffix } from "../components/one-line-text.ts";
 /** The largest number of runs whose start and end are read. */
 const MAX_TIMES = 100;
 
-/** The tab with the runs of a thread. Queued runs are shown with their position in the queue, counted from 1. */
+/**
+ * The tab with the runs of a thread. Queued runs are shown with their position in the queue, such as "next" or "2nd".
+ */
 export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
   const [deleting, setDeleting] = useState<Run | null>(null);
   const [marked, setMarked] = useState<readonly string[]>([]);
