@@ -40,7 +40,7 @@ function killOnExit(child: ChildProcess): void {
   child.once("exit", () => process.off("exit", kill));
 }
 
-/** The process that generates the load. */
+/** The child process that sends the requests and measures the latency of the responses. */
 export class LoadProcess {
   readonly #child: ChildProcess;
 
@@ -132,7 +132,7 @@ export class ServerProcess implements Server {
     return this.#ask("stats");
   }
 
-  /** The same as {@link stats}, after a garbage collection. */
+  /** The same as {@link ServerProcess.stats}, after a garbage collection. */
   collect(): Promise<ServerStats> {
     return this.#ask("collect");
   }

@@ -49,7 +49,7 @@ export const chat = graph({
   edges: { start: "answer" },
 });
 
-/** Emits `count` custom events of `size` bytes. */
+/** A node that emits `count` custom events, each with data of `size` bytes as JSON. */
 export const emit = graph({
   state: { count: z.number(), size: z.number(), emitted: z.number().optional() },
   nodes: {
@@ -64,7 +64,7 @@ export const emit = graph({
   edges: { start: "emit" },
 });
 
-/** Streams one message of `count` tokens. */
+/** A node that streams one message of `count` tokens. */
 export const tokens = graph({
   state: { count: z.number(), messages: messages() },
   nodes: {
@@ -105,7 +105,7 @@ export const busy = graph({
   edges: { start: "compute" },
 });
 
-/** One node that records `count` steps with `ctx.step`. */
+/** A node that records `count` steps with `ctx.step`. */
 export const steps = graph({
   state: { steps: z.number(), value: z.number().optional() },
   nodes: {

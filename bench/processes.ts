@@ -107,7 +107,7 @@ export class Processes implements Server {
       try {
         process.kill(-(child.pid ?? Number.NaN), "SIGKILL");
       } catch {
-        // No process of the group is left.
+        // The process group has no processes any more.
       }
     }
   };

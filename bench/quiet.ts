@@ -30,8 +30,8 @@ export interface NoiseMeter {
 }
 
 /**
- * Runs `task` up to `tries` times until the machine is quiet during a run, and returns the last result. Only the noise
- * decides about a repetition, never the result.
+ * Runs `task` until the machine is quiet during a run, at most `tries` times and while there is time for repetitions.
+ * Returns the last result. Only the noise decides about a repetition, never the result.
  */
 export async function measureWhileQuiet<T>(
   ear: NoiseMeter,

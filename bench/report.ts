@@ -14,7 +14,7 @@ export interface RowReport {
   readonly ratios: { readonly [name: string]: Ratio };
   /** The titles of the goals that the medians do not reach. Absent if the row has no goals or no figures. */
   readonly missed?: readonly string[];
-  /** Why there are no figures. */
+  /** Why the row could not be measured; absent if it could. */
   readonly failure?: string;
 }
 

@@ -178,7 +178,7 @@ const isMeasuredOnce = (row: Row) =>
 const isOnOtherNode = (row: Row) =>
   otherNode !== undefined && !controlRows.includes(row) && row.foreign !== true;
 
-/** How often a round is measured at most, if the machine is not quiet while it is measured. */
+/** The largest number of times that a round is measured, if the machine is never quiet meanwhile. */
 const MAX_TRIES = 4;
 const quiet = new HostNoiseMeter(patience);
 /** The key under which the peer's rounds of a row are stored. */

@@ -24,8 +24,8 @@ const runs = numberOf("runs", values.runs, { least: 100 });
 const batch = Math.min(numberOf("batch", values.batch, { least: 10 }), Math.ceil(runs / 10));
 const batches = Math.ceil(runs / batch);
 /**
- * The number of measurements at the beginning that are not used: code, LevelDB's caches and files, and the allocator's
- * arenas still grow.
+ * The number of measurements at the beginning that the fit leaves out: code, LevelDB's caches and files, and the
+ * allocator's arenas still grow.
  */
 const UNUSED_POINTS = Math.ceil(batches / 2);
 /** Milliseconds without work after which a thread's actor is unloaded. */

@@ -14,7 +14,7 @@ export interface Job {
   /** Connection i only requests path i, so that no thread gets two requests at once. */
   readonly sticky?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The body of every request, as JSON. */
+  /** The body of every request, as JSON text. */
   readonly body?: string;
   /** `text`: a small JSON response. `events`: a stream, whose events are counted. */
   readonly answer: "text" | "events";
@@ -26,7 +26,7 @@ export interface JobResult {
   readonly requests: number;
   /** Requests that failed: no connection, a status other than 2xx, or an error in the response. */
   readonly failures: number;
-  /** One failure as an example. */
+  /** The reason of the first failure; null if no request failed. */
   readonly failure: string | null;
   /** Seconds from the first request to the last response. */
   readonly seconds: number;

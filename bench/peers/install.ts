@@ -13,8 +13,8 @@ export interface PeerPackages {
 const MINUTES = 10;
 
 /**
- * Returns a folder with the peer's packages. They are installed on first use, and again when the versions change, so
- * that Heddle's own package.json never lists them.
+ * Returns a folder with the peer's packages, which are no dependencies of Heddle. They are installed on first use, and
+ * again when their versions change.
  * @throws Error with the last lines of npm's output if the installation fails
  */
 export function installPackages(

@@ -80,9 +80,9 @@ class Comparison {
   }
 
   /**
-   * Lets the growing threads reach run `run`, and measures {@link PAIRS} pairs of windows: the first window of new
-   * threads, and the next one of the growing threads, beginning with the one that ends with run `run`. Returns the
-   * median ratio of CPU and of bytes, and the windows of the first pair.
+   * Measures {@link PAIRS} pairs of windows, each of {@link WINDOW} runs on each thread: the first window of new
+   * threads, then the next window of the growing threads, which in the first pair ends with run `run`. Returns the
+   * medians of growing divided by new, for CPU and bytes, and the windows of the first pair.
    */
   async at(run: number) {
     const bench = this.#bench;

@@ -75,7 +75,7 @@ export async function withServer<S extends Server, T>(
   }
 }
 
-/** Creates threads and returns their ids. No row measures this. */
+/** Creates threads and returns their ids. Rows do not measure this. */
 export async function makeThreads(bench: Bench, server: Server, count: number): Promise<readonly string[]> {
   const result = await perform(bench, server, {
     connections: Math.min(64, count),

@@ -5,7 +5,7 @@ import type { Bench, Figures, Row } from "./row.ts";
 /** Rows that check that a search for one page of threads takes the same time however many threads there are. */
 
 const USERS = 100;
-/** Of each 1,000 threads, so many more are created that wait at a breakpoint. */
+/** For each 1,000 threads, this many more are created that wait at a breakpoint. */
 const WAITING = 10;
 
 /**

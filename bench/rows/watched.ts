@@ -57,7 +57,7 @@ function mirrorRow(name: string, mirrors: number, target: string): Row {
   };
 }
 
-/** Rows for what clients that only watch cost the server. */
+/** Rows that measure what watching clients cost the server. */
 export const watchedRows: readonly Row[] = [
   {
     name: "inspect-256",

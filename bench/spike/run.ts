@@ -29,7 +29,7 @@ process.stdout.write(
 
 const load = await LoadProcess.start(built);
 
-/** CPU seconds of a process's main thread. */
+/** CPU seconds that the main thread of a process has used so far. */
 const mainCpu = (pid: number) =>
   Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "latin1").split(" ", 1)[0]) / 1e9;
 

@@ -2,8 +2,8 @@ import { signal } from "@preact/signals";
 import { ApiKeyRequired, RequestError } from "./api-errors.ts";
 
 /**
- * Sends requests to the server that serves this page. URLs are relative, because the server may run below a path
- * prefix.
+ * Functions that send requests to the server that serves this page. URLs are relative, because the server may run
+ * below a path prefix.
  */
 
 /** The key of the session storage under which the API key or the user's token is stored. */

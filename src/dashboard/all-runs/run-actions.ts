@@ -5,7 +5,6 @@ import { repeatRequestOf, resumeRequestOf } from "../live/repeat-and-resume-requ
 
 export type BulkRunAction = "resume" | "retry" | "cancel" | "delete";
 
-/** The outcome of an action on one run. */
 export interface ActionResult {
   readonly isOk: boolean;
   readonly text: string;

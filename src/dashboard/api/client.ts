@@ -85,8 +85,8 @@ export interface WaitingThreads {
 const MAX_EXACT_ORDER = 1_000;
 
 /**
- * Lists the threads that wait for an answer, longest wait first. More than {@link MAX_EXACT_ORDER} threads are sorted
- * by their last change.
+ * Lists the threads that wait for an answer or at a breakpoint, longest wait first. More than {@link MAX_EXACT_ORDER}
+ * threads are sorted by their last change.
  */
 export async function listWaitingThreads(
   offset: number,

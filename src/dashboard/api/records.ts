@@ -47,7 +47,7 @@ export interface Thread extends ThreadRow {
   readonly interrupts: { readonly [task: string]: readonly ApiInterrupt[] };
 }
 
-/** A thread that waits for an answer. */
+/** A thread with the status `interrupted`: it waits for an answer or at a breakpoint. */
 export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts"> {
   /** The time since which the thread waits, or of a later edit of its state. */
   readonly state_updated_at: string;
@@ -103,20 +103,22 @@ export interface FoundRun extends Pick<
   readonly error: { readonly error: string; readonly message: string } | null;
   /** Whether this is the latest run of its thread. */
   readonly is_latest: boolean;
-  /** What the thread waits for since this run, whose status is `success`; null if the thread does not wait. */
+  /**
+   * What the thread waits for because of this run, whose status is `success`; null if it does not wait because of this
+   * run.
+   */
   readonly paused_at: "question" | "breakpoint" | null;
   /** The id of the run that continued the thread after this run failed; null if there is none. */
   readonly resumed_by: string | null;
 }
 
-/** A filter for the runs of all threads. */
 export interface RunListFilter {
   readonly status?: ApiRunStatus;
   readonly graph_id?: string;
   readonly assistant_id?: string;
   readonly thread_id?: string;
   readonly origin?: NonNullable<FoundRun["origin"]>;
-  /** Only runs whose thread waits since this run for an answer or at a breakpoint. */
+  /** If set, only runs that made their thread wait, for an answer or at a breakpoint, and for which it still waits. */
   readonly paused?: true;
   readonly metadata?: JsonRecord;
   readonly without_metadata?: readonly string[];
@@ -214,7 +216,6 @@ export interface WebhookRow {
   readonly last_error: string | null;
 }
 
-/** An item of the store. */
 export interface StoreItem {
   readonly namespace: readonly string[];
   readonly key: string;

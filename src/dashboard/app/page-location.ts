@@ -21,8 +21,8 @@ function parse(hash: string): PageLocation {
     .map(decoded);
   const params = new URLSearchParams(query);
   const [place, id, tab, ...more] = parts;
-  // People shorten the address of a run, `threads/{id}/runs/{id}`, by its last part. This opens the tab, whose address
-  // is `threads/{id}?tab=runs`.
+  // If people delete the last id in the address of a run, `threads/{id}/runs/{id}`, the tab `threads/{id}?tab=runs` is
+  // opened.
   if (place === "threads" && id !== undefined && tab !== undefined && more.length === 0) {
     params.set("tab", tab);
     return { hash, path: [place, id], query: params };

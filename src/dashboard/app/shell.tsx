@@ -151,8 +151,8 @@ function threadsContent(
 }
 
 /**
- * Shows the current notice in the header, where it covers no button of the page. Only errors stay until the user
- * dismisses them.
+ * Shows the current notice in the header, where it covers no button of the page. After three seconds, it is removed
+ * unless it is an error.
  */
 function Notice() {
   const shown = currentNotice.value;

@@ -26,7 +26,7 @@ import { AssistantForm } from "./assistant-form.tsx";
 const MAX_VERSIONS = 200;
 
 interface PageProps {
-  /** The id of an assistant, `new` for the form of a new one, or undefined. */
+  /** The id of an assistant, or `new` for the form of a new one; undefined if none is chosen. */
   readonly chosen: string | undefined;
   readonly query: URLSearchParams;
 }

@@ -1,4 +1,4 @@
-/** Formats a duration in milliseconds. */
+/** Formats a duration given in milliseconds, such as `250 ms`, `1.25 s` or `1 m 5 s`. */
 export function formatDuration(ms: number): string {
   if (ms < 1) return "<1 ms";
   if (ms < 1_000) return `${Math.round(ms)} ms`;

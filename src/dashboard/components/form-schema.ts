@@ -1,7 +1,6 @@
 import { Errors } from "typebox/schema";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 
-/** A validation error of one field. */
 export interface FormError {
   /** The path of the field: names of members, joined by dots. */
   readonly at: string;

@@ -59,7 +59,6 @@ function operationsWith(api: OpenApi | undefined, words: readonly string[]): rea
 interface SearchResultsProps {
   readonly api: OpenApi | undefined;
   readonly words: readonly string[];
-  /** Called when the user follows a result. */
   readonly onFollow: () => void;
 }
 

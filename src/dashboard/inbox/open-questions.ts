@@ -19,7 +19,7 @@ export interface InboxRow {
   readonly question: ApiInterrupt | null;
 }
 
-/** One page of the questions that wait for an answer, kept up to date. Other pages are not read. */
+/** One page of the threads that wait for an answer or at a breakpoint, kept up to date. Other pages are not read. */
 export class OpenQuestions {
   readonly rows = signal<readonly InboxRow[] | null>(null);
   /** The number of threads that wait, on all pages. */

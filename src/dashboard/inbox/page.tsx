@@ -20,7 +20,10 @@ import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { graphOf, threadTitle } from "../threads/thread-title.ts";
 import { type InboxRow, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
 
-/** The questions that wait for an answer, of all threads, longest wait first. The user answers them on this page. */
+/**
+ * The pending questions and breakpoints of all threads, longest wait first. The user answers the questions on this
+ * page.
+ */
 export function InboxPage() {
   const number = Number(currentLocation.value.query.get("page"));
   const page = Number.isInteger(number) && number > 1 ? number - 1 : 0;
@@ -76,7 +79,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   );
   const at = waiting.findIndex(({ key }) => key === chosen?.key);
   if (at >= 0) place.current = at;
-  // If the chosen row's question is no longer listed, the row stays; but not if the user has not chosen it.
+  // A chosen row stays when its question is no longer listed, unless this page itself has chosen it.
   const isGone = chosen !== null && at < 0 && !isUntouched.current;
   const rows = isGone ? waiting.toSpliced(place.current, 0, chosen) : waiting;
   const total = list.total.value;

@@ -6,7 +6,7 @@ const ZOOM_FACTOR = 1.3;
 const MAX_SCALE = 3;
 
 /**
- * Scales a chart so that it fits its box, or as the user chooses. When the highlighted states change, scrolls to the
+ * Scales a chart to the width of its box, or as the user chooses. When the highlighted states change, scrolls to the
  * last one if it is out of view.
  */
 export class Zoom {

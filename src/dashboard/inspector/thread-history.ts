@@ -21,8 +21,8 @@ export interface ThreadHistory {
 export const EMPTY_THREAD_HISTORY: ThreadHistory = { steps: [], path: [], error: null };
 
 /**
- * Reads the history of a thread.
- * @throws ApiKeyRequired, RequestError
+ * Reads the error and the stored states of a thread.
+ * @throws ApiKeyRequired if the server requires a valid key, RequestError for any other error response
  */
 export async function readThreadHistory(thread: string): Promise<ThreadHistory> {
   const select = ["next", "metadata", "created_at", "checkpoint", "parent_checkpoint"];

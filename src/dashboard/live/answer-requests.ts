@@ -35,9 +35,9 @@ export async function readQuestions(thread: string, ids: readonly string[]): Pro
   return { list, refusal };
 }
 
-/** Thrown by {@link sendAnswers} if another run has already answered the question. */
+/** The error that somebody else has already answered the question. Thrown by {@link sendAnswers}. */
 export class AlreadyAnswered extends Error {
-  /** The run that answered the question. */
+  /** The run that answered the question; undefined if it is not known. */
   readonly run: Run | undefined;
 
   constructor(run: Run | undefined) {

@@ -8,8 +8,8 @@ export interface PausedRun {
 }
 
 /**
- * Returns the run after which a thread waits at a question or a breakpoint. Null if the thread does not wait, or if
- * its newest run has not ended. `runs`: the thread's runs, newest first.
+ * Returns the run whose question or breakpoint makes a thread wait. Null if the thread does not wait, or if its newest
+ * run has not ended. `runs`: the thread's runs, newest first.
  */
 export function pausedRunOf({ status, interrupts }: Thread, runs: readonly Run[]): PausedRun | null {
   const [newest] = runs;

@@ -56,7 +56,7 @@ export class RunSubscription {
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
   /**
-   * The question or breakpoint at which the thread waits since this run; null if it does not wait, or since another
+   * The question or breakpoint at which the thread waits because of this run; null if it does not wait because of this
    * run.
    */
   readonly waiting = signal<PausedRun | null>(null);

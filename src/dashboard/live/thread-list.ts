@@ -8,7 +8,7 @@ import { ThreadDescriptions } from "./thread-descriptions.ts";
 
 /** The number of threads read by one request. */
 export const THREADS_PER_REQUEST = 100;
-/** The shortest time between the ends of two reads of the visible pages, in milliseconds. */
+/** The shortest pause after a read of the visible pages, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
 /**
  * The pause after a read is at least this many times as long as the read, so that a slow server gets fewer requests.

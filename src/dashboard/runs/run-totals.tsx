@@ -7,7 +7,7 @@ import { formatCost, formatCount, type ModelTotals, type CallTotals } from "./ru
 interface RunTotalsProps {
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
-  /** The question or breakpoint at which the thread waits since this run; null if there is none. */
+  /** The question or breakpoint at which the thread waits because of this run; null if there is none. */
   readonly waiting: PausedRun | null;
   /** Since when the thread waits, in epoch milliseconds; null if it is not known. */
   readonly since: number | null;

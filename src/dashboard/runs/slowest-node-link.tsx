@@ -16,7 +16,7 @@ export function SlowestNodeLink({ run, label = "" }: SlowestNodeProps) {
     <>
       {label}
       <a href={runHref(thread_id, run_id, { task: slowest.task_id })}>{slowest.name}</a>,{" "}
-      {/* No line break parts the number from its unit. */}
+      {/* Non-breaking spaces keep the numbers and their units on one line. */}
       {formatDuration(slowest.duration_ms).replaceAll(" ", "\u00A0")}
     </>
   );

@@ -1,7 +1,6 @@
 import { isJsonRecord, type Run } from "../api/records.ts";
 import type { Task, Trace } from "../live/trace.ts";
 
-/** A task as a row of the timeline. */
 export interface TimelineRow {
   readonly task: Task;
   /** How deep the task's graph is nested: 0 for the root graph, 1 for its subgraphs, and so on. */

@@ -11,7 +11,6 @@ import { useSubmit } from "../components/use-submit.ts";
 interface StoreItemDialogProps {
   /** The item to edit; null to create one. */
   readonly item: StoreItem | null;
-  /** The namespace of a new item. */
   readonly namespace: readonly string[];
   /** Called with the namespace of an item that was stored, or with null after an item was deleted. */
   readonly onChanged: (namespace: readonly string[] | null) => void;

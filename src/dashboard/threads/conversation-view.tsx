@@ -22,13 +22,13 @@ const USER_EVENTS = ["wheel", "touchstart", "pointerdown", "keydown"];
 
 interface ConversationViewProps {
   readonly thread: string;
-  /** The messages of the state. */
+  /** The messages in the current state of the thread, oldest first. */
   readonly messages: readonly JsonRecord[];
   /** The names of the called tools, by the id of the tool call. */
   readonly calls: ReadonlyMap<string, string>;
   /** The id of the message that the page's address names; null if there is none. */
   readonly wanted: string | null;
-  /** The element that scrolls. */
+  /** The scrolling element that contains the list. */
   readonly scroll: { readonly current: HTMLElement | null };
   /** Returns whether the view follows the end of the conversation. */
   readonly isFollowing: () => boolean;

@@ -13,8 +13,8 @@ const MAX_CHECKPOINTS = 200;
 /** The number of states that are read first, however large they are. */
 const FIRST_CHECKPOINTS = 20;
 /**
- * The most characters of all states together, as JSON. More than the first {@link FIRST_CHECKPOINTS} states are read
- * only as far as they are likely to stay below it.
+ * The most characters of all states together, as JSON. After the first {@link FIRST_CHECKPOINTS} states, only so many
+ * more are read that the total is likely to stay below it.
  */
 const MAX_HISTORY_CHARACTERS = 4_000_000;
 

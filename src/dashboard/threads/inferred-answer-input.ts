@@ -19,7 +19,7 @@ const CHOICE_MEMBERS = ["options", "choices", "answers", "actions", "allowed_val
 /** Up to this number of answers, each is shown as a button. */
 const MAX_CHOICES = 8;
 
-/** Answers are looked for in so many characters at the end of a question's text. */
+/** Answers are searched only in this many characters at the end of a question's text. */
 const MAX_END_CHARACTERS = 300;
 /** Matches answers at the end of a text, such as `(yes/no)` or `[a / b / c]`. */
 const NAMED_AT_END = /[([]\s*([^()[\]/]{1,40}(?:\/[^()[\]/]{1,40})+)[)\]]\s*[?:.]*\s*$/u;

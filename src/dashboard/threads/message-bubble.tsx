@@ -10,7 +10,6 @@ interface BubbleProps {
   readonly calls: ReadonlyMap<string, string>;
   readonly isComing?: boolean;
   readonly node?: string | undefined;
-  /** The address of the message. */
   readonly href?: string;
   /** Whether the page's address names this message. */
   readonly isWanted?: boolean;

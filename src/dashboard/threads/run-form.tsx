@@ -30,7 +30,6 @@ interface RunFormProps {
   /** Whether only the message and the assistant are shown until the user asks for the other fields. */
   readonly isCompact?: boolean;
   readonly submit: string;
-  /** Called when the user chooses another assistant. */
   readonly onChoose?: () => void;
   /** Starts the run. Resolves with false if this failed; the form then keeps its input. */
   readonly onRun: (request: JsonRecord) => Promise<boolean>;

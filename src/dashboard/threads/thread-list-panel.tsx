@@ -22,7 +22,10 @@ import { saveSearch, loadSearch, type ThreadListSearch } from "./thread-search-s
 import { VirtualThreadList } from "./virtual-thread-list.tsx";
 import { threadFilterOf, freeWords } from "./thread-search-filter.ts";
 
-/** The panel with the list of all threads, sorted by last change or creation. It is updated about every second. */
+/**
+ * The panel with the list of all threads, sorted by last change or creation. The visible part is read again about
+ * every second, less often if the server is slow.
+ */
 export function ThreadListPanel({ chosen }: { readonly chosen: string | undefined }) {
   const list = useMemo(() => new ThreadList(), []);
   useEffect(() => () => list.close(), []);
