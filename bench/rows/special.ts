@@ -35,7 +35,8 @@ const idle = (name: string, graph: string, what: string): Row => ({
     const count = Math.max(200, Math.round(100_000 * bench.scale));
     // In several jobs: on a slow machine, a single one would take longer than the bench waits for a job.
     const fill = async (server: Server, threads: number) => {
-      for (let left = threads; left > 0; left -= MAX_THREADS_PER_JOB) await fillPart(server, Math.min(left, MAX_THREADS_PER_JOB));
+      for (let left = threads; left > 0; left -= MAX_THREADS_PER_JOB)
+        await fillPart(server, Math.min(left, MAX_THREADS_PER_JOB));
     };
     const fillPart = async (server: Server, threads: number) => {
       const ids = await makeThreads(bench, server, threads);

@@ -88,7 +88,9 @@ function row(kind: "sse" | "ws", watchers: number): Row {
             kind === "sse"
               ? bySse(bench, server, path, watchers, events)
               : await bySocket(server, path, watchers, events);
-          await sleep(Math.max(0, START_DELAY_SECONDS * 1000 - CONNECT_MARGIN_MS - (performance.now() - asked)));
+          await sleep(
+            Math.max(0, START_DELAY_SECONDS * 1000 - CONNECT_MARGIN_MS - (performance.now() - asked)),
+          );
           const cpu = server.cpu();
           const began = performance.now() + CONNECT_MARGIN_MS;
           await done;

@@ -36,7 +36,8 @@ function work(rounds: number, events: number, send: (piece: Buffer, last: boolea
   }
   for (let id = 0; id < events;) {
     let text = "";
-    for (const upTo = Math.min(events, id + EVENTS_PER_MESSAGE); id < upTo; id++) text += customEvent(id, 100);
+    for (const upTo = Math.min(events, id + EVENTS_PER_MESSAGE); id < upTo; id++)
+      text += customEvent(id, 100);
     send(Buffer.from(text), id >= events);
   }
 }

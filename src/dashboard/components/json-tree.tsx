@@ -68,7 +68,8 @@ function previewOf(value: object): string {
 function Leaf({ value }: { readonly value: unknown }) {
   const [isWhole, setWhole] = useState(false);
   if (typeof value !== "string") return <span class={`value ${typeof value}`}>{String(value)}</span>;
-  if (value.length <= MAX_CHARACTERS || isWhole) return <span class="value string">{value === "" ? '""' : value}</span>;
+  if (value.length <= MAX_CHARACTERS || isWhole)
+    return <span class="value string">{value === "" ? '""' : value}</span>;
   return (
     <span class="value string">
       {value.slice(0, MAX_CHARACTERS)}

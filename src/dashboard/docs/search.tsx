@@ -114,7 +114,10 @@ function Excerpt({ text, words }: { readonly text: string; readonly words: reado
   const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((at) => at >= 0);
   const first = places.length === 0 ? 0 : Math.min(...places);
   const from = first <= MAX_CHARACTERS_BEFORE ? 0 : text.indexOf(" ", first - MAX_CHARACTERS_BEFORE) + 1;
-  const to = from + MAX_EXCERPT_CHARACTERS >= text.length ? text.length : text.lastIndexOf(" ", from + MAX_EXCERPT_CHARACTERS);
+  const to =
+    from + MAX_EXCERPT_CHARACTERS >= text.length
+      ? text.length
+      : text.lastIndexOf(" ", from + MAX_EXCERPT_CHARACTERS);
   const shown = text.slice(from, to);
   const pattern = words.map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join("|");
   return (

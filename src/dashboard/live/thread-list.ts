@@ -169,7 +169,8 @@ export class ThreadList {
     this.#countAt = Number.POSITIVE_INFINITY;
     const counted = await getThreadCount(filter).catch(() => 0);
     if (filter !== this.#filter) return;
-    this.#countAt = performance.now() + Math.max(COUNT_INTERVAL_MS, (performance.now() - began) * PAUSE_FACTOR);
+    this.#countAt =
+      performance.now() + Math.max(COUNT_INTERVAL_MS, (performance.now() - began) * PAUSE_FACTOR);
     this.#counted = counted;
     if (counted > (this.total.peek() ?? Number.POSITIVE_INFINITY)) this.total.value = counted;
   }

@@ -16,7 +16,10 @@ interface ReplayProps {
   readonly number: number;
 }
 
-/** A dialog that runs a superstep and all later ones again on a new branch, from the original or a changed state. */
+/**
+ * A button with a dialog, which runs a superstep and all later ones again on a new branch, from the original or a
+ * changed state.
+ */
 export function ReplayForm({ run, from, number }: ReplayProps) {
   const [isOpen, setOpen] = useState(false);
   const { thread_id: thread, assistant_id } = run;
