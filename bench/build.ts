@@ -4,14 +4,15 @@ import { join } from "node:path";
 import { bundleServer, bundleXState, PACKAGE_ROOT } from "../src/build/package-bundles.ts";
 
 /**
- * The folder with the server as the package contains it: bundled into few files. Everything else is compiled file by
- * file.
+ * The folder, inside the build's folder, of the server as the npm package contains it: bundled into a few files. The
+ * rest of the build is compiled file by file.
  */
 export const SERVED = "served";
 
 /**
- * Compiles the whole tree to plain JavaScript and returns its folder. A server that runs through a loader would be
- * measured with the loader's helpers in its hot functions, and a cold start with the loader's compilations.
+ * Compiles the whole repository to plain JavaScript and returns the output folder. If servers ran from TypeScript
+ * through a loader instead, the loader's helpers would slow down hot functions, and a cold start would include
+ * compilation.
  */
 export async function build(): Promise<string> {
   const out = join(PACKAGE_ROOT, "dist", "bench-build");
@@ -21,12 +22,12 @@ export async function build(): Promise<string> {
   });
   if (run.status !== 0) {
     if (!existsSync(join(out, "bench", "load.js"))) throw new Error(`cannot compile:\n${run.stdout}`);
-    // The files are emitted anyway: a type error in another folder does not affect the measurement.
+    // tsc has emitted the files anyway: a type error in another folder does not affect the measurement.
     process.stderr.write(`compiled with type errors:\n${run.stdout}\n`);
   }
   await bundleXState(join(out, "actors", "xstate.js"));
   const schemas = join(out, "src", "schemas");
-  // Loading its 700 files would take most of each server's start.
+  // TypeBox is bundled, because loading its 700 files would take most of the time that each server needs to start.
   await bundleServer([join(schemas, "typebox.js")], { outdir: schemas, allowOverwrite: true, banner: {} });
   const served = join(out, SERVED);
   rmSync(served, { recursive: true, force: true });
@@ -37,7 +38,7 @@ export async function build(): Promise<string> {
   };
   manifest.exports["."] = { default: `./${SERVED}/index.js` };
   writeFileSync(join(out, "package.json"), JSON.stringify(manifest));
-  // Graphs for the command line: they resolve the package by its name, as a user's graph does.
+  // Graphs for servers that the command line starts: they import `heddle` by its package name, as a user's graph does.
   for (const graph of ["cold", "one"]) {
     copyFileSync(join(PACKAGE_ROOT, "bench", `${graph}.mjs`), join(out, `${graph}.mjs`));
     const config = { graphs: { [graph]: `./${graph}.mjs:${graph}` } };

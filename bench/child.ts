@@ -5,7 +5,7 @@ import { cpuOf, ioOf, type IoCount } from "./proc.ts";
 import type { Server } from "./server.ts";
 import type { ServerStats } from "./servers/report.ts";
 
-/** Waits for one IPC message of a child; rejects when the child ends instead. */
+/** Waits for one IPC message from a child process. Rejects if the child exits first, or after `ms` milliseconds. */
 function receiveMessage<T>(child: ChildProcess, what: string, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => done(new Error(`${what}: no answer within ${ms} ms`)), ms);
@@ -25,22 +25,22 @@ function receiveMessage<T>(child: ChildProcess, what: string, ms: number): Promi
 }
 
 /**
- * Removes the directory when this process exits, also after a signal: after the servers that write to it have been
- * stopped.
+ * Removes the directory when this process exits, also after SIGINT or SIGTERM. The servers that write to the directory
+ * are killed before: see {@link killOnExit}.
  */
 export function removeOnExit(directory: string): void {
   process.on("exit", () => rmSync(directory, { recursive: true, force: true, maxRetries: 20 }));
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 }
 
-/** Kills the child when this process exits. */
+/** Kills the child when this process exits, before other exit listeners run. */
 function killOnExit(child: ChildProcess): void {
   const kill = () => void child.kill("SIGKILL");
   process.prependListener("exit", kill);
   child.once("exit", () => process.off("exit", kill));
 }
 
-/** The process that generates the load. */
+/** The child process that sends the requests and measures the latency of the responses. */
 export class LoadProcess {
   readonly #child: ChildProcess;
 
@@ -71,7 +71,10 @@ export class LoadProcess {
   }
 }
 
-/** A server under measurement, Heddle or a control, in a process of its own. It reports its counts over IPC. */
+/**
+ * A server under measurement, Heddle or a control, in a process of its own. It reports its {@link ServerStats} over
+ * IPC.
+ */
 export class ServerProcess implements Server {
   readonly #child: ChildProcess;
   readonly port: number;
@@ -84,8 +87,8 @@ export class ServerProcess implements Server {
   }
 
   /**
-   * `profile`: a directory for a CPU profile of the whole process, written when it stops. `node`: the program that runs
-   * it; default: the Node that runs the bench.
+   * `profile`: a directory for a CPU profile of the whole process, written when the process stops. `node`: the path of
+   * the Node executable that runs the server; default: the one that runs the bench.
    */
   static async start(
     script: string,
@@ -100,7 +103,7 @@ export class ServerProcess implements Server {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
       execArgv: [
         "--expose-gc",
-        // The flag of `npm start`, which the README recommends for a busy server.
+        // `npm start` sets this flag too; the README recommends it for a busy server.
         "--max-semi-space-size=64",
         ...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]),
       ],
@@ -111,7 +114,7 @@ export class ServerProcess implements Server {
       const { port } = await receiveMessage<{ port: number }>(child, script, 20_000);
       return new ServerProcess(child, port);
     } catch (error) {
-      // It may only be slow, but a process that is left running would keep the bench from ending.
+      // The child may only be slow to start, but if it kept running, the bench would never end.
       child.kill("SIGKILL");
       throw error;
     }
@@ -129,12 +132,15 @@ export class ServerProcess implements Server {
     return this.#ask("stats");
   }
 
-  /** The same after a garbage collection. */
+  /** The same as {@link ServerProcess.stats}, after a garbage collection. */
   collect(): Promise<ServerStats> {
     return this.#ask("collect");
   }
 
-  /** Sends a control a command that only this control knows; resolves when it is done. */
+  /**
+   * Sends a control server a command that only this kind of control understands; resolves when the server has executed
+   * it.
+   */
   async perform(asked: unknown): Promise<void> {
     const answer = receiveMessage(this.#child, "server", 300_000);
     this.#child.send({ asked });

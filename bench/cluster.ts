@@ -9,10 +9,13 @@ import { Processes } from "./processes.ts";
 
 const SECRET = "the secret of the cluster that is measured";
 
-/** File systems that keep nothing on a disk: what PostgreSQL stores there costs nothing. */
+/** File systems in memory. PostgreSQL's commits would cost nothing there, so no cluster is measured on them. */
 const IN_MEMORY: ReadonlySet<string> = new Set(["tmpfs", "ramfs"]);
 
-/** Starts Heddle's command line, and waits for its first `/ok`. Its CPU is that of all its processes. */
+/**
+ * Starts Heddle's command line, and waits until `/ok` responds with 200. The CPU time of the result is that of all its
+ * processes, shards included.
+ */
 export async function startCommandLine(
   built: string,
   args: readonly string[],
@@ -26,7 +29,7 @@ export async function startCommandLine(
     program: process.execPath,
     args: [cli, "start", "--config", config, "--port", String(port), ...args],
     cwd: built,
-    // The flag of `npm start`, for the processes of the shards too.
+    // `npm start` sets this flag too. As an environment variable, it also reaches the processes of the shards.
     env: { NODE_ENV: "production", NODE_OPTIONS: "--max-semi-space-size=64", ...env },
   });
   try {
@@ -40,14 +43,14 @@ export async function startCommandLine(
 
 interface ClusterOptions {
   readonly built: string;
-  /** Makes a data directory. */
+  /** Makes an empty data directory and returns its path. */
   readonly newData: () => string;
   readonly shards: number;
-  /** `HEDDLE_CLUSTER_LEASE`; absent: Heddle's default. */
+  /** The lease of a node in milliseconds (`HEDDLE_CLUSTER_LEASE`); default: Heddle's own. */
   readonly leaseMs?: number;
 }
 
-/** Nodes of one cluster on this machine, with a PostgreSQL of their own that syncs each commit to the disk. */
+/** Nodes of one cluster on this machine, with a PostgreSQL server of their own that syncs each commit to the disk. */
 export class BenchCluster {
   readonly #postgres: PostgresServer;
   readonly #options: ClusterOptions;
@@ -88,7 +91,7 @@ export class BenchCluster {
   }
 }
 
-/** Names of two nodes. The first one owns shard 0 and keeps it when the second one joins. */
+/** Names of two nodes, chosen so that `owner` owns shard 0 and keeps it when `other` joins. */
 export function ownerAndOther(): readonly [owner: string, other: string] {
   const members = ["a", "b"].map((name) => ({ id: `${name}/0`, address: "", isDraining: false }));
   return preferredOwner(0, members)?.id === "a/0" ? ["a", "b"] : ["b", "a"];

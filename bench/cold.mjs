@@ -1,6 +1,6 @@
 import { graph, value } from "heddle";
 
-/** For the cold start: a graph that brings no packages of its own along. */
+/** The graph for measuring a cold start: it imports no package besides Heddle. */
 export const cold = graph({
   state: { value: value() },
   nodes: { work: async () => ({ value: 1 }) },

@@ -3,20 +3,23 @@ import { setup } from "xstate";
 import { z } from "zod";
 import { customData } from "./servers/bodies.ts";
 
-/** Yields to the event loop, as a node does that reads from a model. */
+/** Yields to the event loop, as a node does while it reads the response of a model. */
 const breathe = () => new Promise((resolve) => setImmediate(resolve));
 
-/** The number of events that a node emits before it yields: about what one network read from a fast model brings. */
-const BURST = 256;
+/**
+ * The number of events that a node emits before it yields to the event loop: about as many as one network read from a
+ * fast model contains.
+ */
+const EVENTS_PER_BURST = 256;
 
-/** The smallest graph: one node, one small write. */
+/** The smallest graph: one node, which writes one small value. */
 export const one = graph({
   state: { value: z.number().optional(), text: z.string().optional() },
   nodes: { work: async (state) => ({ value: (state.value ?? 0) + 1 }) },
   edges: { start: "work" },
 });
 
-/** The same as a machine: its beginning is its end. */
+/** The counterpart of {@link one} as an XState machine: its initial state is final. */
 export const machine = setup({
   types: { context: {} as { value: number }, input: {} as { value: number } },
 }).createMachine({
@@ -26,7 +29,7 @@ export const machine = setup({
   states: { done: { type: "final" } },
 });
 
-/** A machine that waits for three days. */
+/** An XState machine that waits for an event, or for a timer of three days. */
 export const waiting = setup({}).createMachine({
   id: "waiting",
   initial: "reviewing",
@@ -46,14 +49,14 @@ export const chat = graph({
   edges: { start: "answer" },
 });
 
-/** Emits `count` custom events of `size` bytes. */
+/** A node that emits `count` custom events, each with data of `size` bytes as JSON. */
 export const emit = graph({
   state: { count: z.number(), size: z.number(), emitted: z.number().optional() },
   nodes: {
     emit: async (state, ctx) => {
       for (let i = 0; i < state.count; i++) {
         ctx.emit(customData(i, state.size));
-        if (i % BURST === BURST - 1) await breathe();
+        if (i % EVENTS_PER_BURST === EVENTS_PER_BURST - 1) await breathe();
       }
       return { emitted: state.count };
     },
@@ -61,7 +64,7 @@ export const emit = graph({
   edges: { start: "emit" },
 });
 
-/** Streams one message of `count` tokens. */
+/** A node that streams one message of `count` tokens. */
 export const tokens = graph({
   state: { count: z.number(), messages: messages() },
   nodes: {
@@ -69,7 +72,7 @@ export const tokens = graph({
       const message = ctx.message();
       for (let i = 0; i < state.count; i++) {
         message.write("word ");
-        if (i % BURST === BURST - 1) await breathe();
+        if (i % EVENTS_PER_BURST === EVENTS_PER_BURST - 1) await breathe();
       }
       return { messages: [message.end()] };
     },
@@ -77,7 +80,7 @@ export const tokens = graph({
   edges: { start: "speak" },
 });
 
-/** Takes 200 ms: for measurements with many concurrent runs. */
+/** A node that waits for 200 ms without using the CPU: for measurements with many concurrent runs. */
 export const slow = graph({
   state: { value: z.number().optional() },
   nodes: {
@@ -89,7 +92,7 @@ export const slow = graph({
   edges: { start: "wait" },
 });
 
-/** Computes for 300 ms without yielding to the event loop. */
+/** A node that computes for 300 ms without yielding to the event loop. */
 export const busy = graph({
   state: { value: z.number().optional() },
   nodes: {
@@ -102,7 +105,7 @@ export const busy = graph({
   edges: { start: "compute" },
 });
 
-/** One node that records `count` steps with `ctx.step`. */
+/** A node that records `count` steps with `ctx.step`. */
 export const steps = graph({
   state: { steps: z.number(), value: z.number().optional() },
   nodes: {
@@ -117,14 +120,14 @@ export const steps = graph({
 
 const add = async (state: { value?: number | undefined }) => ({ value: (state.value ?? 0) + 1 });
 
-/** Three nodes in sequence: three synced checkpoints. */
+/** Three nodes in sequence, so that a run stores three synced checkpoints. */
 export const three = graph({
   state: { value: z.number().optional() },
   nodes: { first: add, second: add, third: add },
   edges: { start: "first", first: "second", second: "third" },
 });
 
-/** Blocks its thread for two milliseconds, as parsing, templates or small models do. */
+/** A node that blocks its JavaScript thread for two milliseconds, as parsing, templates or small models do. */
 export const burn = graph({
   state: { value: z.number().optional() },
   nodes: {

@@ -15,7 +15,10 @@ const State = Annotation.Root({
 
 const NODES = Array.from({ length: 10 }, (_, i) => `node_${i}`);
 
-/** A chain of ten nodes: each adds a note, and the last one answers. Heddle serves it; the control runs it directly. */
+/**
+ * A LangGraph.js graph of ten nodes in sequence: each node adds a note, and the last node also adds a message. Heddle
+ * serves the graph; the control calls it directly, with a checkpointer.
+ */
 export function tenNodeGraph(checkpointer?: BaseCheckpointSaver) {
   const last = NODES.at(-1);
   const graph = new StateGraph(State) as StateGraph<

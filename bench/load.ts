@@ -1,4 +1,7 @@
-/** The load process: takes jobs over IPC, one at a time, and sends back the result of each. */
+/**
+ * The load process: receives jobs over IPC and sends back the result of each. The bench sends a job only after the
+ * previous result.
+ */
 import type { Job } from "./load/job.ts";
 import { perform } from "./load/perform.ts";
 

@@ -24,8 +24,8 @@ export function describeMachine(directory: string): Machine {
 }
 
 /**
- * The type of the mount that contains a directory. In a memory file system, every figure of durable writes would be
- * wrong.
+ * The type of the file system that contains a directory. The bench reports it, because figures of durable writes from
+ * a file system in memory would be meaningless.
  */
 export function filesystemOf(directory: string): string {
   let best = { point: "", type: "unknown" };
@@ -38,7 +38,7 @@ export function filesystemOf(directory: string): string {
   return best.type;
 }
 
-/** Milliseconds to append 4 KiB and fdatasync, in sequence: the minimum cost of every synced batch. */
+/** Milliseconds to append 4 KiB and call fdatasync, one after the other: the least that a synced batch can cost. */
 export function measureSync(directory: string, times: number): Summary {
   const file = join(directory, "fdatasync-probe");
   const fd = openSync(file, "a");

@@ -26,7 +26,7 @@ const COLUMNS = [
   "memory_ns",
 ] as const satisfies Figure[];
 
-/** The figures of a peer that stand in the row's own line; the others are in a table of their own. */
+/** The figures of the peer that are printed in the row's line of the main table. A separate table has the others. */
 const PEER_FIGURES: ReadonlySet<Figure> = new Set([
   "per_s",
   "p50_ms",
@@ -38,7 +38,7 @@ const PEER_FIGURES: ReadonlySet<Figure> = new Set([
   "stuck",
 ]);
 
-/** Heddle's figures divided by the peer's, with the peer's in brackets, and the ratios that the targets ask for. */
+/** Heddle's figures divided by the peer's, each with the peer's figure and the target ratio in brackets. */
 function peerCell(peer: PeerReport | undefined): string {
   if (peer === undefined) return "";
   if (peer.failure !== undefined) return "no figures";
@@ -52,10 +52,10 @@ function peerCell(peer: PeerReport | undefined): string {
     .join("; ");
 }
 
-/** The figures that are compared with those on another Node. */
+/** The figures of the other Node version that are printed in the row's line of the main table. */
 const OTHER_NODE_FIGURES: ReadonlySet<Figure> = new Set(["per_s", "p50_ms", "first_p50_ms", "cpu_us"]);
 
-/** Heddle's figures on another Node, each with its ratio to the one on this Node. */
+/** Heddle's figures on the other Node version, each with its ratio to the figure on the Node that runs the bench. */
 function otherNodeCell(row: PeerReport | undefined): string {
   if (row === undefined) return "";
   if (row.failure !== undefined) return "no figures";
@@ -68,7 +68,7 @@ function otherNodeCell(row: PeerReport | undefined): string {
     .join("; ");
 }
 
-/** Heddle's figures divided by those of the controls, and the ratios that the targets ask for. */
+/** Heddle's figures divided by those of the controls, each with its target ratio. */
 function controlsCell({ ratios }: RowReport): string {
   return Object.entries(ratios)
     .map(([name, { median, asked }]) => {
@@ -80,7 +80,10 @@ function controlsCell({ ratios }: RowReport): string {
 
 const verdict = (missed: readonly string[]) => (missed.length === 0 ? "yes" : `no: ${missed.join(", ")}`);
 
-/** Whether the target is met by the ratios alone, which a slower machine does not change. */
+/**
+ * Whether the ratios to controls and to the peer reach their targets. Unlike absolute figures, ratios hardly depend on
+ * the speed of the machine.
+ */
 function metAsRatios({ ratios }: RowReport, peer: PeerReport | undefined): string {
   const controls = Object.entries(ratios).map(([name, ratio]) => ({ name, ratio }));
   const peers = (peer?.figures ?? []).map(({ figure, ratio }) => ({

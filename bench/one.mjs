@@ -1,7 +1,7 @@
 import { graph } from "heddle";
 import { z } from "zod";
 
-/** The graph `one` of `graphs.ts`, for servers that the command line starts. */
+/** The same graph as `one` in `graphs.ts`, as a file of its own for servers that the command line starts. */
 export const one = graph({
   state: { value: z.number().optional(), text: z.string().optional() },
   nodes: { work: async (state) => ({ value: (state.value ?? 0) + 1 }) },

@@ -2,13 +2,13 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs, type ParseArgsConfig } from "node:util";
 
-/** Ends the process with a one-line message, before anything is measured, because the request cannot be carried out. */
+/** Ends the process with exit code 2 and a one-line message: the bench cannot do what the command line asks for. */
 export function refuse(message: string): never {
   process.stderr.write(`${message}\n`);
   process.exit(2);
 }
 
-/** Parses the options of the command line. Unknown options and missing values are refused. */
+/** Parses the options of the command line. Refuses unknown options and missing values. */
 export function readOptions<const T extends NonNullable<ParseArgsConfig["options"]>>(
   options: T,
 ): ReturnType<typeof parseArgs<{ options: T }>>["values"] {
@@ -21,11 +21,11 @@ export function readOptions<const T extends NonNullable<ParseArgsConfig["options
 
 interface Bounds {
   readonly least: number;
-  /** True: the value may have a fraction. */
+  /** Whether the value may have a fraction. */
   readonly fractions?: boolean;
 }
 
-/** Parses the number of an option. */
+/** Parses a number from the command line. Refuses a value below `least`, and a fraction unless `fractions` is set. */
 export function numberOf(name: string, text: string, { least, fractions = false }: Bounds): number {
   const value = text.trim() === "" ? Number.NaN : Number(text);
   if (!Number.isFinite(value) || value < least || !(fractions || Number.isInteger(value))) {
@@ -35,8 +35,8 @@ export function numberOf(name: string, text: string, { least, fractions = false 
 }
 
 /**
- * Checks the path of output files: the folder must exist, since an error after an hour of measuring would lose the
- * results.
+ * Checks the path of an output file before anything is measured: the folder must exist, since a failed write at the
+ * end would lose the results.
  */
 export function pathOf(name: string, path: string): string {
   const folder = dirname(path);

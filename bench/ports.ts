@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Connection } from "./load/connection.ts";
 import { TextReceiver } from "./load/receivers.ts";
 
-/** Returns a free port of this machine. */
+/** Returns a TCP port of this machine that is free now. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -13,8 +13,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Sends one request over a plain connection. An HTTP client would first have to be loaded, and that time would be
- * measured too.
+ * Whether the server responds to one request with status 200. The request uses {@link Connection}, because loading an
+ * HTTP client would take time that is measured.
  */
 async function respondsAt(port: number, path: string): Promise<boolean> {
   try {
@@ -28,14 +28,14 @@ async function respondsAt(port: number, path: string): Promise<boolean> {
     connection.close();
     return status === 200;
   } catch {
-    // The server does not listen yet.
+    // Nothing listens on the port yet.
     return false;
   }
 }
 
 /**
- * Polls every two milliseconds until the server responds with status 200.
- * @throws Error with the text that `ended` returns, or when it takes longer than `seconds`
+ * Waits until the server responds with status 200, and tries again every two milliseconds.
+ * @throws Error with the text that `ended` returns as soon as it is not undefined, or after `seconds` seconds
  */
 export async function firstAnswer(
   port: number,

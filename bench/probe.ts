@@ -6,9 +6,9 @@ import { summarize, type Summary } from "./stats.ts";
 const INTERVAL_MS = 20;
 
 /**
- * Requests `/ok` at a steady pace while a row runs, from a process and over a connection of its own: the server must
- * respond under any load. Requests that were not sent because an earlier response was late would have waited as long,
- * so each of them counts.
+ * Requests `/ok` every {@link INTERVAL_MS} while a row runs, over a connection of its own, to measure how long the
+ * loaded server takes to respond. While a response is late, no further requests are sent; the time that each of them
+ * would have waited is added to the samples.
  */
 export class Probe {
   readonly #connection: Connection;

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /**
- * CPU seconds of all threads of a process, as the scheduler counts them (in nanoseconds; `stat` only has ticks of 10
- * ms).
+ * CPU seconds of all live threads of a process, from `schedstat`, which counts nanoseconds. (`stat` counts in ticks of
+ * 10 ms.)
  */
 export function cpuOf(pid: number): number {
   let nanoseconds = 0;
@@ -10,16 +10,16 @@ export function cpuOf(pid: number): number {
     try {
       nanoseconds += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "latin1").split(" ", 1)[0]);
     } catch {
-      // The thread has ended between the two calls.
+      // The thread has ended after its folder was listed.
     }
   }
   return nanoseconds / 1e9;
 }
 
 export interface IoCount {
-  /** Bytes passed to write calls, to files and sockets alike. */
+  /** Bytes passed to write calls, for files and sockets alike. */
   readonly written: number;
-  /** Bytes written to a disk, LevelDB's compactions included. */
+  /** Bytes that the process caused to be written to a disk, LevelDB's compactions included. */
   readonly toDisk: number;
 }
 
@@ -30,10 +30,11 @@ export function ioOf(pid: number): IoCount {
 }
 
 export interface Resident {
-  /** Bytes of anonymous memory: heaps, arenas, stacks. */
+  /** Bytes of resident anonymous memory: heaps, allocator arenas and stacks. */
   readonly anonymous: number;
   /**
-   * Bytes of mapped files: code, and the LevelDB tables that were read. The kernel reclaims them when it needs memory.
+   * Bytes of resident mapped files: code, and the LevelDB tables that were read. The kernel can drop them when it
+   * needs memory.
    */
   readonly mapped: number;
 }

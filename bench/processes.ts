@@ -10,16 +10,16 @@ interface Command {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** The signal that makes it stop in an orderly way. */
+  /** The signal that stops the process in an orderly way; default: SIGTERM. */
   readonly stop?: NodeJS.Signals;
 }
 
-/** Characters of a process's output that are kept for the error message. */
+/** The number of characters at the end of the processes' output that are kept for an error message. */
 const OUTPUT_CHARACTERS_PER_PASS = 4_000;
 
 /**
- * The process group and the session of a process, from its `stat`: the fields after the name, which may contain any
- * character.
+ * The process group of a process, from `/proc/PID/stat`. The fields are counted after the last `)`, because the
+ * process name before it may contain spaces and parentheses.
  */
 function groupOf(pid: string): number {
   const text = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -27,8 +27,8 @@ function groupOf(pid: string): number {
 }
 
 /**
- * A server that may consist of several processes. Each command leads a process group, everything that it starts belongs to
- * that group, and all of them are measured and ended together.
+ * A server that may consist of several processes. Each command is started as the leader of its own process group,
+ * which also contains the processes that it starts. All groups are measured and ended together.
  */
 export class Processes implements Server {
   readonly port: number;
@@ -37,7 +37,7 @@ export class Processes implements Server {
 
   constructor(port: number) {
     this.port = port;
-    // These groups would outlive a bench that is interrupted.
+    // The process groups would outlive a bench that is interrupted.
     process.once("exit", this.#killAll);
   }
 
@@ -55,9 +55,9 @@ export class Processes implements Server {
     this.#leaders.push({ child, stop });
   }
 
-  /** Why waiting any longer is pointless; undefined while all processes run. */
+  /** Why waiting any longer is pointless: a command has exited or could not be started. Otherwise undefined. */
   ended(): string | undefined {
-    const gone = this.#leaders.some(({ child }) => child.exitCode !== null || child.pid === undefined);
+    const gone = this.#leaders.some(({ child }) => child.exitCode !== null || child.signalCode !== null || child.pid === undefined);
     return gone ? `ended: ${this.#said.trim()}` : undefined;
   }
 
@@ -69,7 +69,7 @@ export class Processes implements Server {
         try {
           return leaders.has(groupOf(name)) ? [Number(name)] : [];
         } catch {
-          // The process has ended between the two calls.
+          // The process has ended after it was listed.
           return [];
         }
       });
@@ -97,7 +97,7 @@ export class Processes implements Server {
   }
 
   async stop(): Promise<void> {
-    // In reverse order, because later processes depend on earlier ones.
+    // In reverse order, because a command may depend on those started before it.
     for (const { child, stop } of this.#leaders.toReversed()) await end(child, stop);
     await this.kill();
   }
@@ -107,7 +107,7 @@ export class Processes implements Server {
       try {
         process.kill(-(child.pid ?? Number.NaN), "SIGKILL");
       } catch {
-        // No process of the group is left.
+        // The process group has no processes any more.
       }
     }
   };
@@ -130,7 +130,10 @@ async function gone(child: ChildProcess): Promise<void> {
   }
 }
 
-/** Asks a process to end, and kills it after half a minute: a node of a cluster first hands over its shards. */
+/**
+ * Sends a process a signal, and kills it if it has not exited after 30 seconds. Nodes of a cluster need time to hand
+ * over their shards.
+ */
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill(signal);

@@ -1,2 +1,5 @@
-/** The input of each run of a hosted graph. Apart from the graphs: who measures need not load LangGraph.js. */
+/**
+ * The input of each run of the LangGraph.js graph. It is in a file of its own so that the process that measures does
+ * not load LangGraph.js.
+ */
 export const questionInput = { messages: [{ role: "user", content: "q".repeat(200) }] };

@@ -1,28 +1,37 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** The share of the hardware that other guests of the host used during a measurement. */
+/** How much of the host's hardware other virtual machines used during a measurement. */
 export interface Noise {
-  /** The share of the time of all cores that other guests of the host got instead of this one: 0 to 1. */
+  /**
+   * The share of CPU time (0 to 1) that the host gave to other virtual machines although this one wanted to run
+   * ("steal").
+   */
   readonly stolen: number;
-  /** Nanoseconds of a memory access that misses every cache. */
+  /** Nanoseconds of a memory access that misses all CPU caches. */
   readonly memory: number;
 }
 
-/** Measures whether the machine is quiet. */
+/** Measures whether the machine is quiet: whether other virtual machines on the same host leave it alone. */
 export interface NoiseMeter {
-  /** Waits until the machine is quiet, or the patience is used up. */
+  /** Waits until the machine is quiet, or until the time that may be spent on waiting is used up. */
   wait(): Promise<void>;
-  /** The result of `task`, and the noise while it ran. */
+  /**
+   * Runs `task`, and returns its result and the noise. Stolen time is measured while it runs, memory access right
+   * before and after.
+   */
   during<T>(task: () => Promise<T>): Promise<{ readonly result: T; readonly noise: Noise }>;
   isQuiet(noise: Noise): boolean;
-  /** Takes this many milliseconds from the patience. Returns false when too little is left. */
+  /**
+   * Deducts this many milliseconds from the time that may be spent on repetitions. Returns false, and deducts nothing,
+   * if less is left.
+   */
   spend(ms: number): boolean;
 }
 
 /**
- * Measures at most `tries` times, and returns the first result that was measured while the machine was quiet, or else
- * the last one. The choice depends on the machine alone, never on the result.
+ * Runs `task` until the machine is quiet during a run, at most `tries` times and while there is time for repetitions.
+ * Returns the last result. Only the noise decides about a repetition, never the result.
  */
 export async function measureWhileQuiet<T>(
   ear: NoiseMeter,
@@ -37,25 +46,28 @@ export async function measureWhileQuiet<T>(
   }
 }
 
-/** The length of the cycle that is walked: 64 MiB, more than a core's share of any cache. */
+/** The number of elements in {@link HostNoiseMeter}'s cycle: 64 MiB, more than a core's share of any cache. */
 const CYCLE_LENGTH = 2 ** 24;
-/** Milliseconds of one noise sample. */
+/** The duration of one sample of memory access. */
 const SAMPLE_MS = 100;
-/** The number of samples before the first row, which find out how fast the machine can be. */
+/** The number of samples before the first row. Their fastest is what a quiet machine can reach. */
 const INITIAL_SAMPLES = 50;
-/** The limits for a quiet machine: the access time relative to the fastest one seen, and the stolen share. */
+/**
+ * A machine is quiet up to these limits: the time of a memory access relative to the fastest sample so far, and the
+ * stolen share of CPU time.
+ */
 const MAX_SLOWDOWN = 1.2;
 const MAX_STOLEN_SHARE = 0.01;
 
 /**
- * Measures whether the machine is quiet, by figures that do not depend on what the bench measures. Guests of one host
- * share its caches, its memory and, with hyper-threading, its cores: while neighbours work, the same run takes up to
- * twice the CPU.
+ * Measures whether the machine is quiet by stolen CPU time and by the time of a memory access, because neither depends
+ * on what the bench measures. Virtual machines on one host share its caches, its memory and, with hyper-threading, its
+ * cores: while neighbours work, the same run takes up to twice the CPU time.
  */
 export class HostNoiseMeter implements NoiseMeter {
   /**
-   * Each number is the index of the next one: a single cycle through all of them, so that no access can begin before
-   * the last one has ended.
+   * Each element is the index of the element to read next. All elements form one cycle, so that no read can begin
+   * before the previous one has ended.
    */
   readonly #cycle: Int32Array;
   #at = 0;
@@ -100,7 +112,7 @@ export class HostNoiseMeter implements NoiseMeter {
     return true;
   }
 
-  /** Stolen time only shows while this process uses the CPU. */
+  /** The samples keep a core busy, because time is only stolen from a machine that wants to run. */
   #measure(): Noise {
     const before = ticks();
     const memory = Math.max(this.#sample(), this.#sample(), this.#sample());
@@ -129,10 +141,11 @@ interface Ticks {
   readonly stolen: number;
 }
 
-/** The time of all cores since the boot, as the kernel counts it (proc(5), `/proc/stat`). */
+/** The CPU time of all cores since boot, in the kernel's ticks (proc(5), `/proc/stat`). */
 function ticks(): Ticks {
   const [line = ""] = readFileSync("/proc/stat", "latin1").split("\n", 1);
-  // user, nice, system, idle, iowait, irq, softirq, steal; the fields after these are included in them.
+  // user, nice, system, idle, iowait, irq, softirq, steal. The fields after these (guest time) are already included in
+  // user and nice.
   const counts = line.trim().split(/ +/).slice(1, 9).map(Number);
   return { all: counts.reduce((sum, count) => sum + count, 0), stolen: counts[7] ?? 0 };
 }

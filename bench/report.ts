@@ -7,32 +7,41 @@ export interface RowReport {
   readonly what: string;
   readonly target?: string;
   readonly figures: { readonly [figure in Figure]?: Spread };
-  /** This row's figure divided by the control's, by the key `control figure`. */
+  /**
+   * This row's figures divided by the control's. The keys are the control's name and the figure's title, separated by
+   * a space.
+   */
   readonly ratios: { readonly [name: string]: Ratio };
-  /** The goals that the medians do not reach. Absent if the row has no goals or no figures. */
+  /** The titles of the goals that the medians do not reach. Absent if the row has no goals or no figures. */
   readonly missed?: readonly string[];
-  /** Why there are no figures. */
+  /** Why the row could not be measured; absent if it could. */
   readonly failure?: string;
 }
 
 export interface Ratio extends Spread {
   readonly figure: Figure;
-  /** The target ratio, measured on the machine for which the targets were set. */
+  /**
+   * The target: Heddle's goal divided by the other server's figure, taken when the target was set. Absent if there is
+   * none.
+   */
   readonly asked?: number;
 }
 
 export interface Report {
   readonly machine: Machine;
-  /** Before the first row and after the last: the load of neighbours shows here. */
+  /**
+   * Milliseconds of an fdatasync before the first row and after the last one. A difference shows that neighbours used
+   * the disk.
+   */
   readonly fdatasync_ms: readonly [before: Summary, after: Summary];
   readonly rounds: number;
   readonly scale: number;
   readonly rows: readonly RowReport[];
-  /** The rows that were measured on the official JavaScript server too. */
+  /** Heddle's rows compared with the official JavaScript server, if that was measured. */
   readonly peer: readonly PeerReport[];
-  /** The version of another Node on which Heddle was measured in the same rounds. */
+  /** The version of the other Node, on which Heddle was measured in the same rounds. */
   readonly other_node?: string;
-  /** Heddle's rows on that Node, in the form of a peer's. */
+  /** Heddle's rows on this Node (`heddle`) compared with the other Node (`peer`). */
   readonly on_other_node: readonly PeerReport[];
 }
 
@@ -48,7 +57,7 @@ export interface PeerReport {
   readonly failure?: string;
 }
 
-/** The figures that are compared with the peer's, where the row has them. */
+/** The figures that are compared with the peer's, if both have them. */
 const COMPARED = [
   "per_s",
   "p50_ms",
@@ -63,7 +72,8 @@ const COMPARED = [
 ] as const satisfies Figure[];
 
 /**
- * The ratios of some rounds, with their targets. `theirs`: the figures of the control or peer when the target was set.
+ * The median and spread of ratios, with their target. `theirs`: the figure of the control or peer when the target was
+ * set; without it, there is no target.
  */
 function ratioOf(
   { goals = [] }: Row,
@@ -77,13 +87,13 @@ function ratioOf(
   return { ...spread(values), figure, ...asked };
 }
 
-/** Whether a ratio reaches its target; undefined if there is no target. */
+/** Whether a ratio reaches its target; undefined if the ratio has no target. */
 export function isTargetMet({ figure, median, asked }: Ratio): boolean | undefined {
   if (asked === undefined) return undefined;
   return figure === "per_s" ? median >= asked : median <= asked;
 }
 
-/** Compares a row of Heddle with the same row of the peer, which may have fewer rounds. */
+/** Compares a row of Heddle with the same row of the peer, round by round. The peer may have fewer rounds. */
 export function reportPeer(
   row: Row,
   ours: readonly Figures[],
@@ -110,12 +120,12 @@ export function reportPeer(
   return { name: row.name, figures: told, ...(failure === undefined ? {} : { failure }) };
 }
 
-/** The goal of every row with a target, if `/ok` was requested during the row. */
+/** A goal that is added to each row that has other goals, if `/ok` was requested during the row. */
 const OK_LATENCY_GOAL: Goal = { figure: "ok_p99_ms", most: 50 };
 
 const ratioName = (control: string, figure: Figure) => `${control} ${figures[figure].title}`;
 
-/** Describes a goal that the row does not reach. */
+/** Returns the title of a goal that the row does not reach, or an empty list if the row reaches it. */
 function missedGoal(
   { figure, to, most = Number.POSITIVE_INFINITY, least = Number.NEGATIVE_INFINITY }: Goal,
   told: RowReport["figures"],
@@ -127,8 +137,8 @@ function missedGoal(
 }
 
 /**
- * Summarises the rounds of a row as medians. Ratios are computed within each round before their median is taken,
- * because both figures drift together.
+ * Summarises the rounds of a row as medians. Each ratio is computed within a round before the median is taken, because
+ * a change of the machine's speed affects both figures of the same round.
  */
 export function reportRow(
   row: Row,

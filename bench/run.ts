@@ -1,8 +1,10 @@
 /**
- * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR --peer --node PATH --quiet MINUTES]`: measures every row and
- * its control rows, round by round. Prints a table, and writes `FILE.json` and `FILE.md`. `--peer` also measures the official JavaScript
- * server, on the rows that it supports, and the rows of other engines, in the same rounds. `--node` also measures Heddle on another Node.
- * `--quiet` waits for a quiet machine before each measurement, and repeats those during which it was not quiet, for this many minutes in all.
+ * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR --peer --node PATH --quiet
+ * MINUTES]`: measures each selected row and its control rows, round by round. Prints a table; `--out` also writes
+ * `FILE.json` and `FILE.md`. `--peer` also measures the official JavaScript server, on the rows that it supports, and
+ * the rows of other engines, in the same rounds. `--node` also measures Heddle on another version of Node. `--quiet`
+ * waits for a quiet machine before each measurement, and repeats those during which it was not quiet; waiting and
+ * repeating take at most this many minutes in all.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
@@ -46,7 +48,7 @@ const all: readonly Row[] = [
   ...clusterRows,
 ];
 
-/** The selected rows, each after the controls that it needs. */
+/** Returns the selected rows, each after the rows with which it is compared. */
 function choose(names: readonly string[]): Row[] {
   const chosen = new Set<Row>();
   const add = (name: string) => {
@@ -89,7 +91,10 @@ function newBench(
   };
 }
 
-/** The bench of the official JavaScript server: the same work, or a share of it. */
+/**
+ * The bench in which the official JavaScript server takes Heddle's place. `share` is the share of the work that it
+ * gets.
+ */
 function peerBench(bench: Bench, share: number): Bench {
   return {
     ...bench,
@@ -107,7 +112,7 @@ function peerBench(bench: Bench, share: number): Bench {
   };
 }
 
-/** The bench of Heddle on another Node. */
+/** The bench in which another Node executable runs Heddle. */
 function otherNodeBench(bench: Bench, node: string): Bench {
   const script = join(bench.built, "bench", "servers", "heddle.js");
   return {
@@ -120,7 +125,7 @@ function otherNodeBench(bench: Bench, node: string): Bench {
   };
 }
 
-/** The version of a Node program. */
+/** Returns the version of a Node executable. */
 function versionOf(node: string): string {
   const { status, stdout } = spawnSync(node, ["--version"], { encoding: "utf8" });
   if (status !== 0) refuse(`--node "${node}" is no Node that runs here`);
@@ -159,23 +164,32 @@ const load = await LoadProcess.start(built);
 const bench = newBench(load, built, directory, scale, values.profile);
 const measured = new Map<string, Figures[]>();
 const failures = new Map<string, string>();
-/** Whether a row is never repeated because of noise: one with a limit of rounds, or one that is neither a control nor has a target. */
+/**
+ * Whether noise never causes a repetition of this row: it has its own limit of rounds, or it has no target and is no
+ * control.
+ */
 const isMeasuredOnce = (row: Row) =>
   row.rounds !== undefined || (row.goals === undefined && !controlRows.includes(row));
 
-/** Rows of Heddle itself. Controls and other engines are not measured on another Node. */
+/**
+ * Whether the row is also measured on the other Node: `--node` is given, and the row measures Heddle, not a control or
+ * another engine.
+ */
 const isOnOtherNode = (row: Row) =>
   otherNode !== undefined && !controlRows.includes(row) && row.foreign !== true;
 
-/** The largest number of attempts to measure a round while the machine is quiet. */
+/** The largest number of times that a round is measured, if the machine is never quiet meanwhile. */
 const MAX_TRIES = 4;
 const quiet = new HostNoiseMeter(patience);
-/** The name of the peer's version of a row. */
+/** The key under which the peer's rounds of a row are stored. */
 const peerRowName = (name: string) => `${name}, peer`;
-/** The name of a row on another Node. */
+/** The key under which a row's rounds on the other Node are stored. */
 const otherNodeRowName = (name: string) => `${name}, ${otherNode?.version ?? ""}`;
 
-/** Measures one round of a row; after a failure, no more rounds of it follow. `once`: it is not repeated for noise. */
+/**
+ * Measures one round of a row, unless an earlier round of the row has failed. `once`: noise does not cause a
+ * repetition.
+ */
 async function measureRow(name: string, once: boolean, round: () => Promise<Figures>): Promise<void> {
   if (failures.has(name)) return;
   const tries = once ? 1 : MAX_TRIES;
@@ -201,7 +215,10 @@ async function measureRow(name: string, once: boolean, round: () => Promise<Figu
 
 const before = measureSync(directory, 500);
 
-/** Reports the rounds so far, also to the files: if the bench is interrupted, their results remain. */
+/**
+ * Reports the rounds so far, and writes the report to the files of `--out`, so that an interrupted bench leaves its
+ * results.
+ */
 function reportRounds(rounds: number): Report {
   const report: Report = {
     machine: describeMachine(directory),

@@ -1,8 +1,8 @@
 /**
- * `npm run soak [-- --runs N --batch N]`: starts many runs of several kinds on one server, then measures what remains
- * of them. Memory may grow only by what LevelDB keeps for stored data, the disk only by stored data, and no socket,
- * timer or actor may remain. Exits with 1 when a check fails. Fewer than 100,000 runs show nothing about what a single
- * run leaves: see {@link MIN_JUDGED_RUNS}.
+ * `npm run soak [-- --runs N --batch N]`: performs many runs of several kinds on one server, then measures what they
+ * leave behind. Memory may grow only by what LevelDB keeps for stored data, the disk only by stored data, and no
+ * socket, timer or actor may remain. Exits with 1 if a check fails. Growth per run is only judged from {@link
+ * MIN_JUDGED_RUNS} runs on.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -23,20 +23,20 @@ const values = readOptions({
 const runs = numberOf("runs", values.runs, { least: 100 });
 const batch = Math.min(numberOf("batch", values.batch, { least: 10 }), Math.ceil(runs / 10));
 const batches = Math.ceil(runs / batch);
-/** The number of batches after which everything is warm: code, LevelDB's caches and files, the allocator's arenas. */
-const WARM = Math.ceil(batches / 2);
-/** Milliseconds after which the actor of an idle thread is unloaded. */
-const IDLE = 1_000;
 /**
- * Bytes that may remain of a run. In the heap: nothing, within the uncertainty of the fit. On the disk: its stored
- * data.
+ * The number of measurements at the beginning that the fit leaves out: code, LevelDB's caches and files, and the
+ * allocator's arenas still grow.
  */
+const UNUSED_POINTS = Math.ceil(batches / 2);
+/** Milliseconds without work after which a thread's actor is unloaded. */
+const IDLE_MS = 1_000;
+/** No heap memory may remain of a run; the limit is the uncertainty of the fitted slope. */
 const MAX_HEAP_BYTES_PER_RUN = 20;
-/** With fewer runs, the growth is that of compiled code and of filling caches: it is reported, but not judged. */
+/** With fewer runs, most of the growth is compiled code and filling caches, so it is printed without a verdict. */
 const MIN_JUDGED_RUNS = 100_000;
 /**
- * Bytes of a run: the allocator keeps free pieces between used ones, so some megabytes vary, which 100,000 runs may
- * leave.
+ * Free gaps between the allocator's used blocks make memory vary by some megabytes, which this limit allows for
+ * 100,000 runs.
  */
 const MAX_UNEXPLAINED_BYTES_PER_RUN = 150;
 const MAX_DISK_BYTES_PER_RUN = 4_000;
@@ -58,7 +58,7 @@ const directory = mkdtempSync(join(base, "soak-"));
 removeOnExit(directory);
 const load = await LoadProcess.start(built);
 const server = await ServerProcess.start(join(built, "bench", "servers", "heddle.js"), [
-  JSON.stringify({ data: directory, idle: IDLE }),
+  JSON.stringify({ data: directory, idle: IDLE_MS }),
 ]);
 
 async function perform(job: Partial<Job> & Pick<Job, "paths" | "total">): Promise<readonly string[]> {
@@ -68,7 +68,9 @@ async function perform(job: Partial<Job> & Pick<Job, "paths" | "total">): Promis
   return result.collected;
 }
 
-/** Half of the runs are on new threads, a quarter on growing threads, and a quarter without a thread. */
+/**
+ * Performs `count` runs: half of them on new threads, a quarter on 64 growing threads, and a quarter without a thread.
+ */
 async function oneBatch(count: number): Promise<void> {
   const half = Math.round(count / 2);
   const quarter = Math.round(count / 4);
@@ -85,7 +87,10 @@ async function oneBatch(count: number): Promise<void> {
   await perform({ paths: ["/runs/wait"], total: count - half - quarter, body: OF_ONE });
 }
 
-/** Sockets and pipes of the server. Files are not counted, because LevelDB opens and closes them as it needs. */
+/**
+ * The number of open sockets and pipes of the server. Files are not counted, because LevelDB opens and closes them as
+ * it needs.
+ */
 function handles(): number {
   const folder = `/proc/${server.pid}/fd`;
   return readdirSync(folder).filter((name) => {
@@ -103,21 +108,26 @@ const bytesIn = (folder: string): number =>
     0,
   );
 
-/** Waits until no actor is loaded, and returns what remains. */
+/**
+ * Waits until no actor is in memory, at most 30 seconds, and returns the memory, handles and disk use of the server.
+ */
 async function measureWhenIdle() {
   const until = performance.now() + 30_000;
   while (((await server.stats()).live ?? 0) > 0 && performance.now() < until) await sleep(200);
-  await sleep(2 * IDLE);
+  await sleep(2 * IDLE_MS);
   return { ...(await server.collect()), handles: handles(), disk: bytesIn(directory) };
 }
 
 interface Memory {
   readonly heap: number;
-  /** Bytes without a known owner: neither V8's heap and buffers, nor LevelDB's cache, log and table indexes. */
+  /**
+   * Bytes of anonymous memory that nothing known explains: neither V8's heap and buffers, nor LevelDB's cache, log and
+   * table indexes.
+   */
   readonly own: number;
-  /** Bytes of the table indexes that LevelDB keeps in memory: they grow with the stored data. */
+  /** Bytes of the indexes and filters of LevelDB's tables in memory. They grow with the stored data. */
   readonly indexes: number;
-  /** Bytes of LevelDB's mapped tables, and of code: the kernel can reclaim them. */
+  /** Bytes of mapped files: LevelDB's tables, and code. The kernel can drop them when it needs memory. */
   readonly mapped: number;
   readonly rss: number;
 }
@@ -139,7 +149,7 @@ function line(what: string, value: number, most: number, unit: string): void {
   print(passed ? "pass" : "FAIL", what, value, `${unit} (at most ${most.toLocaleString("en-US")})`);
 }
 
-/** The same per run. */
+/** Prints a figure in bytes per run. It counts as a check only from {@link MIN_JUDGED_RUNS} runs on. */
 function lineOfRun(what: string, value: number, most: number): void {
   if (runs >= MIN_JUDGED_RUNS) return line(what, value, most, "bytes a run");
   print(
@@ -169,7 +179,7 @@ try {
   }
   const seconds = (performance.now() - began) / 1000;
   const after = await measureWhenIdle();
-  const warm = points.slice(WARM);
+  const warm = points.slice(UNUSED_POINTS);
   const made = (batches - 1) * batch;
   const last = points.at(-1);
   const text = `${made.toLocaleString("en-US")} runs in ${Math.round(seconds)} s, ${Math.round(made / seconds).toLocaleString("en-US")}/s; RSS ${mebi(after.rss)} MiB at the end, of it ${mebi(last?.mapped ?? 0)} mapped files, ${mebi(after.level ?? 0)} LevelDB's cache and log, ${mebi(last?.indexes ?? 0)} indexes of its tables`;

@@ -4,8 +4,9 @@ import { SERVED } from "./build.ts";
 import { firstAnswer, freePort } from "./ports.ts";
 
 /**
- * Milliseconds from the start of Heddle's command line to its first `/ok`.
- * @throws Error with its output if it ends instead
+ * Starts Heddle's command line, and returns the milliseconds from the start of the process to the first `/ok` with
+ * status 200. The process is then killed.
+ * @throws Error with its standard error output if it exits before, or Error after 20 seconds
  */
 export async function startHeddle(built: string, data: string, node = process.execPath): Promise<number> {
   const port = await freePort();

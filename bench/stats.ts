@@ -1,4 +1,4 @@
-/** A distribution in a few figures, in the unit of the samples. */
+/** A distribution of samples. The values, except for `count`, are in the unit of the samples. */
 export interface Summary {
   readonly count: number;
   readonly mean: number;
@@ -30,8 +30,8 @@ export function summarize(samples: readonly number[]): Summary {
 }
 
 /**
- * The median of a few rounds, with the lowest and the highest: absolute figures drift, and the spread shows by how
- * much.
+ * The median of the rounds, the lowest and the highest. Absolute figures differ between rounds, and the spread shows
+ * by how much.
  */
 export interface Spread {
   readonly median: number;
@@ -49,7 +49,7 @@ export function spread(rounds: readonly number[]): Spread {
   return { median, low: quantile(sorted, 0), high: quantile(sorted, 1) };
 }
 
-/** The growth of the second member of each pair with the first: the slope of the least-squares line. */
+/** The slope of the least-squares line through the points: by how much y grows when x grows by 1. */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (of: 0 | 1) => points.reduce((sum, point) => sum + point[of], 0) / points.length;
   const [x0, y0] = [mean(0), mean(1)];

@@ -1,19 +1,19 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
 
-/** The position of a block in a table, and its bytes without its type and its checksum. */
+/** Where a block is in a LevelDB table file. `size`: its bytes without the trailing type and checksum. */
 interface Handle {
   readonly offset: number;
   readonly size: number;
 }
 
-const FOOTER = 48;
-/** The last bytes of a complete table. */
+const FOOTER_BYTES = 48;
+/** The number that ends each complete LevelDB table file. */
 const MAGIC = Buffer.from("57fb808b247547db", "hex");
 
 /**
- * Bytes of the index and the filter of each LevelDB table in a directory. LevelDB keeps them in memory, in addition to
- * its cache, while a table is open: up to 1,000 tables.
+ * Bytes of the index and the filter of all LevelDB tables in a directory. LevelDB keeps them in memory in addition to
+ * its cache, for at most 1,000 open tables.
  */
 export function indexBytes(directory: string): number {
   let sum = 0;
@@ -26,14 +26,14 @@ function ofTable(path: string): number {
   try {
     file = openSync(path, "r");
   } catch {
-    // A compaction has just deleted it.
+    // LevelDB has just deleted the table, after a compaction.
     return 0;
   }
   try {
     const { size } = fstatSync(file);
-    if (size < FOOTER) return 0;
-    const footer = read(file, { offset: size - FOOTER, size: FOOTER });
-    // It is still being written, and not open yet.
+    if (size < FOOTER_BYTES) return 0;
+    const footer = read(file, { offset: size - FOOTER_BYTES, size: FOOTER_BYTES });
+    // LevelDB is still writing the table, and has not opened it.
     if (!footer.subarray(-MAGIC.length).equals(MAGIC)) return 0;
     const [meta, index] = handles(footer, 0, 2);
     if (meta === undefined || index === undefined) return 0;
@@ -43,14 +43,16 @@ function ofTable(path: string): number {
   }
 }
 
-/** The size of a block in memory: a Snappy block begins with its length. */
+/** The size of a block in memory: the uncompressed size, with which a block that Snappy has compressed begins. */
 function unpackedSize(file: number, { offset, size }: Handle): number {
   const SNAPPY = 1;
   const [type] = read(file, { offset: offset + size, size: 1 });
   return type === SNAPPY ? varint(read(file, { offset, size: Math.min(size, 10) }), 0).value : size;
 }
 
-/** The block of metadata has one entry: the name of the filter, and its position. */
+/**
+ * The size of a table's filter. The metaindex block has one entry: the filter's name, and its position in the file.
+ */
 function filterSize(file: number, meta: Handle): number {
   const block = read(file, meta);
   const shared = varint(block, 0);

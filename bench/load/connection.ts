@@ -1,6 +1,9 @@
 import { connect, type Socket } from "node:net";
 
-/** Receives one response. `body` gets a view of a buffer that is reused afterwards, so it has to copy what it keeps. */
+/**
+ * Receives one response. The `buffer` of `body` is reused for the next read, so an implementation copies the bytes
+ * that it keeps.
+ */
 export interface Receiver {
   head(status: number, head: string): void;
   body(buffer: Buffer, from: number, to: number): void;
@@ -17,20 +20,20 @@ const TRAILER = 5;
 
 const LF = 10;
 const READ = 64 * 1024;
-/** Bytes: the longest response head. A server that sends more is broken. */
-const MAX_HEAD = 64 * 1024;
+/** The longest response head that is accepted. Heads are far shorter, so a longer one means a broken server. */
+const MAX_HEAD_BYTES = 64 * 1024;
 
 /**
- * A keep-alive HTTP/1.1 connection that carries one request at a time, written to take as little CPU as possible: it
- * reads into one reused buffer and parses nothing but the framing.
+ * A keep-alive HTTP/1.1 connection that carries one request at a time. To use little CPU, it reads into a reused
+ * buffer and parses only the framing.
  */
 export class Connection {
   readonly #socket: Socket;
   #receiver: Receiver | undefined;
   #state = HEAD;
-  /** Bytes of the body, or of the chunk, that have not arrived yet. */
+  /** Bytes of the body, or of the current chunk, that have not arrived yet. */
   #left = 0;
-  /** Bytes of a head or chunk size that has not arrived completely. */
+  /** The bytes received so far of a response head or of a line with a chunk size that is still incomplete. */
   #partial: Buffer | undefined;
   closed = false;
 
@@ -38,7 +41,9 @@ export class Connection {
     this.#socket = socket;
   }
 
-  /** One buffer may serve many connections: each read is processed before the next one begins. */
+  /**
+   * Allocates a read buffer. Many connections may share it, because each read is processed before the next one begins.
+   */
   static buffer(): Buffer {
     return Buffer.alloc(READ);
   }
@@ -103,7 +108,7 @@ export class Connection {
     while (at < end && this.#receiver !== undefined) {
       const next = this.#step(buffer, at, end);
       if (next < 0) {
-        if (end - at > MAX_HEAD) {
+        if (end - at > MAX_HEAD_BYTES) {
           this.#socket.destroy();
           this.#fail("endless head");
           return;
@@ -117,8 +122,8 @@ export class Connection {
   }
 
   /**
-   * Processes one element of the framing from `at` on. Returns the position of the next one, or -1 when more bytes are
-   * needed.
+   * Processes the next element of the framing: a head, a chunk size, or bytes of a body. Returns the position after
+   * it, or -1 if more bytes are needed.
    */
   #step(buffer: Buffer, at: number, end: number): number {
     switch (this.#state) {
@@ -194,8 +199,8 @@ export class Connection {
 }
 
 /**
- * The length of the body, or `chunked`. A response with neither has no body, because every connection here is
- * keep-alive.
+ * The length of the body in bytes, or `chunked`. A response with neither header has no body: on keep-alive
+ * connections, the end of the connection cannot mark the end of a body.
  */
 function framingOf(head: string): number | "chunked" {
   const length = /\r\ncontent-length: *(\d+)/i.exec(head);

@@ -1,38 +1,38 @@
 import type { Summary } from "../stats.ts";
 
-/** A job for the load process: requests each path once, in order, over `connections`, one request at a time on each. */
+/** A job for the load process: `total` requests over `connections`, one request at a time on each connection. */
 export interface Job {
   readonly host: string;
   readonly port: number;
   readonly connections: number;
   readonly method: "GET" | "POST";
-  /** Requested in order, and from the start again when `total` is larger. */
+  /** Requested in order; after the last path, again from the first one. */
   readonly paths: readonly string[];
   readonly total: number;
   /** Seconds after which no further request is sent, however many remain. */
   readonly seconds?: number;
-  /** Each connection requests only one path of its own: for threads that must not get two requests at once. */
+  /** Connection i only requests path i, so that no thread gets two requests at once. */
   readonly sticky?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The body of every request, as JSON. */
+  /** The body of every request, as JSON text. */
   readonly body?: string;
   /** `text`: a small JSON response. `events`: a stream, whose events are counted. */
   readonly answer: "text" | "events";
-  /** Collects this string member of each JSON response, e.g. `thread_id`. */
+  /** The name of a string member, such as `thread_id`, whose value is collected from each JSON response. */
   readonly collect?: string;
 }
 
 export interface JobResult {
   readonly requests: number;
-  /** Requests that failed: a refused connection, a status other than 2xx, or an error in the response. */
+  /** Requests that failed: no connection, a status other than 2xx, or an error in the response. */
   readonly failures: number;
-  /** One failure as an example. */
+  /** The reason of the first failure; null if no request failed. */
   readonly failure: string | null;
-  /** From the first request to the last response. */
+  /** Seconds from the first request to the last response. */
   readonly seconds: number;
   /** Milliseconds from a request to the end of its response. */
   readonly latency: Summary;
-  /** Milliseconds from a request to the end of its first event. */
+  /** Milliseconds from a request to the end of its first event. Null if no events were counted. */
   readonly first: Summary | null;
   readonly events: number;
   readonly bytes: number;

@@ -3,7 +3,7 @@ import { Connection } from "./connection.ts";
 import type { Job, JobResult } from "./job.ts";
 import { EventCounter, TextReceiver } from "./receivers.ts";
 
-/** The requests as bytes, encoded once for each path. */
+/** Encodes the request for each path once. Returns the bytes of the requests, in the order of the paths. */
 function encode(job: Job): Buffer[] {
   const body = job.body ?? "";
   const common =
@@ -17,7 +17,7 @@ function encode(job: Job): Buffer[] {
   return job.paths.map((path) => Buffer.from(`${job.method} ${path} HTTP/1.1\r\n${common}\r\n${body}`));
 }
 
-/** Opens connections in small groups, so that the server's listen queue does not overflow. */
+/** Opens the job's connections, 64 at a time, so that the server's listen queue does not overflow. */
 async function openAll(job: Job): Promise<Connection[]> {
   const buffer = Connection.buffer();
   const all: Connection[] = [];
@@ -79,7 +79,8 @@ export async function perform(job: Job): Promise<JobResult> {
         latencies.push(performance.now() - began);
         settle(lost ?? wrong);
         if (lost === undefined) next();
-        // A lost connection is not replaced: the remaining requests go over the others, or fail when there are none.
+        // A lost connection is not replaced: the remaining requests use the other connections. If none is left, they
+        // count as failed.
         else if (--alive === 0) while (sent++ < total) settle("no connection is left");
       };
       const text = new TextReceiver((lost) => {

@@ -2,7 +2,7 @@ import type { Receiver } from "./connection.ts";
 
 const LF = 10;
 
-/** Collects a small body as text. */
+/** Collects a small response body as text. */
 export class TextReceiver implements Receiver {
   status = 0;
   text = "";
@@ -18,7 +18,7 @@ export class TextReceiver implements Receiver {
   }
 
   body(buffer: Buffer, from: number, to: number): void {
-    // Latin-1 is the cheapest decoding, and the texts that are looked for are ASCII.
+    // Latin-1 is the fastest decoding, and it is enough: the values that the bench looks for are ASCII.
     this.text += buffer.toString("latin1", from, to);
   }
 
@@ -32,14 +32,18 @@ export class TextReceiver implements Receiver {
 }
 
 /**
- * Counts the events of a `text/event-stream` and records when the first and the last arrived. It stores nothing else.
+ * Counts the events of a `text/event-stream` response, and records when the first one arrived. It stores nothing of
+ * the body.
  */
 export class EventCounter implements Receiver {
   status = 0;
   bytes = 0;
   events = 0;
   firstEvent = 0;
-  /** True after an `error` event, if the event's name arrived in one read. */
+  /**
+   * Whether an `error` event was found among the first events. An `error` event whose name is split between two reads
+   * is missed.
+   */
   failed = false;
   #lastByte = 0;
   readonly #done: (failure: string | undefined) => void;
@@ -61,7 +65,8 @@ export class EventCounter implements Receiver {
     this.bytes += to - from;
     let last = this.#lastByte;
     let events = this.events;
-    // The first events are checked for an error; after that only blank lines are counted.
+    // To save CPU, only reads before the fourth event are searched for an `error` event; afterwards only blank lines
+    // are counted.
     if (events < 4 && buffer.toString("latin1", from, to).includes("event: error")) this.failed = true;
     let at = from;
     while (at < to) {

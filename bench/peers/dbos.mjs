@@ -1,4 +1,7 @@
-/** DBOS behind node:http: `POST /one/ID` and `POST /three/ID` run a workflow of so many steps. */
+/**
+ * DBOS behind node:http: `POST /one/ID` and `POST /three/ID` run a workflow of one or of three steps, with ID as the
+ * workflow's id.
+ */
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +23,7 @@ const workflows = new Map([
   ["three", steps("three", 3)],
 ]);
 
-/** The database is being started beside this process. */
+/** Waits until the database accepts connections: the bench starts the database and this process at the same time. */
 async function listening({ hostname, port }) {
   for (;;) {
     const socket = connect(Number(port), hostname);
@@ -37,7 +40,7 @@ await listening(new URL(url));
 DBOS.setConfig({
   name: "bench",
   systemDatabaseUrl: url,
-  // More connections than cores do not help PostgreSQL; 10, as it comes, leaves it waiting for this process.
+  // With the default of 10 connections, PostgreSQL often waits for this process.
   systemDatabasePoolSize: 32,
   logLevel: "error",
   runAdminServer: false,

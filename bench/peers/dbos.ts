@@ -8,7 +8,10 @@ import { Processes } from "../processes.ts";
 
 const DEBIANS = "/usr/lib/postgresql";
 
-/** PostgreSQL refuses to run as root; then it runs as the user that Debian's package has created for it. */
+/**
+ * Whether this process is root. PostgreSQL refuses to run as root, so it then runs as the user that Debian's package
+ * has created.
+ */
 const asRoot = process.getuid?.() === 0;
 const command = (program: string, args: readonly string[]) =>
   asRoot
@@ -25,7 +28,10 @@ function postgresBinaries(): string {
   return join(DEBIANS, version, "bin");
 }
 
-/** Starts DBOS in a process behind node:http, with a PostgreSQL of its own. Both have their default settings. */
+/**
+ * Starts DBOS in a process behind node:http, with a PostgreSQL server of its own that keeps its default settings. DBOS
+ * keeps its own, except for the connection pool: see `dbos.mjs`.
+ */
 export async function startDbos(directory: string): Promise<Processes> {
   const folder = installPackages("dbos", { dependencies: { "@dbos-inc/dbos-sdk": "5.3.0" } });
   copyFileSync(join(PACKAGE_ROOT, "bench", "peers", "dbos.mjs"), join(folder, "app.mjs"));

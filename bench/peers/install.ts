@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PACKAGE_ROOT } from "../../src/build/package-bundles.ts";
 
-/** The packages of a peer, with exact versions. */
+/** The npm packages that a peer needs, with exact versions. */
 export interface PeerPackages {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly overrides?: Readonly<Record<string, string>>;
@@ -13,9 +13,9 @@ export interface PeerPackages {
 const MINUTES = 10;
 
 /**
- * Returns a folder with the peer's packages, which are installed at the first use and again when the versions change;
- * never a dependency of Heddle.
- * @throws Error with the end of npm's output if the installation fails
+ * Returns a folder with the peer's packages, which are no dependencies of Heddle. They are installed on first use, and
+ * again when their versions change.
+ * @throws Error with the last lines of npm's output if the installation fails
  */
 export function installPackages(
   name: string,
@@ -23,7 +23,7 @@ export function installPackages(
 ): string {
   const folder = join(PACKAGE_ROOT, "dist", "peers", name);
   const manifest = JSON.stringify({ private: true, type: "module", dependencies, overrides }, undefined, 2);
-  // Written last, so that an incomplete installation is repeated.
+  // This file is written last, so that an interrupted installation is repeated.
   const mark = join(folder, "installed.json");
   if (existsSync(mark) && readFileSync(mark, "utf8") === manifest) return folder;
   mkdirSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** The graphs of `graphs.ts` for the official server. */
+/** The graphs of `graphs.ts`, written for the official LangGraph server. */
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, AIMessageChunk } from "@langchain/core/messages";
 import { ChatGenerationChunk } from "@langchain/core/outputs";
@@ -20,7 +20,7 @@ export const chat = oneNode(Annotation.Root({ ...MessagesAnnotation.spec, topic:
   messages: [new AIMessage("y".repeat(200))],
 }));
 
-/** As Heddle's graph has it. */
+/** The same padding as in Heddle's graph `emit` (`servers/bodies.ts`). */
 const PAD = Buffer.alloc(64 * 1024, "x").toString("latin1");
 const BARE = `{"i":,"pad":""}`.length;
 
@@ -35,7 +35,7 @@ export const emit = oneNode(
   },
 );
 
-/** Speaks `count` tokens; there is no other way for tokens to come up than out of a model. */
+/** A model that streams `count` tokens. In LangGraph, only a model can emit tokens. */
 class Speaker extends BaseChatModel {
   constructor(count) {
     super({});

@@ -8,7 +8,7 @@ import { Processes } from "../processes.ts";
 const PROJECTS = join(PACKAGE_ROOT, "dist", "peers", "langgraph", "projects");
 const NAMES = ["one", "chat", "emit", "tokens", "slow"];
 
-/** Creates a project with the graphs of the bench. The peer stores its records there too. */
+/** Creates a project folder with the graphs of the bench. The official server stores its data there too. */
 export function newProject(): string {
   installPackages("langgraph", {
     dependencies: {
@@ -18,7 +18,7 @@ export function newProject(): string {
       "@langchain/core": "1.2.13",
       "@langchain/langgraph-checkpoint": "1.1.5",
     },
-    // Its packages require three different versions of it.
+    // The packages require three different versions of the SDK; this installs one for all of them.
     overrides: { "@langchain/langgraph-sdk": "2.0.0" },
     flags: ["--legacy-peer-deps"],
   });
@@ -42,7 +42,10 @@ export function removeProjects(): void {
   rmSync(PROJECTS, { recursive: true, force: true });
 }
 
-/** Starts the official JavaScript server on a project made by {@link newProject}. Resolves when its `/ok` answers. */
+/**
+ * Starts the official JavaScript server on a project made by {@link newProject}. Resolves when `/ok` responds with
+ * 200.
+ */
 export async function startLangGraph(project: string): Promise<Processes> {
   const port = await freePort();
   const server = new Processes(port);

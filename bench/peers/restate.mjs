@@ -1,7 +1,10 @@
-/** A virtual object for Restate, one key as a thread: handlers of one and of three journaled steps. */
+/**
+ * A Restate virtual object, whose keys correspond to Heddle's threads, with handlers of one and of three journaled
+ * steps.
+ */
 import * as restate from "@restatedev/restate-sdk";
 
-// The SDK takes it for granted, and Node 20 does not have it.
+// The SDK uses `Promise.withResolvers`, which Node 20 does not have.
 Promise.withResolvers ??= function () {
   const made = {};
   made.promise = new this((resolve, reject) => Object.assign(made, { resolve, reject }));

@@ -6,8 +6,8 @@ import { installPackages } from "./install.ts";
 import { Processes } from "../processes.ts";
 
 /**
- * Starts Restate's server and a process with a virtual object, whose handlers `one` and `three` journal that many
- * steps.
+ * Starts Restate's server and a process with a virtual object. The object's handler `one` journals one step, `three`
+ * journals three.
  */
 export async function startRestate(directory: string): Promise<Processes> {
   const folder = installPackages("restate", {

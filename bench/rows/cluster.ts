@@ -5,14 +5,17 @@ import { body, measureWaits, waitPath, warmUp } from "./heddle.ts";
 import { makeThreads, perform, withServer, type Request } from "./measure.ts";
 import type { Bench, Figures, Goal, Row } from "./row.ts";
 
-/** Heddle in several processes: shards on one machine, and nodes of a cluster with PostgreSQL. */
+/** Rows for Heddle in several processes: shards on one machine, and nodes of a cluster with PostgreSQL. */
 
 const RUN = body("one", { value: 1 });
 
-/** `HEDDLE_CLUSTER_LEASE` of the rows that measure a failure with a short lease. */
+/**
+ * The lease in milliseconds (`HEDDLE_CLUSTER_LEASE`) in the row that measures the failure of a node with a short
+ * lease.
+ */
 const SHORT_LEASE_MS = 1_500;
 
-/** One node with one shard: every request is for a shard of this node. */
+/** A cluster of one node with one shard, which this node owns. No request has to be forwarded. */
 const owned = (clients: number, total: number, goals: readonly Goal[], target: string): Row => ({
   name: `cluster-wait-${clients}`,
   long: true,
@@ -30,7 +33,7 @@ const owned = (clients: number, total: number, goals: readonly Goal[], target: s
     ),
 });
 
-/** Starts two nodes. The first one owns the only shard. */
+/** Starts two nodes of a cluster with one shard. `owner` owns this shard. */
 async function startPair(cluster: BenchCluster): Promise<readonly [owner: Server, other: Server]> {
   const [owner, other] = ownerAndOther();
   const first = await cluster.start(owner);
@@ -70,7 +73,7 @@ const forwarded: Row = {
     }),
 };
 
-/** Threads with runs that exist when their node ends. */
+/** The number of threads on the node that is killed, each with one run that has ended. */
 const THREADS = 200;
 
 const failover = (name: string, leaseMs: number | undefined, most: number): Row => ({
@@ -99,15 +102,19 @@ const failover = (name: string, leaseMs: number | undefined, most: number): Row 
       await owner.kill();
       const url = `http://127.0.0.1:${other.port}/threads/${threads[0]}/runs`;
       const headers = { "content-type": "application/json" };
-      // Until the lease has run out, a request waits, and is refused after a while.
+      // While the lease of the killed node is valid, the other node holds each request for some time and then refuses
+      // it.
       while (!(await fetch(url, { method: "POST", headers, body: RUN })).ok) await sleep(10);
       return { seconds: (performance.now() - began) / 1000 };
     }),
 });
 
-/** Seconds of load around a stop: the node is told to stop after the first {@link BEFORE_STOP} of them. */
+/**
+ * Seconds of load. The node that owns the shard is told to stop {@link BEFORE_STOP_SECONDS} seconds after the load
+ * began.
+ */
 const LOAD_SECONDS = 20;
-const BEFORE_STOP = 5;
+const BEFORE_STOP_SECONDS = 5;
 
 const stop: Row = {
   name: "cluster-stop",
@@ -135,7 +142,7 @@ const stop: Row = {
         body: RUN,
         answer: "text",
       });
-      await sleep(BEFORE_STOP * 1_000);
+      await sleep(BEFORE_STOP_SECONDS * 1_000);
       const [result] = await Promise.all([load, owner.stop()]);
       return {
         failed: result.failures,

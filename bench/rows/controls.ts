@@ -14,7 +14,7 @@ const RUN: Request = {
   answer: "text",
 };
 
-/** A control server with a constant response. */
+/** A row for a control server that always sends the same response. */
 function constant(name: string, server: string, connections: number, total: number, what: string): Row {
   return {
     name,
@@ -89,7 +89,7 @@ const sync: Row = {
   },
 };
 
-/** Rows without Heddle. */
+/** Rows that measure servers and storage without Heddle, as a reference for Heddle's rows. */
 export const controlRows: readonly Row[] = [
   sync,
   constant("uws-1", "uws", 1, 20_000, "bare uWebSockets, constant JSON, one client"),

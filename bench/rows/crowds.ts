@@ -3,7 +3,7 @@ import type { Server } from "../server.ts";
 import { perform, withServer, type Request } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** Many runs or webhooks of one kind must not slow down those of another. */
+/** Rows that check that many runs or webhooks of one kind do not slow down those of another. */
 
 const OF_ONE = JSON.stringify({ assistant_id: "one", input: { value: 1 } });
 const OF_SLOW = JSON.stringify({ assistant_id: "slow", input: { value: 1 } });
@@ -18,7 +18,7 @@ const runs = (total: number, clients: number, more: Partial<Request> = {}): Requ
   ...more,
 });
 
-/** Returns a port on which nothing listens. */
+/** Returns a TCP port on which nothing listens, so that connections are refused. */
 async function closedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -27,15 +27,18 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-/** Seconds in which each webhook is attempted twice. */
-const TRIES = 14;
+/** Seconds after which two delivery attempts of each webhook have been made. */
+const TWO_ATTEMPTS_SECONDS = 14;
 
-/** Starts runs with or without a webhook, and measures how quickly later runs start. */
+/**
+ * Starts 1,000 runs, each with `webhook` if it is given, and returns the milliseconds to the first event of runs that
+ * start after them.
+ */
 async function measureLaterStarts(bench: Bench, server: Server, webhook?: string) {
   await perform(bench, server, runs(Math.max(64, Math.round(2_000 * bench.scale)), 64));
   const body = JSON.stringify({ ...(JSON.parse(OF_ONE) as object), ...(webhook && { webhook }) });
   await perform(bench, server, runs(Math.max(64, Math.round(1_000 * bench.scale)), 64, { body }));
-  const seconds = TRIES * Math.min(1, bench.scale);
+  const seconds = TWO_ATTEMPTS_SECONDS * Math.min(1, bench.scale);
   const later = runs(1_000_000, 4, { paths: ["/runs/stream"], answer: "events", seconds });
   const { first } = await perform(bench, server, later);
   return { p50: first?.p50 ?? Number.NaN, p99: first?.p99 ?? Number.NaN };

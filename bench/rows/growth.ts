@@ -4,7 +4,9 @@ import { warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** The number of threads that grow together, so that a window of ten runs is long enough to measure. */
+/**
+ * The number of threads that grow together. With 40 threads, a window of ten runs on each is long enough to measure.
+ */
 const GROWING_THREADS = 40;
 const WINDOW = 10;
 
@@ -15,15 +17,16 @@ const question = JSON.stringify({
 });
 
 interface Window {
-  /** CPU seconds of one run. */
+  /** Average CPU seconds of a run. */
   readonly cpu: number;
-  /** Bytes written for one run. */
+  /** Average bytes that a run wrote to the storage. */
   readonly stored: number;
   readonly disk: number;
 }
 
 /**
- * Runs of one job for the load process, which times out after some minutes: a peer takes half a second for each run.
+ * The most runs on each thread in one job of the load process: the bench stops waiting for a job after some minutes,
+ * and a peer takes half a second for each run.
  */
 const RUNS_PER_JOB = 100;
 
@@ -57,10 +60,13 @@ async function window(bench: Bench, server: Server, threads: readonly string[]):
   };
 }
 
-/** Pairs of windows that are compared, because a compaction or a neighbour may disturb one of them. */
+/** The number of pairs of windows that are compared, because a compaction or a neighbour may disturb one of them. */
 const PAIRS = 9;
 
-/** Compares growing threads with new ones at the same time, so that drift of the machine affects both. */
+/**
+ * Compares threads that already have many runs with new threads, right after each other, so that a change of the
+ * machine's speed affects both.
+ */
 class Comparison {
   readonly #bench: Bench;
   readonly #server: Server;
@@ -74,8 +80,9 @@ class Comparison {
   }
 
   /**
-   * Measures the windows from run `run` on: the median of the ratios to the first window of new threads, and one pair
-   * of windows.
+   * Measures {@link PAIRS} pairs of windows, each of {@link WINDOW} runs on each thread: the first window of new
+   * threads, then the next window of the growing threads, which in the first pair ends with run `run`. Returns the
+   * medians of growing divided by new, for CPU and bytes, and the windows of the first pair.
    */
   async at(run: number) {
     const bench = this.#bench;
@@ -94,7 +101,7 @@ class Comparison {
   }
 }
 
-/** CPU seconds of reading one small key of the state, for one request. */
+/** Average CPU time, in microseconds, of a request that reads one small key of the state. */
 async function selectCost(bench: Bench, server: Server, threads: readonly string[]): Promise<number> {
   const total = Math.max(threads.length, Math.round(8_000 * bench.scale));
   const request = {
@@ -118,7 +125,8 @@ const growth: Row = {
     figure,
     most: 1.3,
   })),
-  // Its streams end by a poll of half a second, so it is measured at run 100 only: 500 runs would take five minutes.
+  // The official server polls every half second for the end of a stream, so 500 runs would take five minutes. It is
+  // only measured at run 100.
   peer: { share: 0.1, rounds: 1 },
   run: (bench) =>
     withServer(bench.heddle(), async (server): Promise<Figures> => {
@@ -126,7 +134,8 @@ const growth: Row = {
       const work = bench.scale / bench.share;
       const middle = Math.max(2 * WINDOW, Math.round(100 * work));
       const later = Math.max(middle + WINDOW, Math.round(500 * work));
-      // The code has to be compiled first. Otherwise run 1 is slow for another reason, which would hide the growth.
+      // The code is optimised first. Otherwise run 1 would be slow because of unoptimised code, and the growth would
+      // seem smaller than it is.
       for (let i = 0; i < (bench.share < 1 ? 1 : 6); i++) {
         await runsOf(bench, server, await makeThreads(bench, server, side), WINDOW);
       }
@@ -152,7 +161,7 @@ const growth: Row = {
     }),
 };
 
-/** Starts runs on new threads in a storage that has this many idle threads. */
+/** A row that starts runs on new threads, while the storage also holds `threads` idle threads. */
 function idleThreadsRow(name: string, threads: number, more: Partial<Row>): Row {
   return {
     name,
@@ -176,7 +185,7 @@ function idleThreadsRow(name: string, threads: number, more: Partial<Row>): Row 
   };
 }
 
-/** Rows whose figures must not grow. */
+/** Rows whose figures must not grow with the length or the number of threads. */
 export const growthRows: readonly Row[] = [
   growth,
   idleThreadsRow("stored-1k", 1_000, {}),

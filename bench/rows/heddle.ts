@@ -5,17 +5,20 @@ import type { Bench, Figures, Goal, Row } from "./row.ts";
 export const waitPath = (thread: string) => `/threads/${thread}/runs/wait`;
 const streamPath = (thread: string) => `/threads/${thread}/runs/stream`;
 
-/** The request for a run. */
+/** Returns the JSON body of a request that starts a run. */
 export const body = (graph: string, input: unknown, more: object = {}) =>
   JSON.stringify({ assistant_id: graph, input, ...more });
 
 /**
- * Runs until the compiler has optimised nearly everything: the first 2,000 took 1,100 us of CPU each, the next 450,
- * then 420, and from some 6,000 on 320. A server runs for longer than that.
+ * The number of runs after which V8 has optimised nearly everything. The first 2,000 runs took 1,100 us of CPU each,
+ * the next 2,000 took 450, then 420, and from about run 6,000 on 320. Servers in production run for longer than that.
  */
 const WARM_UP_RUNS = 8_000;
 
-/** Runs before a measurement: afterwards the code is optimised, LevelDB has files, and connections have been opened. */
+/**
+ * Performs the runs before a measurement, after which the code is optimised, LevelDB has table files, and connections
+ * have been opened.
+ */
 export async function warmUp(bench: Bench, server: Server, graph = "one"): Promise<void> {
   const count = Math.max(20, Math.round(WARM_UP_RUNS * bench.scale));
   const threads = await makeThreads(bench, server, count);
@@ -36,7 +39,7 @@ interface Waits {
   readonly graph?: string;
 }
 
-/** Measures `runs/wait` requests, after a warm-up. */
+/** Warms up the server, then measures `runs/wait` requests. */
 export async function measureWaits(
   bench: Bench,
   server: Server,
@@ -74,7 +77,10 @@ function wait(
   };
 }
 
-/** Measures streams of `graph`, one run for each of `total`. `each`: what counts as one operation. */
+/**
+ * A row that measures `total` streamed runs. `each`: whether the row's figures are given for a request or for an
+ * event.
+ */
 function streams(options: {
   readonly name: string;
   readonly what: string;
@@ -107,7 +113,8 @@ function streams(options: {
             method: "POST",
             paths: ids.map(streamPath),
             total,
-            // For a peer, many streams become fewer, and a single stream becomes shorter.
+            // A peer gets a smaller share of the work: fewer streams if there are many clients, and a shorter stream
+            // if there is one.
             body: options.body(clients === 1 ? scale : scale / share),
             answer: "events",
           } satisfies Request;
@@ -120,7 +127,7 @@ function streams(options: {
 
 const shrink = (count: number, scale: number) => Math.max(10, Math.round(count * scale));
 
-/** Rows of Heddle that are measured under load. */
+/** Rows that measure Heddle under load. */
 export const heddleRows: readonly Row[] = [
   wait("wait-1", 1, 2_000, "new", {
     target: "p50 under 2 ms, durable (at most 3 fdatasync + 1 ms)",
@@ -198,7 +205,7 @@ export const heddleRows: readonly Row[] = [
     each: "event",
     target: "200,000 events/s",
     goals: [{ figure: "per_s", least: 200_000 }],
-    // A hundred runs, one for each client.
+    // A thirtieth of the 3,000 runs: one run for each of the 100 clients.
     peer: { share: 1 / 30, there: { per_s: 8_200 } },
     against: [{ row: "uws-events-100", figure: "per_s", there: 1_800_000 }],
   }),
@@ -223,7 +230,7 @@ export const heddleRows: readonly Row[] = [
     body: () => body("slow", { value: 1 }, { stream_mode: ["values"] }),
     each: "request",
     target: "all complete in under 10 s",
-    // All are queued from the start, so the rate shows when the last one ended.
+    // 500 runs a second: all 5,000 streams end within 10 s of the first request.
     goals: [{ figure: "per_s", least: 500 }],
   }),
   {

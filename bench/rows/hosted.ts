@@ -5,25 +5,31 @@ import { body } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** A graph of LangGraph.js, run by Heddle, and the same graph run in the process with `MemorySaver`. */
+/**
+ * Rows that compare a LangGraph.js graph served by Heddle with the same graph called in the process, with LangGraph's
+ * `MemorySaver`.
+ */
 
-/** The number of threads that run at once. */
-const CLIENTS = 8;
-/** The number of threads that grow together. */
-const GROWING = 4;
-/** The number of growing threads where bytes are counted, because bytes do not vary. */
-const COUNTED = 2;
+/** The number of threads that have a run in progress at the same time. */
+const CONCURRENT_THREADS = 8;
+/** The number of threads that each get many runs in the rows that measure CPU. */
+const GROWING_THREADS = 4;
+/**
+ * The number of threads that each get many runs in the row that counts bytes. Few are enough, because bytes do not
+ * vary.
+ */
+const BYTE_COUNT_THREADS = 2;
 const WINDOW = 10;
 const WARM = 400;
 const FRESH = 1_500;
 
-const scaled = (count: number, { scale }: Bench) => Math.max(CLIENTS, Math.round(count * scale));
+const scaled = (count: number, { scale }: Bench) => Math.max(CONCURRENT_THREADS, Math.round(count * scale));
 
-/** `runs` requests for each thread. */
+/** A job of `runs` runs on each thread. */
 function asking(threads: readonly string[], runs: number): Request {
   const sticky = runs > 1;
   return {
-    connections: Math.min(CLIENTS, threads.length),
+    connections: Math.min(CONCURRENT_THREADS, threads.length),
     method: "POST",
     paths: threads.map((id) => `/threads/${id}/runs/wait`),
     total: threads.length * runs,
@@ -43,11 +49,11 @@ const withHeddle = (bench: Bench, use: (server: Server) => Promise<Figures>) =>
     return use(server);
   });
 
-/** LangGraph.js alone: `before` runs of each thread, then `runs` that are measured. */
+/** Calls LangGraph.js without Heddle: `before` unmeasured runs on each thread, then `runs` that are measured. */
 const withLangGraph = (bench: Bench, threads: number, before: number, runs: number): Promise<Figures> =>
   withServer(bench.control("memorysaver"), async (server) => {
     const ids = (some: string, count: number) => Array.from({ length: count }, (_, i) => `${some} ${i}`);
-    const given = { clients: CLIENTS, last: true } as const;
+    const given = { clients: CONCURRENT_THREADS, last: true } as const;
     await server.perform({
       ...given,
       threads: ids("warm", scaled(WARM, bench)),
@@ -63,7 +69,7 @@ const withLangGraph = (bench: Bench, threads: number, before: number, runs: numb
     return { per_s: operations / seconds, cpu_us: ((server.cpu() - cpu) / operations) * 1e6 };
   });
 
-/** Runs of a thread before those around its n-th run are measured. */
+/** The number of runs of a thread before the window of runs around its n-th run. */
 const beforeRun = (n: number, { scale }: Bench) => Math.max(WINDOW, Math.round(n * scale)) - WINDOW / 2;
 
 async function window(bench: Bench, server: Server, threads: readonly string[]): Promise<Figures> {
@@ -75,12 +81,12 @@ const figures = ["cpu_us"] as const;
 export const hostedRows: readonly Row[] = [
   {
     name: "memorysaver-10",
-    what: `a LangGraph.js graph of ten nodes called in process, with MemorySaver: a new thread each time, ${CLIENTS} at once`,
+    what: `a LangGraph.js graph of ten nodes called in process, with MemorySaver: a new thread each time, ${CONCURRENT_THREADS} at once`,
     run: (bench) => withLangGraph(bench, scaled(FRESH, bench), 0, 1),
   },
   {
     name: "hosted-10",
-    what: `the same graph hosted: runs/wait, a new thread each time, ${CLIENTS} clients`,
+    what: `the same graph hosted: runs/wait, a new thread each time, ${CONCURRENT_THREADS} clients`,
     target: "within 1.5 times the CPU in process",
     goals: [{ figure: "cpu_us", to: "memorysaver-10", most: 1.5 }],
     against: figures.map((figure) => ({ row: "memorysaver-10", figure })),
@@ -92,18 +98,18 @@ export const hostedRows: readonly Row[] = [
   },
   {
     name: "memorysaver-run-100",
-    what: `memorysaver-10, ${WINDOW} runs around the 100th of each of ${GROWING} threads`,
-    run: (bench) => withLangGraph(bench, GROWING, beforeRun(100, bench), WINDOW),
+    what: `memorysaver-10, ${WINDOW} runs around the 100th of each of ${GROWING_THREADS} threads`,
+    run: (bench) => withLangGraph(bench, GROWING_THREADS, beforeRun(100, bench), WINDOW),
   },
   {
     name: "hosted-run-100",
-    what: `hosted-10, ${WINDOW} runs around the 100th of each of ${GROWING} threads`,
+    what: `hosted-10, ${WINDOW} runs around the 100th of each of ${GROWING_THREADS} threads`,
     target: "no more CPU than in process",
     goals: [{ figure: "cpu_us", to: "memorysaver-run-100", most: 1 }],
     against: figures.map((figure) => ({ row: "memorysaver-run-100", figure })),
     run: (bench) =>
       withHeddle(bench, async (server) => {
-        const threads = await makeThreads(bench, server, GROWING);
+        const threads = await makeThreads(bench, server, GROWING_THREADS);
         await perform(bench, server, asking(threads, beforeRun(100, bench)));
         return window(bench, server, threads);
       }),
@@ -111,12 +117,12 @@ export const hostedRows: readonly Row[] = [
   {
     name: "hosted-bytes",
     rounds: 1,
-    what: `hosted-10, bytes handed to storage for a run: ${WINDOW} runs around the 10th and the 400th of each of ${COUNTED} threads`,
+    what: `hosted-10, bytes handed to storage for a run: ${WINDOW} runs around the 10th and the 400th of each of ${BYTE_COUNT_THREADS} threads`,
     target: "run 400 within 1.2 of run 10",
     goals: [{ figure: "bytes_400", most: 1.2 }],
     run: (bench) =>
       withHeddle(bench, async (server) => {
-        const threads = await makeThreads(bench, server, COUNTED);
+        const threads = await makeThreads(bench, server, BYTE_COUNT_THREADS);
         const [first, last] = [beforeRun(10, { ...bench, scale: 1 }), beforeRun(400, bench)];
         await perform(bench, server, asking(threads, first));
         const { stored_bytes: early = Number.NaN } = await window(bench, server, threads);

@@ -11,7 +11,7 @@ export interface Measured {
   readonly figures: Figures;
 }
 
-/** Performs a job against a server without measuring it; throws when a request fails. */
+/** Performs a job on a server without measuring it. Throws if a request fails. */
 export async function perform(bench: Bench, server: Server, request: Request): Promise<JobResult> {
   const result = await bench.load.perform({ host: "127.0.0.1", port: server.port, ...request });
   if (result.failures > 0) {
@@ -23,8 +23,8 @@ export async function perform(bench: Bench, server: Server, request: Request): P
 }
 
 /**
- * Performs a job and measures its cost. An operation is an event if events are counted, else a request; CPU, batches
- * and bytes are given per operation.
+ * Performs a job and measures its cost. CPU and bytes are given per operation, which is an event or a request as
+ * `each` says; synced batches are given per request.
  */
 export async function measure(
   bench: Bench,
@@ -75,7 +75,7 @@ export async function withServer<S extends Server, T>(
   }
 }
 
-/** Creates threads and returns their ids. The cost does not count for any row. */
+/** Creates threads and returns their ids. Rows do not measure this. */
 export async function makeThreads(bench: Bench, server: Server, count: number): Promise<readonly string[]> {
   const result = await perform(bench, server, {
     connections: Math.min(64, count),
@@ -89,7 +89,7 @@ export async function makeThreads(bench: Bench, server: Server, count: number): 
   return result.collected;
 }
 
-/** Waits until a condition holds; throws after a minute. */
+/** Waits until `isSo` returns true. Throws after a minute. */
 export async function waitFor(isSo: () => boolean): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (!isSo()) {

@@ -1,10 +1,10 @@
 import type { LoadProcess, ServerProcess } from "../child.ts";
 import type { Server } from "../server.ts";
 
-/** The results of one round of a row, by figure. */
+/** What one round of a row has measured. */
 export type Figures = { readonly [figure in Figure]?: number };
 
-/** The name of each figure in tables, and its number of significant digits. */
+/** The title of each figure in tables, and the number of digits after the decimal point. */
 export const figures = {
   per_s: { title: "per s", digits: 0 },
   p50_ms: { title: "p50 ms", digits: 2 },
@@ -53,42 +53,50 @@ export const figures = {
 
 export type Figure = keyof typeof figures;
 
-/** What a row measures with. */
+/** What rows use to measure a server. */
 export interface Bench {
   readonly load: LoadProcess;
-  /** The folder of the compiled tree. */
+  /** The folder with the compiled JavaScript: see `build.ts`. */
   readonly built: string;
-  /** A directory on a real disk. */
+  /** A directory for data files. It is on a disk, not in memory, if the repository is. */
   readonly directory: string;
-  /** Scales the work of every row down, to test that it runs: 1 for figures that are published. */
+  /**
+   * Multiplies the amount of work of each row. Published figures use 1; less is only for testing that the rows work.
+   */
   readonly scale: number;
-  /** The share of the work that this server gets: 1 for Heddle, less for a peer that would take hours. */
+  /** The share of the row's work that this server gets: 1 for Heddle, less for a peer that would take hours. */
   readonly share: number;
-  /** Starts Heddle or, where the peer is measured, the peer. */
+  /** Starts Heddle, or the peer where the peer is measured. */
   heddle(options?: HeddleOptions): Promise<Server>;
-  /** A directory for a server's data that outlives the server. It is removed at the end. */
+  /** Makes a data directory that is not removed with the server, but at the end of the bench. */
   newData(): string;
-  /** Milliseconds from the start of the command line's process to its first `/ok`, on the data of a directory. */
+  /**
+   * Starts the command line with the data directory `data` (default: a new one). Returns the milliseconds from the
+   * start of the process to the first `/ok` with status 200.
+   */
   start(data?: string): Promise<number>;
   control(name: string, ...args: string[]): Promise<ServerProcess>;
 }
 
 export interface HeddleOptions {
-  /** A data directory to keep; default: a new one, which is removed at the end. */
+  /** A data directory that exists; default: a new one. */
   readonly data?: string;
-  /** Milliseconds after which the actor of an idle thread is unloaded. */
+  /** Milliseconds without work after which a thread's actor is unloaded. */
   readonly idle?: number;
   /** The number of runs that may be in progress at once (`runs.max_concurrent`). */
   readonly slots?: number;
-  /** Worker threads for node functions; absent: they run in the main thread. */
+  /** The number of worker threads for node functions; if absent, the main thread runs them. */
   readonly workers?: number;
-  /** Also serves the LangGraph.js graph `ten`. */
+  /** Also serves the LangGraph.js graph of `langgraph.ts`, as `ten`. */
   readonly langGraph?: boolean;
-  /** API keys, as {@link import("../../src/app.ts").AppOptions.keys}. */
+  /** API keys, in the form of {@link import("../../src/app.ts").AppOptions.keys}. */
   readonly keys?: readonly string[];
 }
 
-/** The numbers of a target: for a figure, or for its ratio to the figure of a row in {@link Row.against}. */
+/**
+ * A target as numbers: limits for a figure or, with `to`, for its ratio to the same figure of the row `to`, which is
+ * one of {@link Row.against}.
+ */
 export interface Goal {
   readonly figure: Figure;
   readonly to?: string;
@@ -99,26 +107,29 @@ export interface Goal {
 export interface Row {
   readonly name: string;
   readonly what: string;
-  /** Takes so long that it is measured only when its name is given. */
+  /** The row takes long, so it is measured only if `--row` names it. */
   readonly long?: boolean;
-  /** The most rounds, for a row that takes long and whose ratios are taken within one round or to another such row. */
+  /** The most rounds of this row, for rows that take long and whose ratios do not need several rounds. */
   readonly rounds?: number;
   /** The target in words. */
   readonly target?: string;
   /** The target in numbers. */
   readonly goals?: readonly Goal[];
   /**
-   * The row is also measured on the official JavaScript server, with this share of the work and at most this many
-   * rounds. `there`: the server's figures on the machine for which the targets were set.
+   * The row is also measured on the official JavaScript server, with this share of the work and in at most this many
+   * rounds. `there`: that server's figures on the machine for which the targets were set.
    */
   readonly peer?: { readonly share: number; readonly rounds?: number; readonly there?: Figures };
-  /** Needs software other than Heddle, which is installed when the row is measured: only when its name is given. */
+  /**
+   * The row measures software other than Heddle, which is installed on first use. It is measured only with `--peer`,
+   * or if `--row` names it.
+   */
   readonly foreign?: boolean;
-  /** Measures one round on a fresh server. */
+  /** Starts a server, measures one round of the row on it, and stops it. */
   run(bench: Bench): Promise<Figures>;
   /**
-   * The control rows with which this row is compared, each by one figure. They run in the same round, right before it.
-   * `there`: the control's figure on the machine for which the targets were set.
+   * The rows with which this row is compared, each by one figure. They are measured before this row in each round.
+   * `there`: the figure of that row on the machine for which the targets were set.
    */
   readonly against?: readonly { readonly row: string; readonly figure: Figure; readonly there?: number }[];
 }

@@ -2,13 +2,16 @@ import type { Server } from "../server.ts";
 import { makeThreads, measure, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** Searches for a page of threads must take the same time however many threads there are. */
+/** Rows that check that a search for one page of threads takes the same time however many threads there are. */
 
 const USERS = 100;
-/** The number of threads in a thousand that wait for an answer. */
+/** For each 1,000 threads, this many more are created that wait at a breakpoint. */
 const WAITING = 10;
 
-/** Creates threads of a hundred users, one in a hundred of them at a breakpoint. */
+/**
+ * Creates `threads` threads that belong to 100 users, and as many as a hundredth of them in addition, each with a run
+ * that waits at a breakpoint.
+ */
 async function fill(bench: Bench, server: Server, threads: number): Promise<void> {
   const each = Math.max(1, Math.round(threads / USERS));
   for (let user = 0; user < USERS; user++) {

@@ -4,20 +4,20 @@ import { spread } from "../stats.ts";
 import { makeThreads, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** Milliseconds after which the actor of an idle thread is unloaded, in the row `idle`. */
-const IDLE = 500;
+/** Milliseconds without work after which a thread's actor is unloaded, in the rows `idle` and `idle-machines`. */
+const IDLE_MS = 500;
 
-/** The number of starts: a single one varies too much. */
+/** The number of starts of which the median is taken, because the time of a start varies. */
 const STARTS = 5;
 
-/** The most threads that the row `idle` makes in one request of the load process. */
-const PART = 10_000;
+/** The most threads that the rows `idle` and `idle-machines` create in one job of the load process. */
+const MAX_THREADS_PER_JOB = 10_000;
 
-/** Waits until no actor is loaded, and returns the memory then. */
+/** Waits until no actor is in memory, at most a minute, and returns the server's memory after a garbage collection. */
 async function memoryWhenIdle(server: Server) {
   const deadline = performance.now() + 60_000;
   while (((await server.stats()).live ?? 0) > 0 && performance.now() < deadline) await sleep(100);
-  await sleep(2 * IDLE);
+  await sleep(2 * IDLE_MS);
   return server.collect();
 }
 
@@ -33,9 +33,10 @@ const idle = (name: string, graph: string, what: string): Row => ({
   run: async (bench) => {
     const data = bench.newData();
     const count = Math.max(200, Math.round(100_000 * bench.scale));
-    // In parts: a slow machine would not answer the load process in its time otherwise.
+    // In several jobs: on a slow machine, a single one would take longer than the bench waits for a job.
     const fill = async (server: Server, threads: number) => {
-      for (let left = threads; left > 0; left -= PART) await fillPart(server, Math.min(left, PART));
+      for (let left = threads; left > 0; left -= MAX_THREADS_PER_JOB)
+        await fillPart(server, Math.min(left, MAX_THREADS_PER_JOB));
     };
     const fillPart = async (server: Server, threads: number) => {
       const ids = await makeThreads(bench, server, threads);
@@ -48,7 +49,7 @@ const idle = (name: string, graph: string, what: string): Row => ({
         answer: "text",
       });
     };
-    const figures = await withServer(bench.heddle({ data, idle: IDLE }), async (server) => {
+    const figures = await withServer(bench.heddle({ data, idle: IDLE_MS }), async (server) => {
       await fill(server, Math.ceil(count / 10));
       const before = await memoryWhenIdle(server);
       await fill(server, count);
@@ -59,7 +60,7 @@ const idle = (name: string, graph: string, what: string): Row => ({
         live: after.live ?? Number.NaN,
       };
     });
-    // In turns, so that a change of the machine's load affects both.
+    // Alternately on an empty and on a full directory, so that a change of the machine's speed affects both.
     const [empty, full]: [number[], number[]] = [[], []];
     for (let i = Math.max(1, Math.round(STARTS * bench.scale)); i > 0; i--) {
       empty.push(await bench.start());
@@ -82,9 +83,9 @@ const cold: Row = {
   },
 };
 
-/** Runs that are acknowledged and have not ended when the server is killed. */
+/** The number of runs that are acknowledged and still in progress or queued when the server is killed. */
 const UNFINISHED_RUNS = 200;
-/** Seconds after the restart in which each of them must have ended. */
+/** Seconds after the restart within which each of the {@link UNFINISHED_RUNS} must have ended. */
 const SETTLE_SECONDS = 20;
 
 const BUSY = 30;
@@ -137,7 +138,7 @@ const kill: Row = {
   },
 };
 
-/** Creates threads with one acknowledged run each, on a server that is then killed. */
+/** Creates threads with one acknowledged run each, kills the server, and returns the ids of the threads. */
 async function withKilled(bench: Bench, data: string): Promise<readonly string[]> {
   const server = await bench.heddle({ data });
   try {
@@ -156,7 +157,7 @@ async function withKilled(bench: Bench, data: string): Promise<readonly string[]
   }
 }
 
-/** The state of each thread's run; undefined: the server does not know it any more. */
+/** Returns the status of each thread's run, or undefined if the server does not know the run any more. */
 function statesOf(server: Server, threads: readonly string[]): Promise<(string | undefined)[]> {
   return Promise.all(
     threads.map(async (id) => {

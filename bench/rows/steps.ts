@@ -6,7 +6,8 @@ import { measure, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
 /**
- * Other durable engines besides Heddle: the same small work with a new key each time, created by the request itself.
+ * Rows that compare Heddle with other durable engines: each request creates a new thread, workflow or object, and does
+ * the same small work in it.
  */
 
 interface Work {
@@ -16,7 +17,7 @@ interface Work {
 
 const CLIENTS = 64;
 
-/** 64 clients, and a single one. */
+/** Measures the work with {@link CLIENTS} clients, and its latency with a single client (`alone_…`). */
 async function worked(bench: Bench, server: Server, { path, body }: Work): Promise<Figures> {
   const request = (clients: number, total: number) => ({
     connections: clients,

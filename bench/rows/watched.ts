@@ -6,7 +6,8 @@ import { makeThreads, measure, perform, waitFor, withServer, type Request } from
 import type { Figures, Row } from "./row.ts";
 
 /**
- * A socket that reads and counts all messages, in the process of the bench: neither in the server's nor in the load's.
+ * Opens a WebSocket that counts the messages it receives. It belongs to the bench's own process, so that it uses no
+ * CPU time of the server or of the load process.
  */
 export async function watch(server: Server, path: string): Promise<{ frames: number; close(): void }> {
   const socket = new WebSocket(`ws://127.0.0.1:${server.port}${path}`);
@@ -16,7 +17,10 @@ export async function watch(server: Server, path: string): Promise<{ frames: num
   return watcher;
 }
 
-/** Streams the 200,000 events of a run, with `mirrors` sockets on its thread besides the client that started it. */
+/**
+ * A row that streams the custom events of one run to the client that started it, and to `mirrors` sockets on the same
+ * thread.
+ */
 function mirrorRow(name: string, mirrors: number, target: string): Row {
   return {
     name,
@@ -47,13 +51,13 @@ function mirrorRow(name: string, mirrors: number, target: string): Row {
         await waitFor(() => watchers.every(({ frames }) => frames >= count));
         const used = server.cpu() - before;
         for (const watcher of watchers) watcher.close();
-        // The sockets may end after the stream.
+        // CPU time is taken after the last socket has received its events, which may be after the end of the stream.
         return { ...figures, cpu_us: (used / count) * 1e6 };
       }),
   };
 }
 
-/** Rows for the cost of watching clients. */
+/** Rows that measure what watching clients cost the server. */
 export const watchedRows: readonly Row[] = [
   {
     name: "inspect-256",

@@ -5,14 +5,17 @@ import { makeThreads, perform, waitFor, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 import { watch } from "./watched.ts";
 
-/** The cost of one more client that watches a run: each event is rendered once, and written to each client. */
+/**
+ * Rows for the cost of each further client that watches a run: the server should serialise an event once, and only
+ * write it once per client.
+ */
 
-/** Seconds after which the run starts, so that all watchers have connected by then. */
-const DELAY = 4;
-/** Milliseconds before the start of the run in which no more watchers connect. */
+/** Seconds between the creation of the run and its start, so that all watchers can connect before. */
+const START_DELAY_SECONDS = 4;
+/** CPU time is measured from this many milliseconds before the start of the run, when all watchers have connected. */
 const CONNECT_MARGIN_MS = 500;
 
-/** Creates a run that starts later. Returns its URL. */
+/** Creates a run that starts after {@link START_DELAY_SECONDS}. Returns the path of its stream. */
 async function delayedRun(bench: Bench, server: Server, count: number): Promise<string> {
   const [thread = ""] = await makeThreads(bench, server, 1);
   const { collected } = await perform(bench, server, {
@@ -20,7 +23,7 @@ async function delayedRun(bench: Bench, server: Server, count: number): Promise<
     method: "POST",
     paths: [`/threads/${thread}/runs`],
     total: 1,
-    body: body("emit", { count, size: 100 }, { stream_mode: ["custom"], after_seconds: DELAY }),
+    body: body("emit", { count, size: 100 }, { stream_mode: ["custom"], after_seconds: START_DELAY_SECONDS }),
     answer: "text",
     collect: "run_id",
   });
@@ -28,11 +31,11 @@ async function delayedRun(bench: Bench, server: Server, count: number): Promise<
 }
 
 interface Watched {
-  /** Resolves when all watchers have connected and received all events. */
+  /** Resolves when all watchers have received all events. Rejects if events are missing. */
   readonly done: Promise<void>;
 }
 
-/** Watches by server-sent events: the load process joins the run once per watcher. */
+/** Watches the run by server-sent events: each of the load process's connections joins the run's stream once. */
 function bySse(bench: Bench, server: Server, path: string, watcherRows: number, events: number): Watched {
   const joined = perform(bench, server, {
     connections: watcherRows,
@@ -43,13 +46,13 @@ function bySse(bench: Bench, server: Server, path: string, watcherRows: number, 
   });
   return {
     done: joined.then((result) => {
-      // A `metadata` event may come first.
+      // The server may also send each watcher a `metadata` event, so more events are no error.
       if (result.events < watcherRows * events) throw new Error(`${result.events} events came, too few`);
     }),
   };
 }
 
-/** Watches by WebSocket: the sockets belong to the bench's own process. */
+/** Watches the run by WebSocket. The sockets belong to the bench's own process. */
 async function bySocket(server: Server, path: string, watchers: number, events: number): Promise<Watched> {
   const sockets = await Promise.all(Array.from({ length: watchers }, () => watch(server, path)));
   return {
@@ -59,7 +62,7 @@ async function bySocket(server: Server, path: string, watchers: number, events: 
   };
 }
 
-/** CPU for one event to one watcher. */
+/** A row that measures the CPU time for delivering one event to one watcher. */
 function row(kind: "sse" | "ws", watchers: number): Row {
   const name = `watchers-${kind}`;
   return {
@@ -85,7 +88,9 @@ function row(kind: "sse" | "ws", watchers: number): Row {
             kind === "sse"
               ? bySse(bench, server, path, watchers, events)
               : await bySocket(server, path, watchers, events);
-          await sleep(Math.max(0, DELAY * 1000 - CONNECT_MARGIN_MS - (performance.now() - asked)));
+          await sleep(
+            Math.max(0, START_DELAY_SECONDS * 1000 - CONNECT_MARGIN_MS - (performance.now() - asked)),
+          );
           const cpu = server.cpu();
           const began = performance.now() + CONNECT_MARGIN_MS;
           await done;

@@ -2,7 +2,7 @@ import { body, warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
 import type { Row } from "./row.ts";
 
-/** Runs with one node that blocks its thread for 2 ms, for 64 clients. */
+/** A row that measures runs with one node that blocks its JavaScript thread for 2 ms, with 64 clients. */
 function burnRow(name: string, where: string, workerRows: number | undefined, more: Partial<Row>): Row {
   return {
     name,
@@ -26,7 +26,7 @@ function burnRow(name: string, where: string, workerRows: number | undefined, mo
   };
 }
 
-/** Rows for the gain from a second core. */
+/** Rows that show how much faster node functions run when worker threads use a second core. */
 export const workers: readonly Row[] = [
   burnRow("burn-64", "in the server's own thread", undefined, {}),
   burnRow("burn-64-workers", "in two worker threads", 2, {

@@ -10,8 +10,8 @@ interface Waiting {
 }
 
 /**
- * A minimal group commit: while one synced batch is in flight, the next one fills. It is the lower limit for every
- * durable row, without any part of Heddle.
+ * A minimal group commit: while LevelDB writes and syncs one batch, commits gather for the next one. No durable server
+ * on LevelDB can cost less.
  */
 export class GroupCommit {
   readonly #db: ClassicLevel<string, Buffer>;
@@ -42,7 +42,7 @@ export class GroupCommit {
         : this.#waiting.splice(0, MAX_BATCH_OPERATIONS / 2);
     const batch = this.#db.batch();
     for (const { key, value } of taken) {
-      // Heddle's commits also contain a record and the head that points to it.
+      // Each commit of Heddle writes two entries too: a record, and the thread's head, which points to the record.
       batch.put(`r:${key}`, value);
       batch.put(`h:${key.slice(0, 8)}`, value.subarray(0, 64));
     }

@@ -1,5 +1,6 @@
 /**
- * Heddle under measurement: the whole server in a process of its own, which reports the counts of its storage over IPC.
+ * Heddle as the bench measures it: the server in a process of its own, which reports its memory and the counts of its
+ * storage over IPC.
  */
 import { fileURLToPath } from "node:url";
 import { unlimitedConcurrency } from "../../actors/concurrency-limiter.ts";
@@ -11,12 +12,16 @@ import { ownStats, reportOver } from "./report.ts";
 
 const [, , given = "{}"] = process.argv;
 const { data = "", idle, slots, keys, workers, langGraph = false } = JSON.parse(given) as HeddleOptions;
-// Workers load graphs that a configuration names, from files.
+// Worker threads load their graphs from the files that a configuration names, so `burn` is also configured by its
+// file.
 const file = fileURLToPath(new URL("../graphs.js", import.meta.url));
 const burn = { path: file, graphs: { burn: { file, name: "burn" } }, env: {} };
 const { burn: _, ...others } = graphs;
 
-/** The graph of the hosted rows. The other rows do not load LangGraph.js, because it takes memory and time to start. */
+/**
+ * Loads the graph of the hosted rows, if the row asks for it. The other rows do not load LangGraph.js, because that
+ * takes memory and time.
+ */
 async function langGraphs(): Promise<ReadonlyMap<string, LoadedLangGraph>> {
   if (!langGraph) return new Map();
   const compiled = (await import("../langgraph.ts")).tenNodeGraph();

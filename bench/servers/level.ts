@@ -1,7 +1,7 @@
 /**
- * Control: group commit on LevelDB alone, without HTTP. `actors` write in a loop, each waiting for its own synced
- * batch; two commits are one operation, as in a one-node run. The bench starts it with a directory; it reports its
- * result over IPC.
+ * Control: group commit on LevelDB alone, without HTTP. `actors` loops write concurrently, and each waits for its
+ * commit before it writes the next one. Two commits are one operation, as in a one-node run. The bench passes the data
+ * directory as an argument, and receives the result over IPC.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * LangGraph.js alone: the graph of the hosted rows, called in the process with LangGraph's own memory saver; no server
- * and no disk. Its jobs come over IPC.
+ * Control: LangGraph.js alone. The graph of the hosted rows, called in the process with LangGraph's memory saver,
+ * without a server or a disk. The jobs come over IPC.
  */
 import { MemorySaver } from "@langchain/langgraph";
 import { tenNodeGraph } from "../langgraph.ts";
@@ -9,11 +9,14 @@ import { ownStats, reportOver } from "./report.ts";
 
 export interface InvocationJob {
   readonly threads: readonly string[];
-  /** Runs of each thread, in sequence. */
+  /** The number of runs on each thread, one after the other. */
   readonly runs: number;
-  /** The number of threads that run at once. */
+  /** The number of threads that have a run in progress at the same time. */
   readonly clients: number;
-  /** True: the threads are deleted afterwards. A growing heap would be collected over and over. */
+  /**
+   * Whether each thread is deleted after its runs. Otherwise garbage collections of the growing heap would be
+   * measured.
+   */
   readonly last: boolean;
 }
 

@@ -1,26 +1,23 @@
-/**
- * The control servers' side of the bench's IPC: reports the port, responds to `stats`, and ends with the bench.
- * Heddle's server adds figures of its own.
- */
+/** What a server process reports to the bench over IPC. Some figures come from Heddle only. */
 export interface ServerStats {
   /** CPU seconds since the process started. */
   readonly cpu: number;
   readonly rss: number;
   readonly heap: number;
-  /** Bytes that V8 has reserved for its heap, used or not, and for buffers outside it. */
+  /** Bytes that V8 has reserved for its heap, used or not, and bytes of buffers outside the heap. */
   readonly reserved?: number;
   /** The number of active timers. */
   readonly timers: number;
-  /** Heddle only: what its storage has written so far. */
+  /** Heddle only: what its storage has written since the start. */
   readonly storage?: {
     readonly batches: number;
     readonly synced: number;
     readonly ops: number;
     readonly bytes: number;
   };
-  /** Heddle only: bytes of LevelDB's cache and log in memory. */
+  /** Heddle only: bytes of LevelDB's block cache and of its write buffers. */
   readonly level?: number;
-  /** Heddle only: live actors. */
+  /** Heddle only: the number of actors in memory. */
   readonly live?: number;
 }
 
@@ -37,7 +34,8 @@ export function reportOver(port: number, stats: () => ServerStats, stop: () => v
     if (message.ask === "stats") {
       process.send?.({ stats: stats() });
     } else if (message.ask === "collect") {
-      // Only with --expose-gc: memory rows measure reachable objects, without garbage.
+      // `gc` exists only with --expose-gc, which the bench sets: rows about memory measure reachable objects, without
+      // garbage.
       (globalThis as { gc?: () => void }).gc?.();
       process.send?.({ stats: stats() });
     } else if (message.ask === "stop") {

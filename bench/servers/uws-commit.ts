@@ -1,6 +1,7 @@
 /**
- * Control: bare uWebSockets that stores each request with two synced batches in sequence before it sends a constant
- * response: the cost of a durable one-node run without a graph, an actor or a protocol.
+ * Control: a bare uWebSockets server that stores each request in two synced batches, one after the other, before it
+ * sends a constant response. This is what a durable one-node run would cost without a graph, an actor and the
+ * protocol.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";

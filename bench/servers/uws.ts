@@ -1,21 +1,21 @@
 /**
- * Control: a bare uWebSockets server with a constant response; `POST /events/:count/:size` responds with a stream of
+ * Control: a bare uWebSockets server with a constant response. `POST /events/:count/:size` responds with a stream of
  * that many `custom` events, written as fast as the client reads them.
  */
 import { App, us_socket_local_port, type HttpResponse } from "uWebSockets.js";
 import { CONSTANT_JSON, customEvent } from "./bodies.ts";
 import { ownStats, reportOver } from "./report.ts";
 
-/** Events in one `write`, as in a server that gathers its chunks. */
-const GATHER = 64;
+/** The number of events in one `write`: Heddle, too, writes several events at once. */
+const EVENTS_PER_WRITE = 64;
 
 function sendEvents(res: HttpResponse, count: number, size: number): void {
   const state = { over: false, id: 0 };
-  /** Writes one piece. Returns true if more follow and the client keeps up. */
+  /** Writes the next events. Returns true if there are more and the socket accepts them now. */
   const piece = (): boolean => {
     if (state.over) return false;
     let text = "";
-    for (const upTo = Math.min(count, state.id + GATHER); state.id < upTo; state.id++) {
+    for (const upTo = Math.min(count, state.id + EVENTS_PER_WRITE); state.id < upTo; state.id++) {
       text += customEvent(state.id, size);
     }
     state.over = state.id >= count;

@@ -1,7 +1,8 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a worker's postMessage, not a window's */
 /**
- * Measures the cost of running a node in a worker: the state is sent there, and a small update comes back. The control is the same call in
- * this thread. Also measures tokens that come back one by one, or several in a message.
+ * Measures what it costs to run a node function in a worker thread: the state is sent to the worker, and a small
+ * update comes back. The control calls the same function in this thread. Also measures tokens that the worker sends
+ * back one by one, or several in a message.
  */
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
@@ -13,7 +14,7 @@ interface Call {
   readonly id: number;
   readonly form: "clone" | "bytes";
   readonly input: unknown;
-  /** The number of tokens to send back, `gather` in each message. */
+  /** The number of tokens that the worker sends back, `gather` of them in each message. */
   readonly tokens: number;
   readonly gather: number;
 }
@@ -26,7 +27,7 @@ interface Done {
 
 const body = async (state: { readonly n: number }) => ({ n: state.n + 1, note: "x".repeat(60) });
 
-/** A state of about `size` bytes: messages of 200 characters, as in a conversation. */
+/** Returns a state of about `size` bytes: messages of 200 characters, as in a conversation. */
 function stateOf(size: number) {
   const messages = Array.from({ length: Math.max(1, Math.round(size / 320)) }, (_, i) => ({
     type: i % 2 === 0 ? "human" : "ai",
@@ -80,7 +81,7 @@ class Remote {
         this.#worker.postMessage({ id, form, input: state, tokens, gather } satisfies Call);
         return;
       }
-      // Copied, because the buffer belongs to the packer, and the message transfers it.
+      // Copied, because `pack` reuses its buffer, and `postMessage` detaches the buffer that it transfers.
       const input = Uint8Array.from(pack(state));
       this.#worker.postMessage({ id, form, input, tokens, gather } satisfies Call, [input.buffer]);
     });
@@ -126,7 +127,7 @@ async function measure(
   ];
 }
 
-/** Runs the measurement and returns the lines of a table. */
+/** Runs the measurement and returns the rows of a table. */
 export async function nodeWorker(): Promise<string[][]> {
   const lines: string[][] = [];
   const remote = new Remote();

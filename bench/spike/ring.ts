@@ -1,10 +1,10 @@
 /**
- * Words of the control block. Head and tail count bytes without end, modulo 2^32; their difference is the number of
- * bytes in the ring.
+ * Indexes of words in the control block. HEAD and TAIL hold the number of bytes ever written and ever read, modulo
+ * 2^32; their difference is the number of bytes in the ring.
  */
 const HEAD = 0;
 const TAIL = 1;
-/** 1 while the consumer has read everything and waits to be woken. */
+/** 1 while the reader has read everything and waits to be woken, else 0. */
 const ASLEEP = 2;
 const CONTROL = 64;
 
@@ -12,14 +12,16 @@ export interface RingMemory {
   readonly memory: SharedArrayBuffer;
 }
 
-/** Allocates the memory for one direction. `size` MUST be a power of two. */
+/**
+ * Allocates the memory of a ring, for one direction. `size` is the number of data bytes and MUST be a power of two.
+ */
 export function ringMemory(size: number): RingMemory {
   return { memory: new SharedArrayBuffer(CONTROL + size) };
 }
 
 /**
- * A queue of byte strings between two threads, with one writer and one reader: passing a record neither clones nor
- * allocates.
+ * A queue of byte strings in shared memory, from one writing thread to one reading thread. Unlike `postMessage`, it
+ * clones and allocates nothing to pass a record.
  */
 export class Ring {
   readonly control: Int32Array;
@@ -32,7 +34,7 @@ export class Ring {
     this.#size = this.#bytes.length;
   }
 
-  /** Adds a record. When the ring is full, this thread sleeps until there is room, which only a worker may do. */
+  /** Adds a record. If the ring is full, the thread is blocked until there is room; only a worker may block. */
   push(record: Uint8Array): void {
     const need = record.length + 4;
     let tail = Atomics.load(this.control, TAIL);
@@ -46,12 +48,15 @@ export class Ring {
     Atomics.store(this.control, HEAD, (head + need) | 0);
   }
 
-  /** Returns whether the reader must be woken after pushes: true once for each time that it sleeps. */
+  /**
+   * Returns whether the writer must wake the reader after its pushes. Returns true once each time that the reader
+   * waits.
+   */
   shouldWake(): boolean {
     return Atomics.compareExchange(this.control, ASLEEP, 1, 0) === 1;
   }
 
-  /** Reads all records. Each is a copy. */
+  /** Passes each record, as a copy, to `take`. Returns the number of records. */
   drain(take: (record: Buffer) => void): number {
     let taken = 0;
     for (;;) {
@@ -67,7 +72,8 @@ export class Ring {
         taken++;
       }
       Atomics.store(this.control, ASLEEP, 1);
-      // A record may have come after the last read and before the flag was set: it would not wake the reader.
+      // A record that the writer added just before ASLEEP was set does not wake the reader, so the reader checks once
+      // more.
       if (Atomics.load(this.control, HEAD) === tail) return taken;
       Atomics.store(this.control, ASLEEP, 0);
     }

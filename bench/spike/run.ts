@@ -1,6 +1,6 @@
 /**
- * `tsx bench/spike/run.ts`: measures the cost of a worker boundary, in three tables. It is short; the figures are in
- * the README.
+ * `tsx bench/spike/run.ts`: measures in a short time what it costs to pass work to a worker thread, and prints tables.
+ * The README has the results.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -29,7 +29,7 @@ process.stdout.write(
 
 const load = await LoadProcess.start(built);
 
-/** CPU seconds of a process's main thread. */
+/** CPU seconds that the main thread of a process has used so far. */
 const mainCpu = (pid: number) =>
   Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "latin1").split(" ", 1)[0]) / 1e9;
 

@@ -1,8 +1,9 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a worker's postMessage, not a window's */
 /**
- * A shard of threads in a worker, behind an HTTP thread. `one` does everything in the HTTP thread, `port` forwards over a MessagePort
- * (buffers are transferred), `port2` to two shards, `ring` over shared memory. The spike starts it with one of these, and with the number of
- * rounds of work that stand for a run.
+ * A server in which worker threads do the work of shards, behind a main thread that serves HTTP. With `one`, the main
+ * thread does everything; `port` forwards over a MessagePort and transfers the buffers; `port2` does the same with two
+ * workers; `ring` uses shared memory. The arguments are one of these, and the number of rounds of {@link burn} that
+ * stand for a run.
  */
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
@@ -21,12 +22,12 @@ interface Setup {
   readonly toFront: RingMemory;
 }
 
-/** Events rendered into one piece. */
-const GATHER = 64;
+/** The number of events that are sent in one message. */
+const EVENTS_PER_MESSAGE = 64;
 
 const ANSWER = Buffer.from(CONSTANT_JSON);
 
-/** The shard's work for one request: the computation of a run, and its response or its events in pieces. */
+/** Does the work of one request: computes, and passes the response to `send`, whole or as events in several parts. */
 function work(rounds: number, events: number, send: (piece: Buffer, last: boolean) => void): void {
   burn(rounds);
   if (events === 0) {
@@ -35,12 +36,16 @@ function work(rounds: number, events: number, send: (piece: Buffer, last: boolea
   }
   for (let id = 0; id < events;) {
     let text = "";
-    for (const upTo = Math.min(events, id + GATHER); id < upTo; id++) text += customEvent(id, 100);
+    for (const upTo = Math.min(events, id + EVENTS_PER_MESSAGE); id < upTo; id++)
+      text += customEvent(id, 100);
     send(Buffer.from(text), id >= events);
   }
 }
 
-/** A record between the threads: the id, the count of events or whether it is the last, and the bytes. */
+/**
+ * Encodes a message between the threads: the request's id, then `word`, then the bytes. To the worker, `word` is the
+ * number of events to send; back, it is 1 for the last part of a response.
+ */
 function record(id: number, word: number, bytes: Uint8Array): Buffer {
   const made = Buffer.allocUnsafe(8 + bytes.length);
   made.writeUInt32LE(id, 0);
@@ -66,7 +71,7 @@ function runShard({ way, rounds, toShard, toFront }: Setup): void {
           moved.push(own.buffer);
           if (out.length >= 16) flush();
         });
-        // A response does not wait for the other requests of the same message.
+        // Sent now, so that a response does not wait for other requests that came in the same message.
         flush();
       }
     });
@@ -103,7 +108,7 @@ class Front {
     this.#open.delete(id);
   }
 
-  /** Receives a piece of a response. Backpressure is left out, because the load reads as fast as it can. */
+  /** Writes a part of a response. Backpressure is ignored, because the load process reads as fast as it can. */
   piece(id: number, last: boolean, bytes: Uint8Array): void {
     const res = this.#open.get(id);
     if (res === undefined) return;
@@ -115,7 +120,7 @@ class Front {
   }
 }
 
-/** Requests of one turn of the event loop are sent in one message. */
+/** Gathers the requests that arrive in one task of the event loop, and sends them in one message. */
 class Outbox {
   readonly #worker: Worker;
   #gathered: [number, number, Uint8Array][] = [];

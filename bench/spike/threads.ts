@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from "node:fs";
 
-/** CPU seconds of this process by thread id; the main thread's id is the process's. */
+/** CPU seconds of each live thread of this process, by thread id. The main thread's id is the process id. */
 export function cpuByThread(): Map<number, number> {
   const used = new Map<number, number>();
   for (const task of readdirSync("/proc/self/task")) {
@@ -8,13 +8,13 @@ export function cpuByThread(): Map<number, number> {
       const text = readFileSync(`/proc/self/task/${task}/schedstat`, "latin1");
       used.set(Number(task), Number(text.split(" ", 1)[0]) / 1e9);
     } catch {
-      // The thread has ended between the two calls.
+      // The thread has ended after its folder was listed.
     }
   }
   return used;
 }
 
-/** CPU seconds since `before`, of the main thread and of all others together. */
+/** CPU seconds used since `before`: by the main thread, and by all other threads together. */
 export function cpuSince(before: ReadonlyMap<number, number>): {
   readonly main: number;
   readonly others: number;
@@ -30,8 +30,8 @@ export function cpuSince(before: ReadonlyMap<number, number>): {
 }
 
 /**
- * A fixed amount of work that no compiler can remove: about a microsecond for each 500 rounds on the machine of the
- * README.
+ * Computes for a fixed number of rounds; the result keeps a compiler from removing the loop. 500 rounds take about a
+ * microsecond on the machine described in the README.
  */
 export function burn(rounds: number): number {
   let x = 0x2545f491;

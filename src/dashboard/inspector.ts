@@ -31,7 +31,7 @@ const figures = new ChartPanel($("#charts"), $("#wide"), () => soon());
 let chosen: string | null = null;
 let handover: FeedForwarder | null = null;
 let due = false;
-/** The history of the thread. It is read again when the thread changes. */
+/** The stored history of the thread, which is read again when the thread changes. */
 let past = EMPTY_THREAD_HISTORY;
 let refresher: Refresher<ThreadHistory> | undefined;
 
@@ -52,7 +52,7 @@ $("#theme").addEventListener("click", () => showTheme(chooseNextTheme(readTheme(
 
 // --- rendering ---
 
-/** Schedules one rendering for all messages of the current turn. */
+/** Renders the page in the next animation frame. Several calls before it cause one rendering. */
 function soon(): void {
   if (due) return;
   due = true;
@@ -75,14 +75,14 @@ function recall(): void {
       past = found;
       soon();
     },
-    // Other errors are not shown: the read is repeated, and the page shows the previous data until then.
+    // Other errors are not shown, because the read is repeated. Until then, the page keeps the previous data.
     onError: (cause) => {
       if (isNotFound(cause)) missing();
     },
   });
 }
 
-/** Replaces the page's contents by a message that the thread does not exist. */
+/** Replaces the page's content by a message that the thread does not exist. */
 function missing(): void {
   for (const part of ["#actors", "#log", "#hand"]) $(part).hidden = true;
   $("#missing").hidden = false;
@@ -127,7 +127,9 @@ function rowOf(actor: Actor): HTMLElement {
   return row;
 }
 
-/** Shows the charts of the chosen actor, the latest graph actor, the latest run actor, and the thread. */
+/**
+ * Shows the charts of the actor that the user has chosen, of the latest graph, of the latest run, and of the thread.
+ */
 function showCharts(): void {
   const shown = [
     ["chosen", chosen === null ? undefined : model.actors.get(chosen)],
@@ -141,7 +143,10 @@ function showCharts(): void {
   }
 }
 
-/** Shows the stored steps and then the steps of the feed, so that a page opened late shows both. */
+/**
+ * Shows the stored steps that are older than the feed, and then the steps of the feed, so that a page opened late
+ * shows both.
+ */
 function showSteps(): void {
   const since = model.steps[0]?.at ?? Number.POSITIVE_INFINITY;
   const steps = [...past.steps.filter(({ at }) => at < since), ...model.steps];
@@ -158,7 +163,7 @@ function showSteps(): void {
   );
 }
 
-/** Shortens ids to their first characters. */
+/** Shortens each UUID in a text to its first 8 characters. */
 const short = (event: string): string => event.replaceAll(/([0-9a-f]{8})-[0-9a-f-]{27}/g, "$1…");
 
 // --- requests ---
@@ -167,7 +172,7 @@ async function watch(again = 0): Promise<void> {
   $("#actors").hidden = $("#log").hidden = false;
   const socket = await openFeed(watched);
   socket.addEventListener("open", () => {
-    // The server announces every live actor anew on each connection.
+    // On each new connection, the server announces all live actors again.
     model.clear();
     showStatus("Connected.");
     again = 0;
@@ -182,7 +187,8 @@ async function watch(again = 0): Promise<void> {
   });
   socket.addEventListener("close", ({ code, reason }) => {
     if (code === 4401) return start();
-    // Codes from 4000 on mean that the server has refused the request. It would refuse it again, so the page does not reconnect.
+    // With a code of 4000 or more, the server has refused the request. It would refuse it again, so the page does not
+    // reconnect.
     if (code >= 4000) {
       missing();
       return showStatus(reason);

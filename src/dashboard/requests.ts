@@ -1,39 +1,42 @@
 import { signal } from "@preact/signals";
 import { ApiKeyRequired, RequestError } from "./api-errors.ts";
 
-/** Requests to the server that serves this page. Addresses are relative, because a prefix may precede all paths. */
+/**
+ * Functions that send requests to the server that serves this page. URLs are relative, because the server may run
+ * below a path prefix.
+ */
 
-/** The key in the session storage under which the API key or the user's token is stored. */
+/** The key of the session storage under which the API key or the user's token is stored. */
 const KEY = "heddle.key";
 
 /**
- * Milliseconds after which a read without an answer fails. A connection may be dead without a sign, for example after
- * the computer was suspended.
+ * Milliseconds after which a read fails if the server has not responded. A connection can be dead without the browser
+ * noticing, for example after the computer was suspended.
  */
 const READ_TIMEOUT_MS = 60_000;
 
-/** The number of answers that the server has given. */
+/** The number of responses and opened sockets so far. A change shows that the server can be reached. */
 export const answerCount = signal(0);
 
 /**
- * Whether the server refuses a key that it has accepted on this page before. Requests then wait until the user enters
+ * Whether the server refuses a key that it accepted earlier on this page. Requests then wait until the user enters
  * another key, so that the page keeps what the user has typed.
  */
 export const isKeyExpired = signal(false);
 
 /** Whether the server has accepted the stored key since the page was loaded. */
 let isAccepted = false;
-/** Whether a request with an expired key waits for another key; otherwise it fails. */
+/** Whether requests wait for another key when theirs has expired. If false, they fail. */
 let waitsForNewKey = false;
-/** For each request that waits for another key, the function that sends it. */
+/** For each request that waits for another key, a function that lets it continue. */
 const waitingRequests = new Set<() => void>();
 
-/** Makes requests wait while {@link isKeyExpired}. Called by pages that then ask for another key. */
+/** From now on, requests wait while {@link isKeyExpired}. Only for pages that then ask the user for another key. */
 export function holdRequestsOfExpiredKey(): void {
   waitsForNewKey = true;
 }
 
-/** Resolves when the user has entered another key. Rejects with the reason of the signal if it is aborted before. */
+/** Resolves when the user has entered another key. If the signal is aborted before, rejects with its reason. */
 function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
@@ -54,17 +57,17 @@ function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** Returns the API key or token that the user has given in this tab; null: none. */
+/** Returns the API key or user token that was entered in this tab; null if there is none. */
 export const storedApiKey = (): string | null => sessionStorage.getItem(KEY);
 
-/** Stores a key that the server has accepted, and lets the requests go on that wait for one. */
+/** Stores a key that the user has entered, and lets the requests continue that wait for one. */
 export function storeApiKey(key: string): void {
   sessionStorage.setItem(KEY, key);
   isKeyExpired.value = false;
   for (const resume of waitingRequests) resume();
 }
 
-/** Loads the page anew with the key of another user. Nothing of the user before is sent or shown with it. */
+/** Stores the key of another user and reloads the page, so that no data and no request of the previous user remain. */
 export function startOverWithKey(key: string): void {
   sessionStorage.setItem(KEY, key);
   location.reload();
@@ -75,14 +78,17 @@ export const forgetApiKey = (): void => sessionStorage.removeItem(KEY);
 export interface RequestInput {
   readonly method?: string;
   readonly body?: unknown;
-  /** True for a POST that changes nothing. Like each GET, it fails if it takes too long. */
+  /** True for a POST that changes nothing. Like a GET, it fails after {@link READ_TIMEOUT_MS}. */
   readonly isRead?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** A key that is tried without being stored. Default: the stored one. */
+  /** A key to use for this request without storing it; default: the stored key. */
   readonly key?: string;
 }
 
-/** Sends a request. @throws ApiKeyRequired, RequestError */
+/**
+ * Sends a request, and waits for a new key if the stored one has expired.
+ * @throws ApiKeyRequired if the server requires a valid key, RequestError for any other error response
+ */
 export async function sendRequest(path: string, input: RequestInput = {}): Promise<Response> {
   const { method, body, isRead = method === undefined && body === undefined, signal } = input;
   if (input.key === undefined && isKeyExpired.peek()) await untilKeyIsEntered(signal);
@@ -95,7 +101,7 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     method: method ?? (body === undefined ? "GET" : "POST"),
     headers: {
       accept: "application/json",
-      // Projects with an authentication of their own may read either header.
+      // Both headers, because a project with its own authentication may read either.
       ...(key !== null && { "x-api-key": key, authorization: `Bearer ${key}` }),
       ...(body !== undefined && { "content-type": "application/json" }),
     },
@@ -105,7 +111,7 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
   answerCount.value++;
   if (response.status === 401) {
     if (input.key !== undefined) throw new ApiKeyRequired("The API key or user token is not valid.");
-    // If the user has entered another key in the meantime, the request is repeated with that key.
+    // If the user has entered another key in the meantime, the request is sent again with that key.
     if (storedApiKey() !== key && storedApiKey() !== null) return sendRequest(path, input);
     forgetApiKey();
     if (!waitsForNewKey || !isAccepted) throw new ApiKeyRequired("An API key or user token is required.");
@@ -127,7 +133,10 @@ export async function fetchJson<T>(path: string, asking?: RequestInput): Promise
   return (await sendRequest(path, asking)).json() as Promise<T>;
 }
 
-/** Opens a WebSocket. Browsers cannot send a header with it, so the query carries a short-lived token. */
+/**
+ * Opens a WebSocket to the server. Browsers cannot send headers with it, so a short-lived token in the query replaces
+ * the key.
+ */
 export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
   const asked = new URLSearchParams(query);
   if (storedApiKey() !== null || isKeyExpired.peek()) {

@@ -10,10 +10,13 @@ import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 
 type BulkRepeatObstacle = RepeatObstacle | "unfinished";
 
-/** For each selected run, why it is not run again; null: it is. */
+/** For each selected run, the reason why it will not be run again, or null if it will. */
 export type RepeatPlan = ReadonlyMap<FoundRun, BulkRepeatObstacle | null>;
 
-/** Reads the selected runs, and the threads of those that can be run again only in some states of their threads. */
+/**
+ * Decides which of the selected runs will be run again. Reads each ended run, and its thread if the decision depends
+ * on the thread's state.
+ */
 export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan> {
   const find = async (found: FoundRun): Promise<BulkRepeatObstacle | null> => {
     if (!hasRunEnded(found)) return "unfinished";
@@ -23,7 +26,7 @@ export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan>
   return new Map(await Promise.all(runs.map(async (run) => [run, await find(run)] as const)));
 }
 
-/** The text in the row of a run that was not run again. */
+/** The text in the row of a run that was skipped by *Run again*, by the reason. */
 export const LEFT_OUT_TEXTS: { readonly [O in BulkRepeatObstacle]: string } = {
   ...REPEAT_OBSTACLE_TEXTS,
   unfinished: "The run has not ended yet",
@@ -32,7 +35,7 @@ export const LEFT_OUT_TEXTS: { readonly [O in BulkRepeatObstacle]: string } = {
 export const runsToRepeat = (plan: RepeatPlan): readonly FoundRun[] =>
   [...plan].filter(([, obstacle]) => obstacle === null).map(([run]) => run);
 
-/** Says how many runs of each status are run again, and how many selected runs are not. */
+/** Returns a text with the number of runs of each status that will run again, and the numbers of skipped runs. */
 export function repeatSummary(plan: RepeatPlan): string {
   const runs = runsToRepeat(plan);
   const counted = (Object.keys(RUN_STATUS_TEXTS) as ApiRunStatus[]).flatMap((status) => {

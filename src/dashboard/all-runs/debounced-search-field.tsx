@@ -5,15 +5,18 @@ const SETTLE_MS = 400;
 
 interface TypedFilterProps {
   readonly label: string;
-  /** The filter that is applied now. */
+  /** The filter that is applied now, as in the address. */
   readonly value: string;
   readonly onSettle: (value: string) => void;
 }
 
-/** A text field whose filter is applied while the user types, or at once with Enter. */
+/** A text field for a filter. Calls `onSettle` when the user pauses typing, or at once with Enter. */
 export function TypedFilter({ label, value, onSettle }: TypedFilterProps) {
   const [text, setText] = useState(value);
-  /** The value that this field applied or was given last. Another value is a change of the address. */
+  /**
+   * The filter that this field last reported or received. If `value` differs from it, the address was changed
+   * elsewhere.
+   */
   const known = useRef(value);
   const apply = (typed: string) => {
     if (typed.trim() === known.current) return;

@@ -11,7 +11,7 @@ import { TypedFilter } from "./debounced-search-field.tsx";
 /** The largest number of crons that are offered as filters. */
 const MAX_CRONS = 100;
 
-/** The runs of all threads. The filters are stored in the address. */
+/** The runs of all threads. The filters are stored in the query of the address. */
 export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const assistants = useAssistants();
   const graphs = [...new Set(assistants.map(({ graph_id }) => graph_id))];

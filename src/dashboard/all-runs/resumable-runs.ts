@@ -2,16 +2,19 @@ import { findRuns, getStateHead } from "../api/client.ts";
 import type { FoundRun } from "../api/records.ts";
 import { isNotFound } from "../api-errors.ts";
 
-/** Why a selected run is not resumed. */
+/** Why a selected run is not resumed: see {@link OBSTACLE_TEXTS}. */
 export type ResumeObstacle = "not-failed" | "gone-on" | "earlier" | "no-step" | "no-thread";
 
-/** Returns why a run cannot be resumed; null: it can. Reads its thread. */
+/**
+ * Returns why a run cannot be resumed, or null if it can. Reads the latest run of the thread, and its state without
+ * the values.
+ */
 export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle | null> {
   const { run_id, thread_id, status, is_latest } = run;
   if (status !== "error" && status !== "timeout") return "not-failed";
   if (!is_latest) return "gone-on";
   const head = getStateHead(thread_id).catch((cause: unknown) => {
-    // Other runs can be resumed all the same.
+    // A deleted thread must not keep the other selected runs from being resumed.
     if (isNotFound(cause)) return null;
     throw cause;
   });
@@ -22,8 +25,8 @@ export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle 
 }
 
 /**
- * Returns for each run, by its id, why it is not resumed; null: it is. Of several runs of a thread, at most
- * one is resumed.
+ * Returns by run id why a run is not resumed, or null if it is. Of several selected runs of a thread, at most one is
+ * resumed.
  */
 export async function planResume(
   runs: readonly FoundRun[],
@@ -39,7 +42,7 @@ export async function planResume(
   );
 }
 
-/** The text in the row of a run that was not resumed. */
+/** The text in the row of a run that was not resumed, by the reason. */
 export const OBSTACLE_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "not-failed": "Skipped: the run did not fail",
   "gone-on": "Skipped: the thread has newer runs",
@@ -48,7 +51,7 @@ export const OBSTACLE_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "no-thread": "Skipped: the thread is deleted",
 };
 
-/** For each obstacle, the words that follow the number of runs that it keeps from being resumed. */
+/** For each obstacle, the words that follow the number of runs with this obstacle in {@link resumeSummary}. */
 const COUNT_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "not-failed": "that did not fail",
   "gone-on": "whose thread has newer runs",
@@ -57,7 +60,7 @@ const COUNT_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "no-thread": "whose thread is deleted",
 };
 
-/** Says how many of the selected runs are resumed, and why the others are not. */
+/** Returns a text that says how many of the selected runs can be resumed, and how many cannot, by obstacle. */
 export function resumeSummary(plan: ReadonlyMap<string, ResumeObstacle | null>): string {
   const obstacles = [...plan.values()];
   const counted = Object.entries(COUNT_TEXTS).flatMap(([name, text]) => {

@@ -5,7 +5,6 @@ import { repeatRequestOf, resumeRequestOf } from "../live/repeat-and-resume-requ
 
 export type BulkRunAction = "resume" | "retry" | "cancel" | "delete";
 
-/** The outcome of an action on one run. */
 export interface ActionResult {
   readonly isOk: boolean;
   readonly text: string;
@@ -13,7 +12,10 @@ export interface ActionResult {
   readonly started?: Run;
 }
 
-/** Carries out an action on one run. `batch`: an id in the metadata of each run that is started. Never rejects. */
+/**
+ * Carries out an action on one run. A run that the action starts gets `batch` in its metadata. Never rejects: errors
+ * are in the result.
+ */
 export async function applyToRun(action: BulkRunAction, run: FoundRun, batch: string): Promise<ActionResult> {
   const { thread_id: thread, run_id: id } = run;
   if (action === "cancel" ? hasRunEnded(run) : !hasRunEnded(run))

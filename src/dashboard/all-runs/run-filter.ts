@@ -3,20 +3,29 @@ import { type ApiRunStatus, RUN_STATUSES, type RunListFilter } from "../api/reco
 import { RUN_STATUS_TEXTS, WAITING_OR_PAUSED } from "../live/status-texts.ts";
 import { threadFilterOf } from "../threads/thread-search-filter.ts";
 
-/** The time spans that a list of runs may cover: the value in the address, the label, and milliseconds. */
+/**
+ * The periods by which a list of runs can be filtered: the value in the address, the label, and the length in
+ * milliseconds.
+ */
 export const PERIODS = [
   ["hour", "Last hour", 3_600_000],
   ["day", "Last 24 hours", 86_400_000],
   ["week", "Last 7 days", 7 * 86_400_000],
 ] as const;
 
-/** The statuses by which a list of runs is filtered. The API reports a paused run as a success. */
+/**
+ * The statuses by which a list of runs can be filtered. `paused` is no status of the API, which reports a paused run
+ * as `success`.
+ */
 export const RUN_LIST_STATUSES: readonly (ApiRunStatus | "paused")[] = [...RUN_STATUSES, "paused"];
 
 export const runListStatusText = (status: ApiRunStatus | "paused"): string =>
   status === "paused" ? WAITING_OR_PAUSED : RUN_STATUS_TEXTS[status];
 
-/** The filter in the query of an address. Invalid values are ignored, because people edit addresses. */
+/**
+ * Returns the filter that the query of an address describes. `now`: epoch milliseconds. Invalid values are ignored,
+ * because people edit addresses.
+ */
 export function runFilterOf(query: URLSearchParams, now: number): RunListFilter {
   const valueOf = (name: string) => query.get(name) ?? "";
   const status = RUN_LIST_STATUSES.find((one) => one === valueOf("status"));
@@ -40,11 +49,12 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
 
 const CRON = "cron:";
 
-/** Returns the value of `from` in an address that selects the runs of a cron. */
+/** Returns the value of `from` in the address of the list of a cron's runs. */
 export const cronOrigin = (id: string): string => `${CRON}${id}`;
 
 function originFilterOf(from: string): Pick<RunListFilter, "metadata" | "origin" | "without_metadata"> {
-  // The dashboard uses the API too, and so does a script that starts the run of a cron.
+  // The dashboard also starts runs over HTTP, and so do scripts that start the run of a cron. Both mark these runs in
+  // their metadata.
   if (from === "api")
     return { origin: "http", without_metadata: [...Object.keys(FROM_DASHBOARD), "cron_id"] };
   if (from === "socket" || from === "timer") return { origin: from };

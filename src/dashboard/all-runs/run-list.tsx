@@ -37,37 +37,42 @@ import {
 } from "./started-runs.tsx";
 
 const PAGE_SIZE = 50;
-/** The largest number of new runs that is counted. */
-const MOST_NEW = 100;
-/** Milliseconds between two checks for changes. */
-const LOOK_MS = 3_000;
-/** Milliseconds by which the clocks of the page and the server may differ. */
+/** New runs are counted up to this number. */
+const MAX_NEW_RUNS = 100;
+/** Milliseconds between two checks for new and changed runs. */
+const POLL_MS = 3_000;
+/** The largest difference in milliseconds between the clocks of the page and the server that is allowed for. */
 const CLOCK_DIFFERENCE_MS = 60_000;
 
 interface Props {
   readonly query: URLSearchParams;
-  /** The ids of the selected runs. Those that another filter also finds stay selected. */
+  /**
+   * The ids of the selected runs. After a change of the filter, runs that the new list also contains stay selected.
+   */
   readonly chosen: Signal<ReadonlySet<string>>;
   readonly assistants: readonly Assistant[];
   readonly prices: Prices;
 }
 
-/** A page of runs. New runs are not inserted: a button shows their number, so that no row moves under the pointer. */
+/**
+ * A page of the list of runs. New runs are not inserted, so that no row moves under the pointer: a button shows their
+ * number and loads them.
+ */
 export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   const cursor = query.get("cursor");
   const rows = useSignal<readonly FoundRun[] | null>(null);
   const next = useSignal<string | null>(null);
   const error = useSignal<string | null>(null);
-  /** Why the last action failed as a whole. Later reads that succeed do not clear it. */
+  /** Why the last bulk action failed as a whole. Unlike `error`, it is not cleared by a later read that succeeds. */
   const actionError = useSignal<string | null>(null);
   const fresh = useSignal(0);
   const results = useSignal<ReadonlyMap<string, ActionResult>>(new Map());
-  /** The runs to which the last action was applied, by id. */
+  /** The ids of the runs to which the last bulk action was applied. */
   const acted = useSignal<readonly string[]>([]);
   const working = useSignal<Progress | null>(null);
-  /** The runs that the last action has started. */
+  /** The runs that the last bulk action has started. */
   const started = useSignal<StartedRuns | null>(null);
-  /** The time when the list was read, in epoch milliseconds. */
+  /** The time when the list was read, in epoch milliseconds by the page's clock. */
   const loadedAt = useRef(0);
 
   const load = async () => {
@@ -83,13 +88,13 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     const there = new Set(page.runs.map(({ run_id }) => run_id));
     chosen.value = new Set([...chosen.value].filter((id) => there.has(id)));
   };
-  /** Updates the rows that are shown, and counts the new runs. */
+  /** Updates the rows that are shown, and counts the new runs on the first page. */
   const look = async (shown: readonly FoundRun[]) => {
     const filter = runFilterOf(query, Date.now());
     const newest = shown[0]?.created_at;
     if (filter.paused === true) rows.value = await withoutResumed(shown);
     else if (newest !== undefined && shown.some((run) => !hasRunEnded(run) || run.paused_at !== null)) {
-      // The status is no filter here, so that a run stays in view when its status changes.
+      // The status is left out of the filter, so that a run stays in view when its status changes.
       const { status: _, ...others } = filter;
       const until = new Date(Date.parse(newest) + 1).toISOString();
       const again = await findRuns({ ...others, created_before: until }, 2 * PAGE_SIZE, cursor);
@@ -97,13 +102,14 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       rows.value = shown.map((run) => found.get(run.run_id) ?? run);
     }
     if (cursor !== null) return;
-    // If the list is empty, only runs since the list was read are counted, because counting all runs would read all of them. With a status
-    // filter, older runs are counted too: they are few, and a run may get the status long after its creation. No index finds paused runs.
+    // If the list is empty, only runs created since the list was read are counted, because counting all runs would
+    // read all of them. With a status filter, older runs are counted too: the server has an index for statuses, and a
+    // run may get the status long after its creation. There is no index for paused runs.
     const sinceLoad = new Date(loadedAt.current - CLOCK_DIFFERENCE_MS).toISOString();
     const isIndexed = filter.status !== undefined && filter.paused === undefined;
     const since = newest ?? (isIndexed ? filter.created_after : sinceLoad);
     const newer = since === undefined ? filter : { ...filter, created_after: since };
-    const latest = await findRuns(newer, MOST_NEW, null);
+    const latest = await findRuns(newer, MAX_NEW_RUNS, null);
     const known = new Set(shown.map(({ run_id }) => run_id));
     fresh.value = latest.runs.filter(({ run_id }) => !known.has(run_id)).length;
   };
@@ -120,7 +126,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     const before = started.peek();
     if (before === null || areAllDone(before)) return;
     const after = await readStartedRuns(before, PAGE_SIZE);
-    // The user may have begun another action during the read.
+    // The user may have begun another action while the statuses were read.
     if (started.peek() === before) started.value = after;
   };
   usePolling(
@@ -128,13 +134,13 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       attempt(async () => {
         const shown = rows.peek();
         if (shown === null) await load();
-        // While an action is in progress, nothing is read, because the action changes the rows too.
+        // The list is not read during an action, because the action itself updates the rows.
         else if (working.peek() === null) {
           await look(shown);
           await lookAtStarted();
         }
       }),
-    LOOK_MS,
+    POLL_MS,
   );
 
   const act = async (action: BulkRunAction) => {
@@ -199,7 +205,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       <div role="status">
         {fresh.value > 0 && (
           <button type="button" class="fresh" onClick={() => void attempt(load)}>
-            {fresh.value >= MOST_NEW ? `${MOST_NEW} or more` : fresh.value} new{" "}
+            {fresh.value >= MAX_NEW_RUNS ? `${MAX_NEW_RUNS} or more` : fresh.value} new{" "}
             {fresh.value === 1 ? "run" : "runs"}
           </button>
         )}
@@ -289,8 +295,8 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
 }
 
 /**
- * Marks the paused runs whose thread no longer waits. It reads the threads, because a search for paused runs may read
- * all runs.
+ * Removes the mark `paused_at` from the runs whose thread no longer waits. Reads the threads of these runs, because a
+ * search for paused runs may read all runs.
  */
 async function withoutResumed(shown: readonly FoundRun[]): Promise<readonly FoundRun[]> {
   const ids = [...new Set(shown.filter((run) => run.paused_at !== null).map((run) => run.thread_id))];
@@ -300,7 +306,7 @@ async function withoutResumed(shown: readonly FoundRun[]): Promise<readonly Foun
   return shown.map((run) => (waiting.has(run.thread_id) ? run : { ...run, paused_at: null }));
 }
 
-/** Returns why some runs are left out of an action, by their ids. */
+/** Returns, by run id, a text that says why the action skips the run. Runs that are not skipped are absent. */
 async function findLeftOut(
   action: BulkRunAction,
   runs: readonly FoundRun[],
@@ -315,7 +321,10 @@ async function findLeftOut(
   return left;
 }
 
-/** An action in progress: how many of the selected runs it has been applied to. */
+/**
+ * A bulk action in progress. `of`: the number of selected runs. `done`: how many of them the action has been applied
+ * to.
+ */
 interface Progress {
   readonly action: BulkRunAction;
   readonly done: number;
@@ -342,7 +351,10 @@ interface RowProps {
   readonly assistant: Assistant | undefined;
   readonly prices: Prices;
   readonly result: ActionResult | undefined;
-  /** The status of the run that the action started from this one; undefined: none, or not known yet. */
+  /**
+   * The status of the run that the action started from this row's run; undefined if there is none, or if the status is
+   * not known yet.
+   */
   readonly outcome: ApiRunStatus | undefined;
   readonly isDeleted: boolean;
   readonly isChosen: boolean;
@@ -418,7 +430,7 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
   );
 }
 
-/** Says what became of the thread after a run that failed. */
+/** What happened on the thread after a failed run. */
 function FollowUp({ run: { status, thread_id, is_latest, resumed_by } }: { readonly run: FoundRun }) {
   if (!isFailure(status) || is_latest) return null;
   if (resumed_by === null) return <span class="dim since">the thread has newer runs</span>;
@@ -445,7 +457,7 @@ function Spent({ usage, prices }: Pick<FoundRun, "usage"> & { readonly prices: P
   );
 }
 
-/** Shows what started a run: a person in the dashboard, a cron, a timer, or a client of the API. */
+/** What started a run: a person in the dashboard, a cron, a timer, or a client of the API. */
 function Origin({ run: { metadata, origin } }: { readonly run: FoundRun }) {
   const { cron_id: cron, started_from: from } = metadata;
   if (from === "dashboard") return <>dashboard</>;

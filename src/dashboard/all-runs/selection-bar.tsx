@@ -25,13 +25,14 @@ interface SelectionBarProps {
 export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionBarProps) {
   const [isDeleting, setDeleting] = useState(false);
   const [repeating, setRepeating] = useState<RepeatPlan | null>(null);
-  /** Asks before more than one run is started. */
+  /** Asks for confirmation if more than one run would be started. */
   const repeat = async () => {
     const plan = await planRepeat(selected);
     if (runsToRepeat(plan).length > 1) setRepeating(plan);
     else onAction("retry");
   };
-  // Each run is read once, although the selection changes with each click.
+  // The result is kept for each run, so that a click on another row does not read the thread of each selected run
+  // again.
   const known = useMemo(() => new Map<string, Promise<ResumeObstacle | null>>(), []);
   const obstacleOf = (run: FoundRun) => {
     const found = known.get(run.run_id) ?? findResumeObstacle(run);

@@ -5,24 +5,27 @@ import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 
 /** The runs that one bulk action has started. */
 export interface StartedRuns {
-  /** The id in the metadata of each of them. */
+  /** The value of `batch` in the metadata of these runs. */
   readonly batch: string;
-  /** The first of them. */
+  /** The run that was started first. */
   readonly first: Run;
-  /** How each of them is doing, by its id. */
+  /** The status of each of these runs, by run id. */
   readonly statuses: ReadonlyMap<string, ApiRunStatus>;
 }
 
-/** Returns a new id for the runs of one action. It begins with a letter, so that the search takes it as text. */
+/**
+ * Returns a new id for the runs of one bulk action. It begins with a letter, so that the search does not take it for a
+ * number.
+ */
 export function newBatchId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return `b${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Reads how the runs are doing. `most`: how many there are at most. */
+/** Reads the current statuses of the started runs. `most`: the largest number of runs to read. */
 export async function readStartedRuns(started: StartedRuns, most: number): Promise<StartedRuns> {
   const { batch, first } = started;
-  // With `created_after`, the server need not search through all older runs.
+  // `created_after` spares the server a search through all older runs.
   const created_after = new Date(Date.parse(first.created_at) - 1).toISOString();
   const { runs } = await findRuns({ metadata: { batch }, created_after }, most, null);
   return { ...started, statuses: new Map(runs.map(({ run_id, status }) => [run_id, status])) };
@@ -31,7 +34,10 @@ export async function readStartedRuns(started: StartedRuns, most: number): Promi
 export const areAllDone = ({ statuses }: StartedRuns): boolean =>
   [...statuses.values()].every((status) => hasRunEnded({ status }));
 
-/** The number of runs that an action has started, in total and by status. Each number links to these runs. */
+/**
+ * Shows how many runs a bulk action has started, in total and by status. Each number is a link to the list of these
+ * runs.
+ */
 export function StartedRunsSummary({ started: { batch, statuses } }: { readonly started: StartedRuns }) {
   const all = [...statuses.values()];
   const of = `batch=${batch}`;

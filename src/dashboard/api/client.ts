@@ -23,15 +23,19 @@ import type {
   WaitingThread,
 } from "./records.ts";
 
-/** The public API: one function for each call. */
+/** The public API of the server: one function for each request. */
 
-/** Encodes one segment of a path. @throws RequestError 422 if it is empty, `.` or `..`: browsers resolve the dots even when they are encoded */
+/**
+ * Encodes an id as one segment of a path.
+ * @throws RequestError 422 for an empty id, `.` and `..`, because browsers resolve dot segments even if they are
+ * encoded
+ */
 function part(id: string): string {
   if (/^\.{0,2}$/.test(id)) throw new RequestError(422, `"${id}" is not a valid ID.`);
   return encodeURIComponent(id);
 }
 
-const ROW = ["thread_id", "created_at", "updated_at", "status", "metadata", "error"];
+const ROW_FIELDS = ["thread_id", "created_at", "updated_at", "status", "metadata", "error"];
 
 const SORTING = {
   latest: ["updated_at", "desc"],
@@ -42,7 +46,10 @@ const SORTING = {
 
 export interface ThreadListPage {
   readonly rows: readonly ThreadRow[];
-  /** The number of matching threads. If many follow this page, the number may be too small, but it shows that there are more. */
+  /**
+   * The number of matching threads. The server may count only up to some number beyond this page, which is enough to
+   * show that more pages follow.
+   */
   readonly total: number;
 }
 
@@ -54,7 +61,7 @@ export async function listThreads(
   signal?: AbortSignal,
 ): Promise<ThreadListPage> {
   const [sort_by, sort_order] = SORTING[order];
-  const body = { ...filter, offset, limit, sort_by, sort_order, select: ROW };
+  const body = { ...filter, offset, limit, sort_by, sort_order, select: ROW_FIELDS };
   const response = await sendRequest("threads/search", {
     body,
     isRead: true,
@@ -71,15 +78,15 @@ export interface WaitingThreads {
 }
 
 /**
- * The most waiting threads that are sorted by the time when they asked. To sort them, the server reads all of them (104
- * ms for 3,000, on a busy machine, 2026-11-26). If there are more, they are sorted by their last change, for which the
- * server has an index. The two times differ if the metadata was edited after the thread asked.
+ * Up to this number, waiting threads are sorted by the time since which they wait, for which the server reads all of
+ * them (104 ms for 3,000, on a busy machine, 2026-11-26). More threads are sorted by their last change, for which the
+ * server has an index. The last change is later than the question if the metadata was edited since.
  */
 const MAX_EXACT_ORDER = 1_000;
 
 /**
- * Lists the threads that wait for an answer, longest wait first. Sorts them by the last change of their
- * state, which was when they asked; more than {@link MAX_EXACT_ORDER} threads by their last change.
+ * Lists the threads that wait for an answer or at a breakpoint, longest wait first. More than {@link MAX_EXACT_ORDER}
+ * threads are sorted by their last change.
  */
 export async function listWaitingThreads(
   offset: number,
@@ -94,7 +101,10 @@ export async function listWaitingThreads(
   return { threads, total };
 }
 
-/** Reads some values of each thread. `extract` has the path of each value, by the name under which it is returned. */
+/**
+ * Reads some values of each thread's state. `extract`: the path of each value, by the name under which the value is
+ * returned.
+ */
 export const fetchThreadValues = (
   ids: readonly string[],
   extract: { readonly [name: string]: string },
@@ -110,23 +120,23 @@ export const getThreadCount = (filter: ThreadListFilter, signal?: AbortSignal): 
 export const createThread = (metadata: JsonRecord): Promise<Thread> =>
   fetchJson("threads", { body: { metadata } });
 /**
- * Reads a thread without its state, which may be large. It uses the search, because a search can select fields.
- * @throws RequestError 404
+ * Reads a thread without its state, which may be large. Uses the search, because only a search can select fields.
+ * @throws RequestError 404 if there is no such thread
  */
 export async function getThread(id: string, signal?: AbortSignal): Promise<Thread> {
-  const body = { ids: [id], limit: 1, select: [...ROW, "config", "interrupts"] };
+  const body = { ids: [id], limit: 1, select: [...ROW_FIELDS, "config", "interrupts"] };
   const [thread] = await fetchJson<readonly Thread[]>("threads/search", { body, isRead: true, signal });
   if (thread === undefined) throw new RequestError(404, `Thread with ID ${id} not found`);
   return thread;
 }
-/** Adds or replaces these members of the metadata; all others stay. */
+/** Adds or replaces these members of the thread's metadata, and keeps all others. */
 export const updateThread = (id: string, metadata: JsonRecord) =>
   sendRequest(`threads/${part(id)}`, { method: "PATCH", body: { metadata } });
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
 export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
 /**
- * Returns the types of the events that the machine of a thread can take now, such as `APPROVE`, or wildcards such as
+ * Lists the types of the events that a thread's XState machine accepts now, such as `APPROVE`, or wildcards such as
  * `order.*`.
  */
 export const getPossibleEvents = (
@@ -137,7 +147,7 @@ export const postMachineEvent = (id: string, event: unknown): Promise<{ readonly
   fetchJson(`threads/${part(id)}/events`, { body: event });
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });
-/** The fields of a state that are small. Its values may be large. */
+/** The fields of a thread's state except `values`, which may be large. */
 const STATE_HEAD = "next,tasks,metadata,created_at,checkpoint,parent_checkpoint,interrupts";
 /** Reads the latest state of a thread without its values. */
 export const getStateHead = (id: string, signal?: AbortSignal): Promise<Omit<ThreadState, "values">> =>
@@ -158,7 +168,10 @@ export interface StateEdit {
   readonly values: unknown;
   readonly as_node?: string;
   readonly checkpoint_id?: string;
-  /** True: refused with `checkpoint.outdated` unless the checkpoint is the thread's latest. */
+  /**
+   * If true, the server refuses the edit with the code `checkpoint.outdated` unless `checkpoint_id` is the thread's
+   * latest checkpoint.
+   */
   readonly require_latest?: boolean;
 }
 
@@ -169,7 +182,10 @@ export const updateState = (id: string, update: StateEdit): Promise<{ readonly c
 export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promise<readonly Run[]> =>
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
 
-/** Reads the runs of a thread that have a status, newest first. `total`: the number of all of them. */
+/**
+ * Reads one page of the runs of a thread that have a status, newest first. `total`: the number of runs with this
+ * status.
+ */
 export async function listThreadRunsByStatus(
   id: string,
   status: ApiRunStatus,
@@ -188,7 +204,7 @@ export interface RunListPage {
   readonly next: string | null;
 }
 
-/** Reads the runs of all threads, newest first. */
+/** Reads one page of the runs of all threads, newest first. */
 export async function findRuns(
   filter: RunListFilter,
   limit: number,
@@ -204,37 +220,34 @@ export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 
 /**
- * The stream modes that the pages need. A run requests them when it is created, because LangGraph.js produces tokens
- * only for runs that request them. `values` is for other clients: a client that joins the run without naming modes
- * gets the modes that the run requested.
+ * The stream modes of runs that the dashboard starts. A run requests them when it is created, because LangGraph.js
+ * produces tokens only for runs that request `messages-tuple`. The dashboard does not use `values`, but clients that
+ * join the run without naming modes get the modes requested here.
  */
-const SHOWN = {
+const STREAM_OPTIONS = {
   stream_mode: ["values", "debug", "messages-tuple", "custom", "logs"],
   stream_subgraphs: true,
 };
 
-/** Metadata of the runs that are started from the dashboard. The list of runs uses them to show where a run was started. */
+/** Metadata of the runs that are started from the dashboard, by which the list of runs recognises them. */
 export const FROM_DASHBOARD = { started_from: "dashboard" };
 
 export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs`, {
     body: {
       ...request,
-      ...SHOWN,
+      ...STREAM_OPTIONS,
       metadata: { ...(request["metadata"] as object | undefined), ...FROM_DASHBOARD },
     },
   });
 
-/**
- * Starts a run on a new thread with this metadata. If the server refuses the run, the thread is deleted, so that no empty
- * thread is left.
- */
+/** Starts a run on a new thread with this metadata. If the server refuses the run, the new thread is deleted again. */
 export async function createRunOnNewThread(metadata: JsonRecord, request: JsonRecord): Promise<Run> {
   const { thread_id } = await createThread(metadata);
   try {
     return await createRun(thread_id, request);
   } catch (cause) {
-    // After any other error, the run may have been started all the same.
+    // After a server error (5xx) or a lost connection, the run may have been started, so the thread is kept.
     if (cause instanceof RequestError && cause.status < 500)
       await deleteThread(thread_id).catch(() => undefined);
     throw cause;
@@ -250,7 +263,7 @@ const ASSISTANTS_PAGE = 1_000;
 
 /** Lists all assistants, newest first. */
 export async function listAssistants(): Promise<readonly Assistant[]> {
-  // The same assistant is in two pages if another one is made between them.
+  // An assistant may be on two pages if another one is created between the two reads, so they are collected by id.
   const all = new Map<string, Assistant>();
   for (let offset = 0; ; offset += ASSISTANTS_PAGE) {
     const body = { limit: ASSISTANTS_PAGE, offset };
@@ -260,7 +273,7 @@ export async function listAssistants(): Promise<readonly Assistant[]> {
     if (page.length < ASSISTANTS_PAGE) return [...all.values()];
   }
 }
-/** The fields of an assistant that a form sets. */
+/** The fields of an assistant that its form sets. */
 export type AssistantFields = Partial<
   Pick<Assistant, "graph_id" | "name" | "config" | "context" | "metadata"> & { readonly description: string }
 >;
@@ -268,11 +281,11 @@ export type AssistantFields = Partial<
 export const createAssistant = (fields: AssistantFields): Promise<Assistant> =>
   fetchJson("assistants", { body: fields });
 export const getAssistant = (id: string): Promise<Assistant> => fetchJson(`assistants/${part(id)}`);
-/** Stores these fields as a new version of the assistant. */
+/** Stores these fields as a new version of the assistant, and makes this version the current one. */
 export const updateAssistant = (id: string, fields: AssistantFields): Promise<Assistant> =>
   fetchJson(`assistants/${part(id)}`, { method: "PATCH", body: fields });
 export const deleteAssistant = (id: string) => sendRequest(`assistants/${part(id)}`, { method: "DELETE" });
-/** Lists the versions of an assistant, newest first. */
+/** Lists at most `limit` versions of an assistant, newest first. */
 export const listAssistantVersions = (id: string, limit: number): Promise<readonly AssistantVersionRow[]> =>
   fetchJson(`assistants/${part(id)}/versions`, { body: { limit }, isRead: true });
 export const setAssistantVersion = (id: string, version: number): Promise<Assistant> =>
@@ -285,7 +298,10 @@ interface DrawnNode {
   readonly data?: { readonly id?: readonly string[] };
 }
 
-/** Returns the names of the nodes of an assistant's graph; none for a machine, whose drawing shows states instead of nodes. */
+/**
+ * Lists the names of the nodes of an assistant's graph. Empty for an XState machine, which has states instead of
+ * nodes.
+ */
 export async function listNodes(assistant: string): Promise<readonly string[]> {
   const path = `assistants/${part(assistant)}/graph`;
   const { nodes } = await fetchJson<{ readonly nodes: readonly DrawnNode[] }>(path);
@@ -294,7 +310,7 @@ export async function listNodes(assistant: string): Promise<readonly string[]> {
     .map(({ id }) => id);
 }
 
-/** `key`: a key that is tried without being stored. Default: the stored one. */
+/** Reads the dashboard's settings with `key`, which is not stored; default: the stored API key. */
 export const getDashboardSettings = (key?: string): Promise<DashboardSettings> =>
   fetchJson("dashboard/settings", key === undefined ? {} : { key });
 
@@ -312,7 +328,7 @@ export const retryDelivery = (id: string): Promise<WebhookRow> =>
 export const deleteDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
 
-/** Lists the namespaces of the store that begin with a prefix and are one label longer. */
+/** Lists the namespaces of the store that begin with `prefix` and have exactly one more label. */
 export async function listStoreNamespaces(
   prefix: readonly string[],
   limit: number,
@@ -334,8 +350,8 @@ export interface StoreSearch {
 }
 
 /**
- * Reads items of the store: last changed first or, with a `query` and an index on the server, most similar
- * first. Reading does not extend the lifetime of the items.
+ * Reads items of the store: most recently changed first or, with a `query` and an index on the server, most similar
+ * first. The read does not extend the items' lifetimes.
  */
 export async function findItems(search: StoreSearch): Promise<readonly StoreItem[]> {
   const body = { ...search, refresh_ttl: false };
@@ -352,7 +368,10 @@ export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null
   return fetchJson(`store/items?${query}`);
 }
 
-/** Stores an item. `ttl`: minutes until the item expires; null: it never expires; absent: the server's default. */
+/**
+ * Stores an item. `ttl`: minutes until the item expires; null: it never expires; absent: the server's default
+ * lifetime.
+ */
 export const putItem = (item: ItemPlace & { readonly value: JsonRecord; readonly ttl?: number | null }) =>
   sendRequest("store/items", { method: "PUT", body: item });
 export const deleteItem = ({ namespace, key }: ItemPlace) =>
@@ -366,7 +385,7 @@ export const updateCron = (id: string, change: { readonly enabled: boolean }): P
 export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, { method: "DELETE" });
 
 /**
- * Starts a run now, as the cron would. If each run of the cron gets a new thread, this thread is kept, so that the user
+ * Starts a run of a cron now. The thread is kept even if the cron deletes the threads of its runs, so that the user
  * can see the outcome.
  */
 export function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
@@ -376,7 +395,7 @@ export function runCron({ cron_id, assistant_id, thread_id, payload, metadata }:
     assistant_id,
     metadata: { ...metadata, cron_id },
   };
-  // The thread is created separately. A thread that is created with a run gets the run's metadata, and passes the run's
-  // origin on to all later runs.
+  // The thread is created by a request of its own. If it was created together with the run, it would get the run's
+  // metadata, and all later runs on it would seem to be started by the cron.
   return thread_id === null ? createRunOnNewThread({}, request) : createRun(thread_id, request);
 }

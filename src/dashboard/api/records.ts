@@ -1,4 +1,4 @@
-/** Any JSON object. The types below are the records of the API, with the fields that the dashboard uses. */
+/** Any JSON object. The types below are the API's records, with only the fields that the dashboard uses. */
 export type JsonRecord = { readonly [field: string]: unknown };
 
 export const THREAD_STATUSES = ["idle", "busy", "interrupted", "error"] as const;
@@ -12,24 +12,27 @@ export interface ApiInterrupt {
   readonly ns?: readonly string[];
 }
 
-/** A pending question, with the schema of its answer. */
+/** A question that a thread waits for, with the JSON Schema of its answer. */
 export interface InterruptQuestion extends ApiInterrupt {
   readonly response_schema: JsonSchema | null;
 }
 
-/** A thread as a row of the list. */
+/** A thread, with the fields that a row of the thread list shows. */
 export interface ThreadRow {
   readonly thread_id: string;
   readonly created_at: string;
   readonly updated_at: string;
   readonly status: ApiThreadStatus;
   readonly metadata: JsonRecord;
-  /** The error of the last run; present only while the thread's status is `error`. */
+  /** The error of the thread's latest run; present only while the thread's status is `error`. */
   readonly error?: { readonly error: string; readonly message: string };
 }
 
 export const THREAD_LIST_ORDERS = ["latest", "unchanged", "newest", "oldest"] as const;
-/** `latest` and `unchanged` sort by the last change, most recent or oldest first; `newest` and `oldest` sort by creation. */
+/**
+ * `latest` and `unchanged` sort by the last change, most recent or oldest first. `newest` and `oldest` sort by
+ * creation, newest or oldest first.
+ */
 export type ThreadListOrder = (typeof THREAD_LIST_ORDERS)[number];
 
 export interface ThreadListFilter {
@@ -38,19 +41,19 @@ export interface ThreadListFilter {
   readonly ids?: readonly string[];
 }
 
-/** A thread without its state. */
+/** A thread without the values of its state. */
 export interface Thread extends ThreadRow {
   readonly config: JsonRecord;
   readonly interrupts: { readonly [task: string]: readonly ApiInterrupt[] };
 }
 
-/** A thread that waits for an answer. */
+/** A thread with the status `interrupted`: it waits for an answer or at a breakpoint. */
 export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts"> {
-  /** The time when the thread asked, or when its state was edited after that. */
+  /** The time since which the thread waits, or of a later edit of its state. */
   readonly state_updated_at: string;
 }
 
-/** The task of a run that took longest. */
+/** The task that took longest of a run's tasks. */
 export interface SlowestNode {
   readonly name: string;
   readonly task_id: string;
@@ -75,11 +78,11 @@ export interface Run {
     readonly interrupt_after?: unknown;
     readonly subgraphs?: boolean;
   };
-  /** Absent: not known, or fewer than two tasks have ended. */
+  /** Absent if it is not known, or if fewer than two tasks have ended. */
   readonly slowest_node?: SlowestNode;
 }
 
-/** A run as the search over all threads returns it. */
+/** A run as `POST /runs/search` returns it. */
 export interface FoundRun extends Pick<
   Run,
   "run_id" | "thread_id" | "assistant_id" | "created_at" | "status" | "metadata"
@@ -88,9 +91,9 @@ export interface FoundRun extends Pick<
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly attempt: number;
-  /** The origin of the run: what started it. Null if an older server, which did not record this, stored the run. */
+  /** What started the run; null if the run was stored by a server version that did not record this. */
   readonly origin: "http" | "socket" | "cron" | "timer" | null;
-  /** The tokens that the run's model calls used, by model. */
+  /** The tokens that the run used, for each model. `models`: the names by which the model is known. */
   readonly usage: readonly {
     readonly models: readonly string[];
     readonly input_tokens: number;
@@ -98,22 +101,24 @@ export interface FoundRun extends Pick<
   }[];
   readonly slowest_node: SlowestNode | null;
   readonly error: { readonly error: string; readonly message: string } | null;
-  /** Whether the thread has no newer run. */
+  /** Whether this is the latest run of its thread. */
   readonly is_latest: boolean;
-  /** What the thread waits for because of this run, which ended as a success; null: nothing. */
+  /**
+   * What the thread waits for because of this run, whose status is `success`; null if it does not wait because of this
+   * run.
+   */
   readonly paused_at: "question" | "breakpoint" | null;
-  /** The run that continued the thread after this one failed; null: none. */
+  /** The id of the run that continued the thread after this run failed; null if there is none. */
   readonly resumed_by: string | null;
 }
 
-/** A filter for the runs of all threads. */
 export interface RunListFilter {
   readonly status?: ApiRunStatus;
   readonly graph_id?: string;
   readonly assistant_id?: string;
   readonly thread_id?: string;
   readonly origin?: NonNullable<FoundRun["origin"]>;
-  /** True: only runs because of which their thread waits. */
+  /** If set, only runs that made their thread wait, for an answer or at a breakpoint, and for which it still waits. */
   readonly paused?: true;
   readonly metadata?: JsonRecord;
   readonly without_metadata?: readonly string[];
@@ -157,7 +162,7 @@ export interface Assistant {
   readonly version: number;
 }
 
-/** A version of an assistant. `created_at`: when the version was created. */
+/** A version of an assistant. `created_at` is the time when this version was created. */
 export interface AssistantVersionRow extends Assistant {
   readonly created_at: string;
 }
@@ -177,7 +182,7 @@ export interface JsonSchema {
   readonly $defs?: unknown;
   readonly definitions?: unknown;
   readonly default?: unknown;
-  /** The kind of a value for LangGraph: `messages` marks a list of chat messages. */
+  /** LangGraph's name for the kind of value: `messages` for a list of chat messages. */
   readonly langgraph_type?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -198,7 +203,7 @@ export const hasRunEnded = ({ status }: Pick<Run, "status">): boolean =>
 export const isJsonRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A webhook delivery: pending or given up. */
+/** A webhook delivery that is pending or has been given up (`dead`). */
 export interface WebhookRow {
   readonly id: string;
   readonly run_id: string;
@@ -211,24 +216,23 @@ export interface WebhookRow {
   readonly last_error: string | null;
 }
 
-/** An item of the store. */
 export interface StoreItem {
   readonly namespace: readonly string[];
   readonly key: string;
   readonly value: JsonRecord;
   readonly created_at: string;
   readonly updated_at: string;
-  /** The lifetime of the item after a change, in minutes; absent: the item does not expire. */
+  /** Minutes that the item lives after its last change; absent if the item does not expire. */
   readonly ttl?: number;
   readonly expires_at?: string;
-  /** The similarity of the item to the query of a search; null if the server has no index. */
+  /** How similar the item is to the query of a search; null if the server has no index. */
   readonly score?: number | null;
 }
 
-/** A schedule on which runs start. */
+/** A cron: a schedule on which the server starts runs. */
 export interface Cron {
   /**
-   * The outcome of the last run that the schedule started; the run itself may be deleted. `run_id`: null if the run
+   * The outcome of the last run that the cron started, even if this run has been deleted. `run_id` is null if the run
    * could not be started.
    */
   readonly last_run?: {
@@ -239,46 +243,43 @@ export interface Cron {
   };
   readonly cron_id: string;
   readonly assistant_id: string;
-  /** The thread on which the runs start; null: each run gets a new thread. */
+  /** The thread on which the runs start; null if each run gets a new thread. */
   readonly thread_id: string | null;
   readonly on_run_completed: "delete" | "keep" | null;
   readonly schedule: string;
   readonly timezone: string | null;
   readonly end_time: string | null;
-  /** The time of the next run; null: the cron has ended or is paused. */
+  /** The time of the next run; null if the cron has ended or is paused. */
   readonly next_run_date: string | null;
   readonly enabled: boolean;
   readonly payload: JsonRecord;
   readonly metadata: JsonRecord;
 }
 
-/**
- * The price of a model, in dollars for a million tokens: `in` for tokens that it reads, `out` for tokens that it
- * writes.
- */
+/** The price of a model in dollars per million tokens: `in` for input tokens, `out` for output tokens. */
 export interface Price {
   readonly in: number;
   readonly out: number;
 }
 export type Prices = { readonly [model: string]: Price };
 
-/** Metrics of the server's last hour: one list for each metric, oldest value first; null: a value is not known. */
+/**
+ * Metrics of the server's last hour. `figures` has a list of values for each metric, oldest first; null where a value
+ * is not known. `times` has the times of these values.
+ */
 export interface ServerHistory {
   readonly interval_seconds: number;
   readonly times: readonly string[];
   readonly figures: { readonly [name: string]: readonly (number | null)[] };
 }
 
-/**
- * The settings of the dashboard: the section `dashboard` of the configuration, and facts about the server that the
- * pages need.
- */
+/** The settings of the dashboard: the section `dashboard` of the configuration, and information about the server. */
 export interface DashboardSettings {
   readonly prices: Prices;
   /** Whether the server authenticates users, so that rules decide what each user may see. */
   readonly has_users: boolean;
   /** The tenant whose data this page shows. */
   readonly tenant: string;
-  /** The user of this page; null: the page has an API key, or the server authenticates no users. */
+  /** The signed-in user of this page; null if the page uses an API key, or if the server authenticates no users. */
   readonly user: { readonly identity: string; readonly display_name: string } | null;
 }

@@ -8,12 +8,12 @@ import { errorMessage } from "./notices.ts";
 import { isKeyOfAnotherUser } from "./signed-in-user.tsx";
 
 interface ApiKeyDialogProps {
-  /** Whether the key has expired while the user works: the page stays below the dialog. */
+  /** Whether a key that was valid has expired while the page was in use. The page then stays open below the dialog. */
   readonly isExpired: boolean;
   readonly onEntered: () => void;
 }
 
-/** Asks for an API key or a user token, and checks it with a request. */
+/** Asks for an API key or a user token, checks it with a request, and stores it. */
 export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
   const [wrong, setWrong] = useState("");
   const secret = useRef<HTMLInputElement>(null);
@@ -28,12 +28,12 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
   };
   const submit = async () => {
     const key = secret.current?.value.trim() ?? "";
-    // Browsers refuse to send other characters in a header.
+    // Browsers refuse to send any other character in a header.
     if (!/^[\x20-\x7e]+$/.test(key))
       return setWrong("An API key or user token may contain only ASCII characters.");
     try {
       await fetchJson("assistants/count", { body: {}, key }).catch((cause: unknown) => {
-        // The key is valid if the user may only not make this request.
+        // With 403, the key itself is valid: the access rules forbid this user only this request.
         if (!(cause instanceof RequestError && cause.status === 403)) throw cause;
       });
       await enter(key);
@@ -76,7 +76,7 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
   );
 }
 
-/** A modal dialog that the user cannot close. */
+/** A modal dialog that the user cannot dismiss. */
 function BlockingDialog({ children }: { readonly children: ComponentChildren }) {
   const { dialog, isRemoved } = useModal();
   return (
@@ -85,7 +85,7 @@ function BlockingDialog({ children }: { readonly children: ComponentChildren }) 
       class="lock-over"
       aria-labelledby="lock-title"
       onCancel={(event) => event.preventDefault()}
-      // Some browsers close a dialog all the same when Escape is pressed twice.
+      // Some browsers close a dialog when Escape is pressed twice, although the event `cancel` was prevented.
       onClose={() => !isRemoved.current && dialog.current?.showModal()}
     >
       {children}

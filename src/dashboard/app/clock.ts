@@ -1,11 +1,15 @@
 import { computed, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-/** Milliseconds between two ticks: by default, and while the page shows something that moves. */
-const TICK = 1_000;
-const FAST = 100;
+/**
+ * Milliseconds between two ticks of the clock: normally, and while a component asks for a fast clock ({@link useNow}).
+ */
+const TICK_MS = 1_000;
+const FAST_TICK_MS = 100;
 
-/** The current time in epoch milliseconds. Every age and duration on the page uses this clock. */
+/**
+ * The current time in epoch milliseconds, updated with each tick. All ages and durations on the page use this clock.
+ */
 export const now = signal(Date.now());
 
 /** The current time, rounded down to whole seconds, for texts that show no fractions. */
@@ -19,14 +23,17 @@ const tick = () => (now.value = Date.now());
 function wind(): void {
   clearInterval(timer);
   tick();
-  timer = setInterval(tick, movers > 0 ? FAST : TICK);
+  timer = setInterval(tick, movers > 0 ? FAST_TICK_MS : TICK_MS);
 }
 
 wind();
 // Browsers slow down or stop the timers of background pages, so the time is updated when the page is shown again.
 document.addEventListener("visibilitychange", tick);
 
-/** Returns the current time. While `isMoving`, the clock ticks faster, and each tick renders the component again. */
+/**
+ * Returns the current time in epoch milliseconds. With `isMoving`, the clock ticks every 100 ms, and each tick renders
+ * the component again; otherwise the component is not rendered by ticks.
+ */
 export function useNow(isMoving: boolean): number {
   useEffect(() => {
     if (!isMoving) return undefined;

@@ -1,7 +1,4 @@
-/**
- * The pages of the dashboard, in the order of the navigation. `key`: the letter that opens the page when the user types
- * it after `g`.
- */
+/** The pages of the dashboard, in the order of the navigation. Typing `g` and then `key` opens a page. */
 export const DASHBOARD_PAGES = [
   { name: "threads", title: "Threads", key: "t" },
   { name: "inbox", title: "Inbox", key: "i" },

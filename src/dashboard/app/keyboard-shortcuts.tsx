@@ -4,7 +4,7 @@ import { useKeyPress } from "../components/use-key-press.ts";
 import { navigate } from "./page-location.ts";
 import { DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
-/** The pages by the letter that opens them when the user types it after `g`. */
+/** The name of the page that is opened by typing `g` and then a letter, by this letter. */
 const PAGES_BY_KEY = new Map<string, string>([
   ...DASHBOARD_PAGES.map(({ key, name }) => [key, name] as const),
   ["n", "new"],
@@ -50,7 +50,10 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
     ],
   ];
 
-/** The keys of all pages: `?` lists them, and `g` with a letter opens a page. */
+/**
+ * A button that lists the keyboard shortcuts. Also handles those that work on all pages: `?`, and `g` followed by a
+ * letter.
+ */
 export function KeyHelp() {
   const [isOpen, setOpen] = useState(false);
   const [isGoing, setGoing] = useState(false);

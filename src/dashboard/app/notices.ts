@@ -1,37 +1,41 @@
 import { signal } from "@preact/signals";
 import { ApiKeyRequired, RequestError } from "../api-errors.ts";
 
-/** True while the server requires a key that the user has not given. */
+/** Whether the server requires an API key or token that the user has not entered yet. */
 export const isKeyMissing = signal(false);
 
 interface Notice {
   readonly text: string;
   readonly bad: boolean;
-  /** The error that the notice shows. */
+  /** The error that caused the notice; undefined for a message of success. */
   readonly cause?: unknown;
 }
 
-/** The last notice, shown once; null: none. */
+/** The notice that the header shows; null if there is none. */
 export const currentNotice = signal<Notice | null>(null);
 
 export function showNotice(text: string): void {
   currentNotice.value = { text, bad: false };
 }
 
-/** Removes the current notice if it shows an error that no longer applies, as `isOver` decides. */
+/** Removes the current notice if it shows an error for which `isOver` returns true. */
 export function dismissErrorIf(isOver: (cause: unknown) => boolean): void {
   const shown = currentNotice.peek();
   if (shown !== null && shown.bad && isOver(shown.cause)) currentNotice.value = null;
 }
 
-/** Whether the server refused a request because of what else has happened on the thread, such as a run in progress. */
+/**
+ * Returns whether the server refused a request because of the thread's current state, such as a run in progress (409).
+ */
 export const isConflict = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 409;
 
-/** Whether a request got no answer. */
+/** Returns whether a request got no response: the connection failed, or the time ran out. */
 export const isUnreachableError = (cause: unknown): boolean =>
   cause instanceof TypeError || (cause instanceof DOMException && cause.name === "TimeoutError");
 
-/** Shows an error. A missing key opens the key dialog instead. */
+/**
+ * Shows an error as a notice. For a missing API key, the key dialog opens instead; an aborted request is not shown.
+ */
 export function showError(cause: unknown): void {
   if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
   else if (!(cause instanceof DOMException && cause.name === "AbortError"))
@@ -39,7 +43,7 @@ export function showError(cause: unknown): void {
 }
 
 export const errorMessage = (cause: unknown): string => {
-  // The API's own text names a field of the request, which has another name in the form.
+  // The server's text names the field `multitask_strategy`, which has another label in the form.
   if (isConflict(cause) && /multitask strategy/i.test(String(cause)))
     return "A run of this thread is in progress. Wait until it has ended, or change “If a run is active”.";
   if (cause instanceof TypeError) return "The server cannot be reached.";
@@ -49,9 +53,9 @@ export const errorMessage = (cause: unknown): string => {
   return cause instanceof Error ? cause.message : String(cause);
 };
 
-/** Runs an action of the user. Resolves with false if it failed; the error has been shown by then. */
+/** Runs an action of the user. If it fails, shows the error and resolves with false. */
 export async function runAction(work: () => Promise<unknown>): Promise<boolean> {
-  // Removes the previous notice, which the user has seen by now.
+  // The previous notice belongs to an earlier action.
   currentNotice.value = null;
   try {
     await work();

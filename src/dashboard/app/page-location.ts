@@ -1,8 +1,13 @@
 import { signal } from "@preact/signals";
 
-/** The current location, such as `#/threads/{id}/runs/{id}?step=2`. */
+/**
+ * The location within the dashboard, parsed from the hash of the address, such as `#/threads/{id}/runs/{id}?step=2`.
+ */
 export interface PageLocation {
-  /** The hash from which this location was parsed. The browser's own hash may be newer, because `hashchange` fires in a later turn. */
+  /**
+   * The hash from which this location was parsed. `location.hash` may be newer, because `hashchange` fires in a later
+   * task.
+   */
   readonly hash: string;
   readonly path: readonly string[];
   readonly query: URLSearchParams;
@@ -16,7 +21,8 @@ function parse(hash: string): PageLocation {
     .map(decoded);
   const params = new URLSearchParams(query);
   const [place, id, tab, ...more] = parts;
-  // People shorten the address of a run, `threads/{id}/runs/{id}`, to that of a tab, which is `threads/{id}?tab=runs`.
+  // If people delete the last id in the address of a run, `threads/{id}/runs/{id}`, the tab `threads/{id}?tab=runs` is
+  // opened.
   if (place === "threads" && id !== undefined && tab !== undefined && more.length === 0) {
     params.set("tab", tab);
     return { hash, path: [place, id], query: params };
@@ -24,7 +30,9 @@ function parse(hash: string): PageLocation {
   return { hash, path: parts, query: params };
 }
 
-/** Returns the text unchanged if it is not valid percent-encoding: people edit addresses. */
+/**
+ * Decodes a part of the path. Returns it unchanged if it is not valid percent-encoding, because people edit addresses.
+ */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -35,7 +43,7 @@ function decoded(part: string): string {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Checks whether a text can be the id of a thread or a run. An address may contain anything. */
+/** Returns whether a text from an address has the form of the id of a thread or a run. */
 export const isUuid = (text: string): boolean => UUID.test(text);
 
 export const currentLocation = signal<PageLocation>(parse(location.hash));
@@ -47,7 +55,7 @@ addEventListener("hashchange", updateLocation);
 
 export type LinkQuery = { readonly [name: string]: string | number | null | undefined };
 
-/** Returns an address within this page. */
+/** Returns the hash of a location in the dashboard. Empty, null and undefined members of the query are left out. */
 export function hrefOf(path: readonly string[], query: LinkQuery = {}): string {
   const given = Object.entries(query).filter(
     ([, value]) => value !== null && value !== undefined && value !== "",
@@ -63,8 +71,8 @@ export function navigate(path: readonly string[], query: LinkQuery = {}): void {
 }
 
 /**
- * Changes only the query of the address, without an entry in the browser's history. Does nothing if the user has just
- * left the page.
+ * Changes members of the query in the address, without a new entry in the browser's history. Does nothing if the
+ * address already has another hash, because the user has just left the page.
  */
 export function replaceQuery(change: LinkQuery): void {
   const { hash, path, query } = currentLocation.peek();

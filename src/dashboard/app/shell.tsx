@@ -25,12 +25,12 @@ import { KeyHelp } from "./keyboard-shortcuts.tsx";
 import { SiteHeader } from "./site-header.tsx";
 import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
-/** The frame of the page: the navigation, and the current view. */
+/** The frame of the dashboard: the header with the navigation, and the content of the current page. */
 export function Shell() {
-  // The number of API keys that the user has entered. As the Preact key of the view, it makes a new API key render the
-  // view anew, so that refused requests are sent again.
+  // Counts the API keys that the user has entered. It is part of the content's Preact key, so that a new API key
+  // creates the content anew and refused requests are sent again.
   const entered = useSignal(0);
-  /** The number of keys that replaced one that had expired. The view stays as it is. */
+  /** Counts the API keys that replaced an expired one. The content stays as it is then. */
   const replaced = useSignal(0);
   const { path } = currentLocation.value;
   const [place = "threads", id] = path;
@@ -39,7 +39,7 @@ export function Shell() {
     const title = DASHBOARD_PAGES.find(({ name }) => name === place)?.title ?? "New thread";
     document.title = `${id === undefined ? title : `${id.slice(-8)} · ${title}`} · Heddle`;
   }, [place, id]);
-  // An error belongs to the page on which it happened.
+  // An error is only shown on the page on which it occurred.
   const page = path.join("/");
   useEffect(() => () => dismissErrorIf(() => true), [page]);
   return (
@@ -122,7 +122,8 @@ function Content() {
 }
 
 /**
- * For each page, a function that returns its content. `rest`: the path below the page. Null: no such page.
+ * For each page, a function that returns its content, or null for an address that does not exist. Its first argument
+ * is the part of the path after the page's name.
  */
 const CONTENTS: Readonly<
   Record<DashboardPageName, (rest: readonly string[], query: URLSearchParams) => JSX.Element | null>
@@ -149,7 +150,10 @@ function threadsContent(
   return isThreadTab(tab) ? <ThreadPage key={id} id={id} tab={tab} /> : null;
 }
 
-/** Shows a notice in the header, where it covers no button of the page. It disappears by itself unless it is an error. */
+/**
+ * Shows the current notice in the header, where it covers no button of the page. After three seconds, it is removed
+ * unless it is an error.
+ */
 function Notice() {
   const shown = currentNotice.value;
   useEffect(() => {
@@ -157,7 +161,7 @@ function Notice() {
     const timer = setTimeout(() => (currentNotice.value = null), 3_000);
     return () => clearTimeout(timer);
   }, [shown]);
-  // Once the server answers again, the notice that it cannot be reached stays only long enough to be read.
+  // The notice that the server cannot be reached is removed three seconds after the server has responded again.
   useEffect(() => {
     if (shown === null || !isUnreachableError(shown.cause)) return undefined;
     const before = answerCount.peek();

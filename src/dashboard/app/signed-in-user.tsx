@@ -5,17 +5,17 @@ import { useResource } from "../components/use-resource.ts";
 import { forgetApiKey, storedApiKey } from "../requests.ts";
 import { forgetRunDrafts } from "../threads/run-drafts.ts";
 
-/** The settings that this page has read last; undefined: none. */
+/** The settings that this page has read most recently; undefined before. */
 let known: DashboardSettings | undefined;
 
-/** Whether a key may be that of somebody else than the user of this page, or of another tenant. */
+/** Returns whether a key may belong to a user or a tenant other than that of this page. */
 export async function isKeyOfAnotherUser(key: string): Promise<boolean> {
   const before = known;
   const { tenant, user } = await getDashboardSettings(key);
   return before?.tenant !== tenant || before.user?.identity !== user?.identity;
 }
 
-/** Shows who uses this page: the user or, with an API key, the key's first characters. Shows nothing where neither is known. */
+/** Shows the signed-in user or, with an API key, the key's first characters. Shows nothing if there is neither. */
 export function SignedInUser() {
   const { value: settings, error } = useResource(getDashboardSettings, []);
   useEffect(() => {
@@ -40,12 +40,15 @@ export function SignedInUser() {
   );
 }
 
-/** Returns enough of a key to recognize it, and too little to guess the rest. */
+/**
+ * Returns the first characters of a key: enough to recognise it, and at most a quarter of it, so that nobody can guess
+ * the rest.
+ */
 const beginningOf = (key: string): string => `${key.slice(0, Math.min(4, Math.floor(key.length / 4)))}…`;
 
 function signOut(): void {
   forgetApiKey();
   forgetRunDrafts();
-  // Loaded anew, the page has no data and no open sockets of the user.
+  // The reload also discards the data and the open sockets of this user.
   location.reload();
 }

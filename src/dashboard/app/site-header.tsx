@@ -9,15 +9,18 @@ const PAGES = [
 
 interface HeaderProps {
   readonly current: (typeof PAGES)[number][1];
-  /** The address to which the logo links: the start of the page. */
+  /** The address to which the logo links: the page's own start. */
   readonly home: string;
   readonly children: ComponentChildren;
-  /** Buttons that are shown before the button for the colour theme. */
+  /** Buttons before the button for the colour theme. */
   readonly buttons?: ComponentChildren;
   readonly onHome?: () => void;
 }
 
-/** The header of a page: a link to the page's start, the page's own contents, and links to the other pages. `inspector.html` repeats it. */
+/**
+ * The header of a page: a link to the page's start, the page's own content, and links to the other pages.
+ * `inspector.html` contains a copy of it.
+ */
 export function SiteHeader({ current, home, children, buttons, onHome }: HeaderProps) {
   return (
     <header class="top">
@@ -39,7 +42,7 @@ export function SiteHeader({ current, home, children, buttons, onHome }: HeaderP
   );
 }
 
-/** The logo: a heddle, the loops through which the threads of a loom run. */
+/** The logo: a heddle, which is the part of a loom with loops for the threads. */
 function Mark() {
   return (
     <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" class="mark">

@@ -2,10 +2,10 @@ const KEY = "heddle.theme";
 const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
-/** The symbol of the button that changes the colour theme, by the current theme. */
+/** The symbol on the button that changes the colour theme, by the current theme. */
 export const THEME_SYMBOLS: { readonly [theme in Theme]: string } = { system: "◐", light: "☀", dark: "☾" };
 
-/** Reads the stored colour theme. All pages share it. */
+/** Reads the stored colour theme; default: `system`. All pages share it. */
 export function readTheme(): Theme {
   const stored = localStorage.getItem(KEY);
   return THEMES.find((one) => one === stored) ?? "system";
@@ -18,7 +18,7 @@ export function applyTheme(theme: Theme): void {
   else dataset["theme"] = theme;
 }
 
-/** Applies the theme that follows `theme`, stores it for all pages, and returns it. */
+/** Applies and stores the theme that follows `theme` in the order of the themes, and returns it. */
 export function chooseNextTheme(theme: Theme): Theme {
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "system";
   localStorage.setItem(KEY, next);

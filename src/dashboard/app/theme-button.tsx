@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { chooseNextTheme, readTheme, THEME_SYMBOLS } from "./stored-theme.ts";
 
-/** Cycles through the colour themes: system, light, dark. */
+/** A button that switches to the next colour theme: system, light, dark. */
 export function ThemeButton() {
   const [theme, setTheme] = useState(readTheme);
   return (

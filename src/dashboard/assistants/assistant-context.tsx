@@ -11,13 +11,13 @@ interface AssistantContextProps {
   readonly graph: string;
   readonly value: unknown;
   readonly onChange: (value: JsonRecord) => void;
-  /** Called with the reason why the graph would refuse the context; null: it would not, as far as the schema tells. */
+  /** Called with the reason why the context does not match the graph's schema, or with null if it matches. */
   readonly onFault: (fault: string | null) => void;
-  /** The field for a context that has no form, as JSON. */
+  /** The JSON field, shown if the context cannot be edited as a form. */
   readonly children: ComponentChildren;
 }
 
-/** The field for an assistant's context: a form where the graph describes its context, else JSON. */
+/** Edits an assistant's context: as a form if the graph has a schema for its context, otherwise as JSON. */
 export function AssistantContext(props: AssistantContextProps) {
   const { graph, children } = props;
   const { value: schemas, isReading } = useResource(
@@ -25,7 +25,7 @@ export function AssistantContext(props: AssistantContextProps) {
     [graph],
   );
   const { properties } = schemas?.context_schema ?? {};
-  // What an assistant leaves out, its runs may give.
+  // Nothing is required, because a run may set what its assistant leaves out.
   const schema = useMemo(() => properties && { ...schemas?.context_schema, required: [] }, [properties]);
   if (isReading)
     return (
@@ -49,7 +49,7 @@ function DescribedContext({
   const names = Object.keys(schema.properties ?? {});
   const context = isJsonRecord(value) ? value : {};
   const unknown = Object.keys(context).filter((name) => !names.includes(name));
-  // A form would hide members that the schema does not name.
+  // The context is edited as JSON if it has members that the schema does not name, because a form would hide them.
   const isForm = useMemo(() => unknown.length === 0, [schema]);
   const wrong = [...validation.errors.values()].find(({ isMissing }) => !isMissing);
   const fault = wrong === undefined ? null : `${wrong.at} ${wrong.text}`.trim();

@@ -15,7 +15,7 @@ interface FormProps {
   readonly graphs: readonly string[];
   /** Called with the changed fields when the user saves the form. */
   readonly onSave: (fields: AssistantFields) => Promise<void>;
-  /** Called with whether the form differs from the assistant. */
+  /** Called with true when the form differs from the stored assistant, and with false when it does not. */
   readonly onEdit?: (isEdited: boolean) => void;
 }
 
@@ -25,10 +25,10 @@ const OBJECTS = [
   ["metadata", "Metadata", '{"team": "support"}'],
 ] as const;
 
-/** The members of a config that the server reads. */
+/** The members of an assistant's config that the server reads. */
 const CONFIG_MEMBERS = new Set(["configurable", "tags", "recursion_limit"]);
 
-/** Returns the members of a config that have no effect. */
+/** Returns the names of the members of a config that the server ignores. */
 const unreadMembersOf = (config: unknown): readonly string[] =>
   isJsonRecord(config) ? Object.keys(config).filter((name) => !CONFIG_MEMBERS.has(name)) : [];
 

@@ -1,4 +1,4 @@
-/** Returns the names of the members that differ between two versions of a record. */
+/** Returns the names of the members of `after` whose values differ from those in `before`. */
 export const differingMembers = (before: object, after: object): readonly string[] => {
   const old = new Map<string, unknown>(Object.entries(before));
   return Object.entries(after)

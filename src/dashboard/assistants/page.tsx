@@ -22,11 +22,11 @@ import { useResource } from "../components/use-resource.ts";
 import { differingMembers } from "./differing-members.ts";
 import { AssistantForm } from "./assistant-form.tsx";
 
-/** The largest number of versions listed. */
+/** The largest number of versions that are listed. */
 const MAX_VERSIONS = 200;
 
 interface PageProps {
-  /** The id of an assistant, or `new`. */
+  /** The id of an assistant, or `new` for the form of a new one; undefined if none is chosen. */
   readonly chosen: string | undefined;
   readonly query: URLSearchParams;
 }
@@ -110,7 +110,7 @@ function NewAssistant({ graphs, onChanged }: Pick<DetailProps, "graphs" | "onCha
 interface DetailProps {
   readonly assistant: Assistant;
   readonly graphs: readonly string[];
-  /** The number of the version that is compared with the current one. */
+  /** The number of the version that is compared with the current version; null if none is. */
   readonly compared: string | null;
   readonly onChanged: () => void;
 }
@@ -119,7 +119,10 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
   const { assistant_id: id, version, metadata } = assistant;
   const [isDeleting, setDeleting] = useState(false);
   const [isEdited, setEdited] = useState(false);
-  /** What the user wants to save although somebody else has made another version current. */
+  /**
+   * The changes that the user wants to save, if somebody else has made another version (`now`) current in the
+   * meantime.
+   */
   const [late, setLate] = useState<{ readonly fields: AssistantFields; readonly now: Assistant } | null>(
     null,
   );
@@ -158,7 +161,7 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
         )}
       </div>
       <AssistantForm
-        // A new version renders a new form, which starts with the settings of that version.
+        // When another version becomes current, the form is created anew with the settings of that version.
         key={version}
         assistant={assistant}
         graphs={graphs}
@@ -275,7 +278,7 @@ function settingsOf({
   return { graph_id, name, description, config, context, metadata };
 }
 
-/** Returns which settings a version changed, compared with the version before it. */
+/** Returns a text that names the settings that differ between a version and the next older one. */
 function changesOf(row: AssistantVersionRow | undefined, older: AssistantVersionRow | undefined): string {
   if (row === undefined || older === undefined) return "";
   const names = differingMembers(settingsOf(older), settingsOf(row));

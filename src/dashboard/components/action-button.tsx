@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useOneAtATime } from "./use-one-at-a-time.ts";
 
 interface ActionButtonProps {
-  /** Does the work. Never rejects. */
+  /** Does the button's work. MUST NOT reject. */
   readonly onAct: () => Promise<unknown>;
   readonly class?: string;
   readonly title?: string;
@@ -11,7 +11,7 @@ interface ActionButtonProps {
   readonly children: ComponentChildren;
 }
 
-/** A button that starts a request. Clicks are ignored until the request has ended. */
+/** A button that starts an asynchronous action. Clicks are ignored while the action is in progress. */
 export function ActionButton({ onAct, isDisabled = false, children, ...shared }: ActionButtonProps) {
   const [isBusy, setBusy] = useState(false);
   const act = useOneAtATime(async () => {
@@ -19,7 +19,7 @@ export function ActionButton({ onAct, isDisabled = false, children, ...shared }:
     await onAct();
     setBusy(false);
   });
-  // With `disabled`, the button would lose the keyboard focus.
+  // Busy buttons get `aria-disabled`, because with `disabled` they would lose the keyboard focus.
   return (
     <button {...shared} type="button" disabled={isDisabled} aria-disabled={isBusy} onClick={() => void act()}>
       {children}

@@ -14,7 +14,7 @@ export function ageOf(since: string, at: number): string {
   return `${Math.floor(ms / size)}${unit}`;
 }
 
-/** Formats the time from `at` to `then`. */
+/** Formats the time from `at` (epoch milliseconds) to the later timestamp `then`, such as `in 5m`. */
 export function timeUntil(then: string, at: number): string {
   const age = ageOf(new Date(at).toISOString(), Date.parse(then));
   return age === "now" ? "now" : `in ${age}`;
@@ -24,7 +24,8 @@ export function timeUntil(then: string, at: number): string {
 export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
   const age = ageOf(since, nowTruncatedToSeconds.value);
   return (
-    // The title is set only when the pointer enters: formatting all dates of a page takes longer than rendering the rest of the page.
+    // The title is set when the pointer enters, because formatting all dates of a page takes longer than rendering the
+    // rest of the page.
     <time
       dateTime={since}
       onMouseEnter={({ currentTarget }) => (currentTarget.title = new Date(since).toLocaleString())}

@@ -1,9 +1,10 @@
 import type { JsonRecord } from "../api/records.ts";
 
 /**
- * Returns the fields of an edited metadata object that are new or changed. Only these are sent, because somebody else may
- * change other fields at the same time.
- * @throws Error if a field is missing in `after`: the API adds and replaces fields, so a deletion cannot be sent.
+ * Returns the members of an edited metadata object that are new or changed. Only these are sent, because somebody else
+ * may change other members at the same time.
+ * @throws Error if a member of `before` is missing in `after`: the API adds and replaces members, but cannot delete
+ * them
  */
 export function changedMetadata(before: JsonRecord, after: JsonRecord): JsonRecord {
   const deleted = Object.keys(before).filter((name) => !Object.hasOwn(after, name));

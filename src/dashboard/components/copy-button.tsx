@@ -6,7 +6,7 @@ interface CopyProps {
   readonly shown?: string;
 }
 
-/** A button that copies a text. `label` says what the text is. */
+/** A button that copies a text to the clipboard. `label` says what the text is. */
 export function CopyButton({ text, label, shown }: CopyProps) {
   const copy = () =>
     runAction(async () => {
@@ -32,7 +32,7 @@ export function CopyButton({ text, label, shown }: CopyProps) {
 }
 
 export async function copyText(text: string): Promise<void> {
-  // Browsers offer no clipboard to pages that another machine serves over plain HTTP.
+  // `navigator.clipboard` does not exist on pages that another machine serves over plain HTTP.
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const field = document.createElement("textarea");
   field.value = text;

@@ -6,21 +6,24 @@ interface DialogProps {
   readonly onClose: () => void;
   readonly children: ComponentChildren;
   readonly wide?: boolean;
-  /** Whether the user has entered something that is lost with the dialog: Escape and its cross then ask first. */
+  /** Whether the user has entered something that closing would lose. Escape and the button ✕ then ask first. */
   readonly isEdited?: boolean;
 }
 
-/** Shows a dialog as a modal one while it is in the page. `isRemoved`: whether it was closed because it left the page. */
+/**
+ * Opens a `<dialog>` modally when the component is mounted, and closes it when the component is unmounted.
+ * `isRemoved`: whether it was closed by the unmounting, not by the user.
+ */
 export function useModal() {
   const dialog = useRef<HTMLDialogElement>(null);
   const isRemoved = useRef(false);
-  // A layout effect, because the cleanup of others runs when the dialog is no longer in the page.
+  // A layout effect, because the cleanups of other effects run after the dialog has left the page.
   useLayoutEffect(() => {
     const { current } = dialog;
     current?.showModal();
     return () => {
       isRemoved.current = true;
-      // Only closing gives the focus back to the element that had it; removing the dialog does not.
+      // Closing the dialog returns the focus to the element that had it before. Removing an open dialog does not.
       current?.close();
     };
   }, []);
@@ -74,13 +77,13 @@ interface ConfirmProps {
   readonly title: string;
   readonly text: string;
   readonly yes: string;
-  /** The label of the button that does nothing. Default: "Cancel". */
+  /** The label of the button that closes the dialog without an action. Default: "Cancel". */
   readonly no?: string;
   readonly onYes: () => unknown;
   readonly onClose: () => void;
 }
 
-/** Asks for confirmation before data is lost, or much is started. */
+/** A dialog that asks for confirmation, for example before data is deleted. */
 export function Confirm({ title, text, yes, no = "Cancel", onYes, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>

@@ -2,12 +2,15 @@ import { diffJson } from "diff";
 import { useMemo } from "preact/hooks";
 
 /** The number of unchanged lines shown around a change. */
-const AROUND = 2;
-/** The most characters of two texts together that are compared. Comparing longer texts would block the page. */
+const CONTEXT_LINES = 2;
+/**
+ * The largest number of characters of both texts together that are compared. Comparing longer texts would block the
+ * page.
+ */
 const MAX_DIFF_CHARACTERS = 400_000;
 /**
- * The most added and removed lines. The time grows with their square: 2,000 take half a second, 4,000 several
- * seconds.
+ * The largest number of added and removed lines. Beyond it, no difference is shown, because the time grows with the
+ * square of their number: half a second for 2,000 lines, several seconds for 4,000.
  */
 const MAX_CHANGED_LINES = 2_000;
 
@@ -43,15 +46,15 @@ export function Diff({ before, after }: { readonly before: unknown; readonly aft
 function partsOf(before: unknown, after: unknown): readonly Part[] | null {
   const [a, b] = [textOf(before), textOf(after)];
   if (a.length + b.length > MAX_DIFF_CHARACTERS) return null;
-  // Compares lines without their last comma: a member added after another one gives that line a comma.
+  // `diffJson` ignores a comma at the end of a line, which a line gets when a member is added after it.
   const changes = diffJson(a, b, { maxEditLength: MAX_CHANGED_LINES });
   if (changes === undefined) return null;
   return changes.flatMap(({ value, added, removed }, i): readonly Part[] => {
     const lines = value.replace(/\n$/, "").split("\n");
     if (added) return [{ kind: "added", lines }];
     if (removed) return [{ kind: "removed", lines }];
-    const head = i === 0 ? 0 : AROUND;
-    const tail = i === changes.length - 1 ? 0 : AROUND;
+    const head = i === 0 ? 0 : CONTEXT_LINES;
+    const tail = i === changes.length - 1 ? 0 : CONTEXT_LINES;
     if (lines.length <= head + tail + 1) return [{ kind: "same", lines }];
     const all: readonly Part[] = [
       { kind: "same", lines: lines.slice(0, head) },
@@ -62,7 +65,7 @@ function partsOf(before: unknown, after: unknown): readonly Part[] | null {
   });
 }
 
-/** Formats a value as JSON with sorted keys, so that a different order of keys is no difference. */
+/** Formats a value as JSON with sorted keys, so that the order of keys is not shown as a difference. */
 function textOf(value: unknown): string {
   const sorted = (_: string, inner: unknown): unknown =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)

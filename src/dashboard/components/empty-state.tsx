@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-/** A message for a place with nothing to show. */
+/** A message in a place where there is nothing to show yet. */
 export function EmptyState({
   title,
   children,

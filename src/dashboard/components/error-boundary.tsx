@@ -2,14 +2,16 @@ import { Component, type ComponentChildren } from "preact";
 import { EmptyState } from "./empty-state.tsx";
 
 interface BoundaryProps {
-  /** The name of the contents, for the error message. */
+  /** What the children show, as a name for the error message. */
   readonly name: string;
   readonly children: ComponentChildren;
   /** Shown instead of the error message. */
   readonly fallback?: ComponentChildren;
 }
 
-/** Confines a rendering error to one part of the page. Without it the whole page would be empty. */
+/**
+ * Replaces its children by an error message if rendering them fails. Without it, the whole page would become empty.
+ */
 export class ErrorBoundary extends Component<BoundaryProps, { readonly failed: boolean }> {
   override state = { failed: false };
 

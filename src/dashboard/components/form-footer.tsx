@@ -4,17 +4,17 @@ import type { Submit } from "./use-submit.ts";
 
 interface FooterProps {
   readonly submit: Submit;
-  /** The words of the button that sends the form. */
+  /** The label of the button that sends the form. */
   readonly words: string;
-  /** Whether there is nothing to send, because no field was changed. */
+  /** Whether no field was changed, so that there is nothing to send. */
   readonly isUnchanged?: boolean;
-  /** Called when the user leaves the form by its cancel button; absent: there is no such button. */
+  /** Called by the cancel button; if absent, there is no such button. */
   readonly onCancel?: () => void;
-  /** Further buttons of the form. */
+  /** Further buttons, shown before the others. */
   readonly children?: ComponentChildren;
 }
 
-/** The end of a form: why the last attempt failed, and the buttons. */
+/** The end of a form: the error of the last attempt to send it, and the buttons. */
 export function FormFooter({ submit, words, isUnchanged = false, onCancel, children }: FooterProps) {
   return (
     <>

@@ -1,29 +1,30 @@
 import { Errors } from "typebox/schema";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 
-/** A validation error of one field. */
 export interface FormError {
-  /** The path to the field, joined by dots. */
+  /** The path of the field: names of members, joined by dots. */
   readonly at: string;
   readonly text: string;
-  /** True if a required value is missing. */
+  /** Whether the error is that a required value is missing. */
   readonly isMissing: boolean;
 }
 
 /**
- * The number of levels of nested objects that are shown as fields. Deeper values, as in a recursive schema, are edited
- * as JSON.
+ * Objects nested up to this depth are shown as fields. Deeper values, as in a recursive schema, are edited as JSON.
  */
-const DEEPEST = 4;
-const HOPS = 10;
+const MAX_DEPTH = 4;
+const MAX_REFERENCES = 10;
 
-/** Returns the path of a field within the object at `at`. */
+/** Returns the path of the member `name` of the object at the path `at`. */
 export const joinFieldPath = (at: string, name: string): string => (at === "" ? name : `${at}.${name}`);
 
-/** Resolves references and removes `null` from unions. A default value supplies a missing type. */
+/**
+ * Resolves references, replaces a union of `null` and one other schema by that schema, and adds a missing type if the
+ * default value shows it.
+ */
 export function simplifySchema(schema: JsonSchema, root: JsonSchema): JsonSchema {
   let plain = schema;
-  for (let hop = 0; hop < HOPS; hop++) {
+  for (let hop = 0; hop < MAX_REFERENCES; hop++) {
     const { $ref, anyOf, oneOf, ...rest } = plain;
     const some = (anyOf ?? oneOf ?? []).filter(({ type }) => type !== "null");
     const next = $ref !== undefined ? found($ref, root) : some.length === 1 ? some[0] : undefined;
@@ -37,7 +38,9 @@ export function simplifySchema(schema: JsonSchema, root: JsonSchema): JsonSchema
   return type === undefined ? rest : { ...rest, type };
 }
 
-/** Derives a schema from values, for a form that edits them. */
+/**
+ * Returns a schema for a form that edits these values. Values other than strings, numbers and booleans get no type.
+ */
 export function schemaOfValues(values: JsonRecord): JsonSchema {
   const typeOfValue = (value: unknown): JsonSchema => {
     const type = typeof value;
@@ -47,9 +50,12 @@ export function schemaOfValues(values: JsonRecord): JsonSchema {
   return { type: "object", properties: Object.fromEntries(properties) };
 }
 
-/** Returns the properties to show as fields; undefined if the value is edited in a single field. */
+/**
+ * Returns the properties that are shown as fields; undefined if the value at the path `at` is edited in a single
+ * field.
+ */
 export const propertiesOf = ({ properties }: JsonSchema, at: string): JsonSchema["properties"] =>
-  at.split(".").length > DEEPEST ? undefined : properties;
+  at.split(".").length > MAX_DEPTH ? undefined : properties;
 
 function found(ref: string, root: JsonSchema): JsonSchema | undefined {
   if (!ref.startsWith("#/")) return undefined;
@@ -60,15 +66,15 @@ function found(ref: string, root: JsonSchema): JsonSchema | undefined {
 }
 
 /**
- * Infers the type of a schema without `type` from its default value. State values that no schema describes have nothing
- * else that shows their type.
+ * Returns the type of the default value, for a schema that names no type. For state values without a schema, nothing
+ * else shows the type.
  */
 function typeOf({ anyOf, oneOf, enum: choices, default: initial }: JsonSchema): string | undefined {
   const isOpen = anyOf === undefined && oneOf === undefined && choices === undefined;
   return isOpen && ["number", "boolean", "string"].includes(typeof initial) ? typeof initial : undefined;
 }
 
-/** Returns the validation errors of a value: the first error of each field. */
+/** Returns the validation errors of a value, at most one for each field. */
 export function validateFormValue(
   schema: JsonSchema,
   value: unknown,
@@ -94,7 +100,7 @@ export function validateFormValue(
   });
 }
 
-/** Says an error for people who do not read schemas. */
+/** Returns the text of an error, without terms of JSON Schema where possible. */
 function inWords(error: ReturnType<typeof Errors>[1][number]): string {
   switch (error.keyword) {
     case "minimum":
@@ -132,7 +138,7 @@ function settingsFault(
     if (first === undefined) return null;
     return first.keyword === "enum" ? `must be one of ${plain.enum?.join(", ")}` : inWords(first);
   } catch {
-    // The schema is invalid: the server will report it.
+    // The schema itself is invalid, which the server will report.
     return null;
   }
 }

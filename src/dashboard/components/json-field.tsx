@@ -4,25 +4,30 @@ import { findInexactNumber } from "./number-precision-check.ts";
 interface JsonFieldProps {
   readonly id: string;
   readonly value: unknown;
-  /** The text to begin with, such as invalid text that the user typed earlier. Default: `value` as text. */
+  /** The initial text, such as invalid text that the user typed earlier. Default: `value` as text. */
   readonly written?: string | undefined;
-  /** Called with the value and its text. The value is undefined while the text is invalid. */
+  /** Called with the parsed value and the text. The value is undefined if the text is empty or invalid. */
   readonly onChange: (value: unknown, text: string) => void;
   readonly placeholder?: string;
   readonly rows?: number;
   readonly label?: string;
-  /** Whether all text that is not JSON is rejected; if false, only text that begins like JSON is. */
+  /**
+   * Whether all text that is not JSON is invalid. If false, only text that begins with `{`, `[` or `"` has to be JSON.
+   */
   readonly isStrict?: boolean;
-  /** Called after each change with the reason why the text is invalid; null: it is valid. */
+  /** Called after each change with the reason why the text is invalid, or with null if it is valid. */
   readonly onWrong?: (why: string | null) => void;
-  /** Whether the field hides its error, because its parent shows the error. */
+  /** Whether the field does not show its error, because its parent does. */
   readonly isQuiet?: boolean;
   readonly "aria-required"?: boolean;
   readonly "aria-invalid"?: boolean;
   readonly "aria-describedby"?: string;
 }
 
-/** A field for JSON. Without `isStrict`, a text that does not begin like JSON is taken as a string. */
+/**
+ * A field for JSON. Without `isStrict`, text that is not JSON and does not begin with `{`, `[` or `"` is taken as a
+ * string.
+ */
 export function JsonField({
   id,
   value,
@@ -81,7 +86,7 @@ function parsed(text: string, isStrict: boolean): { readonly value: unknown; rea
     if (fault === null) return { value, wrong: null };
     return { value: undefined, wrong: `${fault}. To keep all digits, put it in quotes.` };
   } catch (cause) {
-    // A text that begins like JSON is meant to be JSON, so it is not taken as a string.
+    // Text that begins with a bracket or a quote is meant to be JSON, so it is not taken as a string.
     if (!isStrict && !/^\s*[{["]/.test(text)) return { value: text, wrong: null };
     return { value: undefined, wrong: `Invalid JSON: ${(cause as Error).message}` };
   }

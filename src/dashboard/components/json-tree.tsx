@@ -1,15 +1,15 @@
 import { useState } from "preact/hooks";
 import { isJsonRecord } from "../api/records.ts";
 
-/** The number of entries shown before the user asks for more. */
-const ENTRIES = 50;
-/** The number of characters of a text shown before the user asks for more. */
-const LONG = 600;
+/** The number of members or elements that are shown before the user asks for more. */
+const MAX_ENTRIES = 50;
+/** The number of characters of a string that are shown before the user asks for more. */
+const MAX_CHARACTERS = 600;
 
 interface JsonProps {
   readonly value: unknown;
   readonly name?: string | undefined;
-  /** The number of levels that are expanded at first. */
+  /** The number of levels that are expanded initially. */
   readonly open?: number;
 }
 
@@ -26,7 +26,7 @@ export function JsonTree({ value, name, open = 1 }: JsonProps) {
 
 function Branch({ value, name, open }: { value: object; name: string | undefined; open: number }) {
   const [isOpen, setOpen] = useState(open > 0);
-  const [most, setMost] = useState(ENTRIES);
+  const [most, setMost] = useState(MAX_ENTRIES);
   const isList = Array.isArray(value);
   const entries = Object.entries(value);
   const sum = isList ? `[${entries.length}]` : entries.length === 0 ? "{}" : `{${entries.length}}`;
@@ -50,7 +50,7 @@ function Branch({ value, name, open }: { value: object; name: string | undefined
             <JsonTree key={key} name={key} value={inner as unknown} open={open - 1} />
           ))}
           {entries.length > most && (
-            <button type="button" class="quiet" onClick={() => setMost(most + 10 * ENTRIES)}>
+            <button type="button" class="quiet" onClick={() => setMost(most + 10 * MAX_ENTRIES)}>
               {entries.length - most} more…
             </button>
           )}
@@ -68,12 +68,13 @@ function previewOf(value: object): string {
 function Leaf({ value }: { readonly value: unknown }) {
   const [isWhole, setWhole] = useState(false);
   if (typeof value !== "string") return <span class={`value ${typeof value}`}>{String(value)}</span>;
-  if (value.length <= LONG || isWhole) return <span class="value string">{value === "" ? '""' : value}</span>;
+  if (value.length <= MAX_CHARACTERS || isWhole)
+    return <span class="value string">{value === "" ? '""' : value}</span>;
   return (
     <span class="value string">
-      {value.slice(0, LONG)}
+      {value.slice(0, MAX_CHARACTERS)}
       <button type="button" class="quiet" onClick={() => setWhole(true)}>
-        … {value.length - LONG} more characters
+        … {value.length - MAX_CHARACTERS} more characters
       </button>
     </span>
   );

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Confirm } from "./dialogs.tsx";
 import { useUnloadWarning } from "./use-unload-warning.ts";
 
-/** Returns the part of an address that decides which forms are shown: the path, and the tab of a thread's page. */
+/** Returns the part of an address on which the shown form depends: the path, and the tab of a thread's page. */
 function placeOf(hash: string): string {
   const [path = "", query] = hash.split("?", 2);
   return `${path}?${new URLSearchParams(query).get("tab") ?? ""}`;
@@ -15,8 +15,8 @@ interface LeaveConfirmationProps {
 }
 
 /**
- * Asks before the user follows a link to another page, or closes the browser's tab, while a form has changes that are not saved. The browser's
- * own buttons, such as *Back*, are followed without a question.
+ * While a form has unsaved changes, asks before the user follows a link to another page or closes the browser's tab.
+ * It cannot ask when the user goes back or forward in the browser's history.
  */
 export function LeaveConfirmation({
   isEdited,

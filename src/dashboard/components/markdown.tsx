@@ -3,18 +3,15 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useMemo } from "preact/hooks";
 import { ErrorBoundary } from "./error-boundary.tsx";
 
-/** The parser for messages: every line break counts. */
+/** The Markdown parser for messages, in which each line break is kept. */
 const marked = new Marked({ gfm: true, breaks: true });
-/** The parser for documents: their source lines are wrapped, so a single line break counts as a space. */
+/** The Markdown parser for documents, whose source lines are wrapped: a single line break is a space. */
 const wrapped = new Marked({ gfm: true, breaks: false });
 
-/**
- * The most characters of a text that is parsed. A longer text is shown as plain text, because parsing it would block
- * the page.
- */
+/** Longer texts are shown as plain text, because parsing them would block the page. */
 const MAX_TEXT_CHARACTERS = 60_000;
-/** Matches a text that may contain Markdown or a line break. Any other text is rendered as it is. */
-const MEANS = /[\\`*_#>|~[\]!<&\n]|^\s*([-+]|\d+[.)])\s|https?:|www\.|@/;
+/** Matches a text that may contain Markdown, a link or a line break. Any other text needs no parsing. */
+const MARKDOWN = /[\\`*_#>|~[\]!<&\n]|^\s*([-+]|\d+[.)])\s|https?:|www\.|@/;
 
 interface MarkdownProps {
   readonly text: string;
@@ -22,8 +19,8 @@ interface MarkdownProps {
 }
 
 /**
- * Renders a text as Markdown, element by element. HTML in it is shown as text, and only web links become links. Images
- * become links too, because a message MUST NOT make this page send requests.
+ * Renders a text as Markdown. HTML in the text is shown as text, and only web links become links. Images become links
+ * too, because a message MUST NOT make this page send requests.
  */
 export function Markdown({ text, class: name = "" }: MarkdownProps) {
   const tokens = useMemo(() => tokensOf(text), [text]);
@@ -45,7 +42,7 @@ export interface Rendering {
 }
 
 const MESSAGE: Rendering = {
-  // A message's heading is not a heading element, because only the page itself has headings.
+  // A heading in a message is not an `<h1>` to `<h6>`, so that it does not mix with the headings of the page.
   heading: ({ depth }, shown) => (
     <p class={`heading h${depth}`}>
       <strong>{shown}</strong>
@@ -59,7 +56,7 @@ const MESSAGE: Rendering = {
 /** Parses a trusted document, such as a page of the guide. */
 export const parseDocument = (text: string): readonly Token[] => wrapped.lexer(text);
 
-/** Renders a trusted document. HTML in it is shown as text as well. */
+/** Renders a trusted document. HTML in it is shown as text, too. */
 export function MarkdownDocument({
   tokens,
   rendering,
@@ -70,7 +67,10 @@ export function MarkdownDocument({
   return <div class="text markdown">{all(tokens, rendering)}</div>;
 }
 
-/** Returns the words of a document for the search: without Markdown marks, and with a space between table cells and list items. */
+/**
+ * Returns the text of a document for the search: without Markdown marks, and with spaces between table cells and list
+ * items.
+ */
 export function plainText(tokens: readonly Token[]): string {
   const parts = tokens.map((given) => {
     const token = given as MarkedToken;
@@ -104,31 +104,34 @@ export function plainText(tokens: readonly Token[]): string {
 }
 
 /**
- * The largest number of emphasis marks in a paragraph. The time to pair them grows with the square of their number: 24
- * s for `*_b ` repeated 20,000 times.
+ * The largest number of {@link MARKS} in a paragraph. Pairing emphasis marks takes time that grows with the square of
+ * their number: 24 s for `*_b ` repeated 20,000 times.
  */
 const MAX_MARKS = 1_000;
 const MARKS = /[*_~`[\]<!&]/g;
-/** Matches 20 or more quotes and lists opened on one line. The parser recurses once for each. */
-const DEEP = /^[ \t]*(?:(?:>[ \t]?|[-+*][ \t]+|\d{1,9}[.)][ \t]+)){20}/m;
-/** The deepest level of nested Markdown elements that is rendered. */
-const DEEPEST = 40;
+/** Matches a line that opens 20 or more nested quotes and lists. The parser recurses once for each. */
+const DEEP_NESTING = /^[ \t]*(?:(?:>[ \t]?|[-+*][ \t]+|\d{1,9}[.)][ \t]+)){20}/m;
+/** The largest depth of nested Markdown elements that is rendered. */
+const MAX_DEPTH = 40;
 
-/** Parses a text as Markdown. Returns null if it is shown as plain text: it has no marks, or would block the page. */
+/**
+ * Parses a text as Markdown. Returns null if the text is shown as plain text instead: it has no marks, or parsing it
+ * would block the page.
+ */
 function tokensOf(text: string): Token[] | null {
-  if (text.length > MAX_TEXT_CHARACTERS || !MEANS.test(text) || DEEP.test(text)) return null;
+  if (text.length > MAX_TEXT_CHARACTERS || !MARKDOWN.test(text) || DEEP_NESTING.test(text)) return null;
   const isDense = text.split(/\n[ \t]*\n/).some((block) => (block.match(MARKS)?.length ?? 0) > MAX_MARKS);
   if (isDense) return null;
   try {
     const tokens = marked.lexer(text);
-    return depthOf(tokens, 0) > DEEPEST ? null : tokens;
+    return depthOf(tokens, 0) > MAX_DEPTH ? null : tokens;
   } catch {
     return null;
   }
 }
 
 function depthOf(tokens: readonly Token[], depth: number): number {
-  if (depth > DEEPEST) return depth;
+  if (depth > MAX_DEPTH) return depth;
   let most = depth;
   for (const token of tokens) {
     const { tokens: inner, items } = token as { tokens?: Token[]; items?: Token[] };

@@ -2,7 +2,7 @@ import { getDashboardSettings } from "../api/client.ts";
 import { EmptyState } from "./empty-state.tsx";
 import { useResource } from "./use-resource.ts";
 
-/** Says why the server lists no assistant. */
+/** Explains why the server lists no assistants. */
 export function NoAssistants() {
   const { value: settings } = useResource(getDashboardSettings, []);
   if (settings === undefined) return null;

@@ -1,9 +1,9 @@
-/** The strings and the numbers of a JSON text. */
+/** Matches each string and each number of a JSON text. */
 const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /**
- * Says which number of a valid JSON text JavaScript would change, such as an integer beyond 2^53; null: none.
- * Rounding of a number with a decimal point or an exponent is not reported.
+ * Returns a text about the first number of a valid JSON text that JavaScript cannot represent, such as an integer
+ * beyond 2^53; null if there is none. The rounding of a number with a decimal point or an exponent is not reported.
  */
 export function findInexactNumber(json: string): string | null {
   for (const [text] of json.matchAll(STRING_OR_NUMBER)) {
@@ -13,7 +13,10 @@ export function findInexactNumber(json: string): string | null {
   return null;
 }
 
-/** Says how JavaScript would change a number; null if it would not, or would only round a fraction. */
+/**
+ * Returns a text that says how JavaScript would change a number; null if it would not, or would only round a decimal
+ * fraction.
+ */
 export function inexactNumberFault(text: string): string | null {
   const value = Number(text);
   if (!Number.isFinite(value)) return `${text} is too large for a number`;

@@ -1,13 +1,19 @@
 import { isJsonRecord } from "../api/records.ts";
 
-/** Members of a question that may contain its text. */
+/** Names of members of a question's value that may contain the question as text. */
 const TEXT_MEMBERS = ["question", "message", "prompt", "description"];
 
-/** Returns the name of the member that contains a question's text; undefined if the value is no object or has no such member. */
+/**
+ * Returns the name of the member that contains a question's text; undefined if the value is not an object or has no
+ * such member.
+ */
 export const findQuestionTextKey = (value: unknown): string | undefined =>
   isJsonRecord(value) ? TEXT_MEMBERS.find((name) => typeof value[name] === "string") : undefined;
 
-/** Formats a value as one line of at most `most` characters. */
+/**
+ * Formats a value as one line of at most `most` characters. For an object with a question's text, only this text is
+ * shown.
+ */
 export function toLine(value: unknown, most = 160): string {
   const words = findQuestionTextKey(value);
   const shown = isJsonRecord(value) && words !== undefined ? value[words] : value;
@@ -17,9 +23,9 @@ export function toLine(value: unknown, most = 160): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** Formats an error. The name `Error` is left out, because it adds nothing. */
+/** Formats an error as its name and message. The name `Error` is left out, because it adds nothing. */
 export const errorLine = (name: string, message: string): string =>
   name === "Error" || name === "" ? message : `${name}: ${message}`;
 
-/** Shortens an id to its last characters. The first characters are the time, which many ids share. */
+/** Shortens a UUID to its last 8 characters. The first characters encode the time, so many ids share them. */
 export const idSuffix = (id: string): string => id.slice(-8);

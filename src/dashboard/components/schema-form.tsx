@@ -9,17 +9,17 @@ interface FieldsProps {
   readonly schema: JsonSchema;
   readonly value: JsonRecord;
   readonly validation: FormValidation;
-  /** The path to the value; empty: the whole input. */
+  /** The path of `value` within the form's value; empty for the whole value. */
   readonly at?: string;
   readonly onChange: (value: JsonRecord) => void;
 }
 
-/** A form generated from a schema: one field for each property. */
+/** A form generated from a JSON Schema: one field for each property. */
 export function Fields({ schema, value, validation, at = "", onChange }: FieldsProps) {
   const entries = Object.entries(simplifySchema(schema, validation.root).properties ?? {});
   const set = (name: string, inner: unknown) => {
     const { [name]: _, ...rest } = value;
-    // Keeps the order of the members.
+    // Spreading the old value first keeps the order of the members.
     onChange(inner === undefined ? rest : { ...value, [name]: inner });
   };
   return (
@@ -30,7 +30,7 @@ export function Fields({ schema, value, validation, at = "", onChange }: FieldsP
           name={name}
           schema={inner}
           isRequired={schema.required?.includes(name) ?? false}
-          // An inherited member, such as `constructor`, is not a value.
+          // Without this check, a property named `constructor` would get the inherited function as its value.
           value={Object.hasOwn(value, name) ? value[name] : undefined}
           validation={validation}
           at={joinFieldPath(at, name)}
@@ -58,7 +58,7 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
   const fault = validation.errors.get(at);
   const wrong = fault !== undefined && (validation.isSubmitted || !fault.isMissing) ? fault.text : null;
   const hint = schema.description;
-  /** The text of a number that cannot be kept exactly, and is therefore not in the value. */
+  /** The text of a number that JavaScript cannot represent exactly. It stays in the field, but not in the value. */
   const [refused, setRefused] = useState<string | null>(null);
   const shared = {
     id,
@@ -85,7 +85,7 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
           ))}
         </select>
       ) : plain.type === "boolean" && typeof plain.default !== "boolean" ? (
-        // Radio buttons instead of a checkbox: a choice that is not made yet differs from "no".
+        // Radio buttons instead of a checkbox, so that "not chosen yet" differs from "no".
         <div id={id} class="bar" role="radiogroup" aria-label={schema.title ?? name}>
           {(isRequired && plain.default === undefined ? REQUIRED_CHOICES : OPTIONAL_CHOICES).map(
             ([text, choice]) => (
@@ -124,7 +124,8 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
           onInput={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
             const fault = text === "" ? null : inexactNumberFault(text);
             setRefused(fault === null ? null : text);
-            // Some browsers accept any text in a number field, and report an empty value if the text is not a number.
+            // Some browsers accept any text in a number field, and report an empty value with `badInput` if the text
+            // is not a number.
             validation.onUnread(at, validity.badInput ? "must be a number" : fault);
             onChange(text === "" || fault !== null ? undefined : valueAsNumber);
           }}
@@ -146,7 +147,7 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
             value={isJsonRecord(value) ? value : {}}
             validation={validation}
             at={at}
-            // An optional object becomes undefined when its last field is cleared.
+            // An optional object becomes undefined when the user clears its last field.
             onChange={(given) => onChange(!isRequired && Object.keys(given).length === 0 ? undefined : given)}
           />
         </fieldset>
@@ -170,7 +171,7 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
   );
 }
 
-/** The choices for a boolean: their texts and values. */
+/** The choices for a required boolean: text and value. */
 const REQUIRED_CHOICES = [
   ["yes", true],
   ["no", false],

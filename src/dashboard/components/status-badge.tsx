@@ -1,11 +1,11 @@
 interface StatusProps {
   readonly of: string;
-  /** The label, if it differs from the status. */
+  /** The text, if it differs from the status. */
   readonly words?: string | undefined;
   readonly small?: boolean;
 }
 
-/** A status as colour and text. */
+/** Shows a status as a colour and a text. */
 export function StatusBadge({ of, words = of, small = false }: StatusProps) {
   return (
     <span class={`status ${of} ${small ? "small" : ""}`}>

@@ -9,7 +9,7 @@ interface TabsProps {
   readonly current: string;
 }
 
-/** Tabs as links: each tab has an address. */
+/** Tabs that are links, because each tab has an address. */
 export function Tabs({ label, tabs, current }: TabsProps) {
   return (
     <nav class="tabs" aria-label={label}>

@@ -2,7 +2,7 @@ import { listAssistants } from "../api/client.ts";
 import type { Assistant } from "../api/records.ts";
 import { type Resource, useResource } from "./use-resource.ts";
 
-/** Loads the assistants. The default assistants of the graphs come first. */
+/** Loads all assistants. The default assistants, which the server creates for its graphs, come first. */
 export function useAssistantList(): Resource<readonly Assistant[]> {
   return useResource(async () => {
     const rank = (one: Assistant) => (one.metadata["created_by"] === "system" ? 0 : 1);

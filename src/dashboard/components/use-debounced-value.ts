@@ -1,6 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Returns the last value that stayed the same for `ms` milliseconds: for what takes too long to follow each key press. */
+/**
+ * Returns the latest value that has stayed the same for `ms` milliseconds, for work that takes too long to do on each
+ * key press.
+ */
 export function useDebouncedValue<T>(value: T, ms: number): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -2,27 +2,30 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { JsonSchema } from "../api/records.ts";
 import { type FormError, validateFormValue } from "./form-schema.ts";
 
-/** The validation state of a form, for its fields to show. */
+/** The validation state of a form, passed to its fields. */
 export interface FormValidation {
   readonly root: JsonSchema;
   readonly errors: ReadonlyMap<string, FormError>;
-  /** Whether the user has tried to submit the form: missing values are shown from then on. */
+  /** Whether the user has tried to submit the form. Missing values are shown only after that. */
   readonly isSubmitted: boolean;
-  /** Reports a text that cannot be parsed and is therefore not in the value; null: the text is valid again. */
+  /**
+   * Reports that the text of the field at the path `at` cannot be parsed, so that its value is not in the form's
+   * value. null: the text can be parsed again.
+   */
   readonly onUnread: (at: string, why: string | null) => void;
 }
 
 interface FormValidationState extends FormValidation {
-  /** Returns whether the form is valid. Missing values are shown from now on. */
+  /** Returns whether the form is valid, and shows missing values from now on. */
   validate(): boolean;
-  /** Resets the form's validation. */
+  /** Clears the errors of unparsable texts, and hides missing values again. */
   clear(): void;
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
 const ANYTHING: JsonSchema = {};
 
-/** Validates input against a schema; null: anything is valid. */
+/** Validates a form's value against a schema. If the schema is null, any value is valid. */
 export function useFormValidation(schema: JsonSchema | null, value: unknown): FormValidationState {
   const [unread, setUnread] = useState(NONE);
   const [isSubmitted, setSubmitted] = useState(false);
@@ -57,12 +60,12 @@ export function useFormValidation(schema: JsonSchema | null, value: unknown): Fo
 }
 
 /**
- * Calls `report` after each rendering with changed `inputs`, before the browser handles the next event. An effect after
- * the next frame would be too late: a key press could come first and send the earlier answer.
+ * Calls `report` after a rendering with changed `inputs`, before the browser handles the next event. With `useEffect`,
+ * a key press could come first and send the previous answer.
  */
 export const useReportBeforeNextEvent = (report: () => void, inputs: readonly unknown[]): void =>
   useLayoutEffect(report, [...inputs]);
 
-/** Returns the names of required values that are missing. */
+/** Returns the paths of required values that are missing. */
 export const missingValues = (errors: Iterable<FormError>): readonly string[] =>
   [...errors].filter(({ isMissing }) => isMissing).map(({ at }) => (at === "" ? "the answer" : at));

@@ -1,8 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
 
 /**
- * Handles key presses on the page, except in fields and with Ctrl, Meta or Alt. `pressed` returns true if it
- * handled the key.
+ * Calls `pressed` for each key press on the page, except in fields, with Ctrl, Meta or Alt, and while a dialog is
+ * open. `pressed` returns true if it has handled the key.
  */
 export function useKeyPress(pressed: (key: string) => boolean): void {
   const latest = useRef(pressed);
@@ -12,7 +12,7 @@ export function useKeyPress(pressed: (key: string) => boolean): void {
       const { tagName = "" } = event.target as Partial<HTMLElement>;
       if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT|SUMMARY)$/.test(tagName))
         return;
-      // While a dialog is open, key presses are for the dialog.
+      // An open dialog handles its own key presses.
       if (document.querySelector("dialog[open]") !== null) return;
       if (latest.current(event.key)) event.preventDefault();
     };

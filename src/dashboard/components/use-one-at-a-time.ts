@@ -1,8 +1,9 @@
 import { useRef } from "preact/hooks";
 
 /**
- * Returns a function that does the work, and that does nothing while the work is in progress: it then returns the promise of
- * the work. So a double click acts once. A state would not do, because the second click may come before the next rendering.
+ * Returns a function that starts `work`, or returns the promise of the work in progress if there is one. So a double
+ * click acts once. A ref holds the promise, because a state would change only with the next rendering, after the
+ * second click.
  */
 export function useOneAtATime<A extends readonly unknown[], T>(
   work: (...given: A) => Promise<T>,

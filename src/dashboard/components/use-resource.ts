@@ -7,15 +7,21 @@ export interface Resource<T> {
   readonly value: T | undefined;
   readonly error: string | null;
   readonly isReading: boolean;
-  /** Reads the data again. A read in progress is not aborted: on a slow connection, repeated calls would never let one end. */
+  /**
+   * Reads the data again. A read in progress is not aborted, because on a slow connection repeated calls would then
+   * never let a read end.
+   */
   reload(): void;
-  /** Reads the data again, unless the last read failed with an error that may be temporary: it is then repeated anyway. */
+  /**
+   * Reads the data again, unless the last read failed with an error that may be temporary, because such a read is
+   * repeated anyway.
+   */
   poll(): void;
 }
 
 /**
- * Loads data, and loads it again when a value in `on` changes or after an error that may be temporary. The previous
- * data stays until the new data has been read.
+ * Loads data, and loads it again when an element of `on` changes, and after an error that may be temporary. The
+ * previous data is returned until the new data has arrived.
  */
 export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[]): Resource<T> {
   const [value, setValue] = useState<T>();

@@ -11,7 +11,7 @@ export interface Submit {
   start(work: () => Promise<unknown>): void;
 }
 
-/** Sends the request of a form in a dialog. The form shows the error itself, because the dialog covers the page's notices. */
+/** Sends the request of a form. The form shows the error itself, because a dialog would cover the page's notices. */
 export function useSubmit(): Submit {
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
@@ -28,7 +28,7 @@ export function useSubmit(): Submit {
     try {
       await work();
     } catch (cause) {
-      // After the dialog was closed, the page's notices are the only place where the error can be seen.
+      // If the form has been closed, it can no longer show the error.
       if (cause instanceof ApiKeyRequired || isClosed.current) showError(cause);
       setError(errorMessage(cause));
     }

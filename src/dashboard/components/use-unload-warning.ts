@@ -1,6 +1,8 @@
 import { useEffect } from "preact/hooks";
 
-/** Lets the browser ask before the user closes or reloads the tab, while something is entered that is then lost. */
+/**
+ * While `isEdited`, lets the browser ask before the user closes or reloads the tab, which would lose unsaved input.
+ */
 export function useUnloadWarning(isEdited: boolean): void {
   useEffect(() => {
     if (!isEdited) return undefined;

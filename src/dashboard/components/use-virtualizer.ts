@@ -11,8 +11,8 @@ type Given = "getScrollElement" | "observeElementRect" | "observeElementOffset" 
 type RowOptions = Omit<VirtualizerOptions<HTMLElement, Element>, Given>;
 
 /**
- * Returns the virtualizer of a long list, of which only the visible rows are drawn. The component is rendered
- * again when these change. `scroll`: the element that scrolls.
+ * Returns the virtualizer of a long list, which draws only the visible rows. The component is rendered again when the
+ * visible rows change. `scroll`: the element that scrolls.
  */
 export function useVirtualizer(
   scroll: { readonly current: HTMLElement | null },

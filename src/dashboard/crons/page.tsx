@@ -18,14 +18,14 @@ import { useResource } from "../components/use-resource.ts";
 import { errorLine } from "../components/one-line-text.ts";
 
 const PAGE_SIZE = 20;
-/** The number of runs shown for each cron. */
+/** The number of recent runs that are shown for each cron. */
 const LAST_RUNS = 5;
 /** Milliseconds between two reads of the crons. */
 const POLL_MS = 5_000;
 
 interface ListedCron {
   readonly cron: Cron;
-  /** The last runs of the cron, newest first. */
+  /** The most recent runs of the cron, newest first. */
   readonly runs: readonly FoundRun[];
 }
 
@@ -38,7 +38,7 @@ async function readCrons(page: number): Promise<{ readonly rows: readonly Listed
   return { rows: await Promise.all(rows), hasMore: crons.length > PAGE_SIZE };
 }
 
-/** The crons, each with the time of its next run and the outcomes of its last runs. */
+/** The crons, each with the time of its next run and the outcomes of its most recent runs. */
 export function CronsPage({ query }: { readonly query: URLSearchParams }) {
   const page = Math.max(0, Math.trunc(Number(query.get("page") ?? 0)) || 0);
   const assistants = useAssistants();

@@ -19,18 +19,21 @@ import runs from "../../guide/runs.md";
 import { plainText, parseDocument } from "../components/markdown.tsx";
 
 export interface GuidePage {
-  /** The page's name in addresses, such as `operations` in `docs#guide/operations`. */
+  /** The page's name in URL fragments, such as `operations` in `docs#guide/operations`. */
   readonly name: string;
   readonly title: string;
-  /** The page's file, relative to the root of the repository. Relative links are resolved against it. */
+  /**
+   * The path of the page's file, relative to the root of the repository. Relative links in the page are resolved
+   * against it.
+   */
   readonly file: string;
   readonly tokens: ReturnType<typeof parseDocument>;
 }
 
-/** A heading with the text up to the next heading. */
+/** A heading of a page with the text up to the next heading. */
 export interface Section {
   readonly page: GuidePage;
-  /** The URL fragment of the section. */
+  /** The URL fragment of the section, such as `guide/operations/backups`. */
   readonly id: string;
   readonly title: string;
   readonly text: string;
@@ -56,7 +59,7 @@ const files: { readonly [name: string]: string } = {
   conformance,
 };
 
-/** The page that opens first. */
+/** The page that is shown if the URL has no fragment. */
 export const overview: GuidePage = {
   name: "overview",
   title: "Overview",
@@ -78,7 +81,9 @@ export const guide: readonly GuidePage[] = [
 export const fragmentOf = ({ name }: GuidePage, heading?: string): string =>
   heading === undefined ? `guide/${name}` : `guide/${name}/${slug(heading)}`;
 
-/** Returns the anchor of a heading as GitHub creates it, because links in the files use these anchors. */
+/**
+ * Returns the anchor that GitHub creates for a heading, because links between the Markdown files use these anchors.
+ */
 function slug(heading: string): string {
   return heading
     .toLowerCase()
@@ -86,7 +91,10 @@ function slug(heading: string): string {
     .replaceAll(" ", "-");
 }
 
-/** Returns the fragment for a relative link in the guide; undefined if the link leads to no page of the guide. */
+/**
+ * Returns the URL fragment for a relative link on the page `from`; undefined if the link does not lead to a page of
+ * the guide.
+ */
 export function fragmentOfLink(href: string, from: GuidePage): string | undefined {
   const { pathname, hash } = new URL(href, `file:///${from.file}`);
   const page = guide.find(({ file }) => pathname === `/${file}`);
@@ -96,7 +104,7 @@ export function fragmentOfLink(href: string, from: GuidePage): string | undefine
 
 let sections: readonly Section[] | undefined;
 
-/** Returns all sections of all pages. They are parsed at the first search. */
+/** Returns the sections of all pages. They are created at the first call. */
 export function allSections(): readonly Section[] {
   sections ??= guide.flatMap(sectionsOf);
   return sections;
@@ -107,7 +115,7 @@ export function sectionsOf(page: GuidePage): readonly Section[] {
   for (const token of page.tokens) {
     if (token.type === "heading") {
       const title = plainText("tokens" in token ? (token.tokens ?? []) : []).trim();
-      // The first heading is the title of the page, so its section has the page's own fragment.
+      // The first heading is the page's title, so its section gets the fragment of the page.
       const id = found.length === 0 ? fragmentOf(page) : fragmentOf(page, title);
       found.push({ title: found.length === 0 ? page.title : title, id, tokens: [] });
     } else found.at(-1)?.tokens.push(token);

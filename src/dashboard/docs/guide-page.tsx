@@ -4,7 +4,7 @@ import { operationsOf, type OpenApi } from "./openapi.ts";
 
 interface GuidePageViewProps {
   readonly name: string;
-  /** The API description; undefined until it is loaded. */
+  /** The OpenAPI description of the server; undefined until it is loaded. */
   readonly api: OpenApi | undefined;
 }
 
@@ -58,15 +58,14 @@ function renderingOf(page: GuidePage, api: OpenApi | undefined): Rendering {
     link: (href, shown) => {
       if (/^[a-z]+:/i.test(href)) return <WebLink href={href} shown={shown} />;
       const fragment = fragmentOfLink(href, page);
-      // A link to a file of the repository that is not part of the guide is shown as text, because the server does not
-      // serve that file.
+      // Links to other files of the repository are shown as text, because the server does not serve these files.
       return fragment === undefined ? (
         <span title={href}>{shown}</span>
       ) : (
         <a href={`#${fragment}`}>{shown}</a>
       );
     },
-    // Images are left out, because the server does not serve the image files of the guide.
+    // Images are left out, because the server does not serve the guide's image files.
     image: () => null,
     code: (text) => {
       const [, method = "GET", path = ""] = /^(?:([A-Z]+) )?(\/[^?\s]*)/.exec(text) ?? [];

@@ -1,4 +1,4 @@
-/** OpenAPI 3.1, with the fields that the server uses. */
+/** An OpenAPI 3.1 description, with only the fields that this server's description contains. */
 export interface OpenApi {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
@@ -66,13 +66,13 @@ export function operationsOf({ paths }: OpenApi): readonly LocatedOperation[] {
 
 const nameIn = (ref: string): string => ref.slice(ref.lastIndexOf("/") + 1);
 
-/** Returns the schema that a `$ref` points to, or the schema itself. */
+/** Returns the schema to which a `$ref` points; a schema without `$ref` is returned unchanged. */
 export function resolveSchema(api: OpenApi, schema: OpenApiSchema): OpenApiSchema {
   if (schema.$ref === undefined) return schema;
   return api.components.schemas[nameIn(schema.$ref)] ?? {};
 }
 
-/** Returns the type of a schema in TypeScript notation. */
+/** Returns the type of a schema in TypeScript notation. Formats, such as `uuid`, are given instead of their type. */
 export function typeOf(schema: OpenApiSchema): string {
   if (schema.$ref !== undefined) return nameIn(schema.$ref);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -85,7 +85,10 @@ export function typeOf(schema: OpenApiSchema): string {
   return schema.format ?? schema.type ?? "any";
 }
 
-/** Returns the constraints of a schema other than its type. */
+/**
+ * Returns the constraints of a schema besides its type, as text: limits of values, lengths and numbers of items, and
+ * the default.
+ */
 export function limitsOf(schema: OpenApiSchema): string {
   const { minimum, exclusiveMinimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
   const limitText = (least: number | undefined, most: number | undefined, of: string) =>
@@ -104,8 +107,8 @@ export function limitsOf(schema: OpenApiSchema): string {
 }
 
 /**
- * Finds the schema that describes an object's members: the schema itself, that of a list's items, or one of its
- * alternatives. Undefined if there is none.
+ * Returns the schema of an object's members: of the schema itself, of a list's items, or of the first alternative that
+ * has one. Undefined if there is none.
  */
 export function findObjectSchema(api: OpenApi, schema: OpenApiSchema): OpenApiSchema | undefined {
   const whole = resolveSchema(api, schema);
@@ -118,7 +121,7 @@ export function findObjectSchema(api: OpenApi, schema: OpenApiSchema): OpenApiSc
   return undefined;
 }
 
-/** Returns a minimal example that the schema accepts. */
+/** Returns a small example value for a schema, with only the required members. */
 function exampleOf(api: OpenApi, schema: OpenApiSchema): unknown {
   const whole = resolveSchema(api, schema);
   if (whole.const !== undefined) return whole.const;

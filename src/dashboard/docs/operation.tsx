@@ -6,11 +6,11 @@ interface OperationViewProps {
   readonly api: OpenApi;
   readonly placed: LocatedOperation;
   readonly isOpen: boolean;
-  /** Called when the user follows the link. */
+  /** Called when the user follows the link to the operation. */
   readonly onFollow?: () => void;
 }
 
-/** An operation: its summary line, and its details when it is open. */
+/** An operation of the API: its summary and, if it is open, its details. */
 export function OperationView({ api, placed, isOpen, onFollow }: OperationViewProps) {
   const { method, path, operation } = placed;
   const { operationId, summary, description, parameters, requestBody, responses } = operation;

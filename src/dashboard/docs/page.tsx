@@ -106,7 +106,7 @@ export function DocsPage() {
   );
 }
 
-/** Returns the name of the guide page that a fragment shows; undefined for the API reference. */
+/** Returns the name of the guide's page in a URL fragment; undefined if the fragment belongs to the API reference. */
 function pageOf(fragment: string): string | undefined {
   if (fragment === "") return overview.name;
   const [place, name = ""] = fragment.split("/");
@@ -132,7 +132,7 @@ function useFragment(): string {
   return fragment;
 }
 
-/** Loads the API description. The guide is readable without it. */
+/** Loads the OpenAPI description. Until then, and if it fails, only the guide is shown. */
 function useApi(): { readonly api?: OpenApi; readonly failure?: string } {
   const [read, setRead] = useState<{ readonly api?: OpenApi; readonly failure?: string }>({});
   useEffect(() => {
@@ -147,14 +147,14 @@ function useApi(): { readonly api?: OpenApi; readonly failure?: string } {
 }
 
 /**
- * Scrolls to the element that the fragment names as soon as it is rendered. Also moves the focus there, unless the page
- * was just opened, so that the keyboard and screen readers continue from there.
+ * Scrolls to the element that the URL fragment names, as soon as it is rendered. Except when the page was just opened,
+ * also moves the focus there, so that the keyboard and screen readers continue from there.
  */
 function useArrival(fragment: string, isApiRead: boolean, isSearch: boolean): void {
   const arrived = useRef("");
   const isFirst = useRef(true);
   useLayoutEffect(() => {
-    // A search hides the page. Following a link closes the search and shows the page again.
+    // Search results replace the page. When the search is closed, the element is scrolled to again.
     if (isSearch) {
       if (arrived.current !== "") scrollTo(0, 0);
       arrived.current = "";
@@ -167,7 +167,7 @@ function useArrival(fragment: string, isApiRead: boolean, isSearch: boolean): vo
     const isSection = target !== null && target.tagName !== "H1";
     if (isSection) target.scrollIntoView();
     else if (!isFirst.current) scrollTo(0, 0);
-    // If the user has just cleared the search field, the focus stays there, so that the user can go on typing.
+    // If the user has just cleared the search field, the focus stays in it, so that the user can go on typing.
     if (!isFirst.current && !(document.activeElement instanceof HTMLInputElement))
       focus(target ?? document.querySelector("#main"));
     isFirst.current = false;

@@ -3,7 +3,10 @@ import { OperationView } from "./operation.tsx";
 
 export const fragmentOfTag = (tag: string): string => tag.toLowerCase().replaceAll(/\W+/g, "-");
 
-/** The API reference, generated from the OpenAPI description. `shown` is the fragment of the address. */
+/**
+ * The API reference, generated from the OpenAPI description. `shown`: the URL fragment, which names the operation to
+ * open.
+ */
 export function Reference({ api, shown }: { readonly api: OpenApi; readonly shown: string }) {
   const operations = operationsOf(api);
   return (
@@ -32,7 +35,7 @@ export function Reference({ api, shown }: { readonly api: OpenApi; readonly show
   );
 }
 
-/** Renders paragraphs, with names in backquotes as code. */
+/** Shows a text as paragraphs, in which names between backquotes are code. */
 function About({ text }: { readonly text: string }) {
   return (
     <>

@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks";
 import { limitsOf, findObjectSchema, type OpenApi, type OpenApiSchema, typeOf } from "./openapi.ts";
 
-/** Shows the fields of an object with their types. Nested fields expand on request. */
+/**
+ * Shows the members of an object with their types. The members of nested objects are shown when the user opens them.
+ */
 export function SchemaView({ api, schema }: { readonly api: OpenApi; readonly schema: OpenApiSchema }) {
   const whole = findObjectSchema(api, schema);
   if (whole?.properties === undefined) return null;

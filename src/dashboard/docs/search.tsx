@@ -2,12 +2,12 @@ import { allSections, type Section } from "./guide-contents.ts";
 import { operationsOf, type OpenApi, type LocatedOperation } from "./openapi.ts";
 import { OperationView } from "./operation.tsx";
 
-/** The largest number of sections shown. */
+/** The largest number of sections that are shown. */
 const MAX_SECTIONS = 30;
-/** The number of characters of an excerpt before the first match. */
-const BEFORE = 50;
-/** The number of characters of a whole excerpt. */
-const EXCERPT = 200;
+/** The largest number of characters of an excerpt before its first match. */
+const MAX_CHARACTERS_BEFORE = 50;
+/** The largest number of characters of an excerpt. */
+const MAX_EXCERPT_CHARACTERS = 200;
 
 export const splitSearchTerms = (wanted: string): readonly string[] =>
   wanted.toLowerCase().split(/\s+/).filter(Boolean);
@@ -15,7 +15,10 @@ export const splitSearchTerms = (wanted: string): readonly string[] =>
 const hasAll = (text: string, words: readonly string[]): boolean =>
   words.every((word) => text.includes(word));
 
-/** Returns the sections of the guide that contain all words. Sections with the words in their heading come first. */
+/**
+ * Returns the sections of the guide that contain all words. Sections whose own heading contains all words come first,
+ * then those that need the page's title for it.
+ */
 function sectionsWith(words: readonly string[]): readonly Section[] {
   return allSections()
     .map((section) => {
@@ -35,8 +38,8 @@ function sectionsWith(words: readonly string[]): readonly Section[] {
 }
 
 /**
- * Returns the operations that contain all words in their method, path, name, summary or description. Matches in the
- * path come first.
+ * Returns the operations that contain all words in their method, path, id, summary or description. Operations whose
+ * method and path contain all words come first.
  */
 function operationsWith(api: OpenApi | undefined, words: readonly string[]): readonly LocatedOperation[] {
   if (api === undefined) return [];
@@ -56,11 +59,10 @@ function operationsWith(api: OpenApi | undefined, words: readonly string[]): rea
 interface SearchResultsProps {
   readonly api: OpenApi | undefined;
   readonly words: readonly string[];
-  /** Called when the user follows a result. */
   readonly onFollow: () => void;
 }
 
-/** Search results from the guide and the API reference. */
+/** Shows the search results from the guide and from the API reference. */
 export function SearchResults({ api, words, onFollow }: SearchResultsProps) {
   const sections = sectionsWith(words);
   const operations = operationsWith(api, words);
@@ -107,12 +109,15 @@ export function SearchResults({ api, words, onFollow }: SearchResultsProps) {
   );
 }
 
-/** The text around the first match, with the words highlighted. */
+/** Shows the text around the first match of a word, with all matches highlighted. */
 function Excerpt({ text, words }: { readonly text: string; readonly words: readonly string[] }) {
   const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((at) => at >= 0);
   const first = places.length === 0 ? 0 : Math.min(...places);
-  const from = first <= BEFORE ? 0 : text.indexOf(" ", first - BEFORE) + 1;
-  const to = from + EXCERPT >= text.length ? text.length : text.lastIndexOf(" ", from + EXCERPT);
+  const from = first <= MAX_CHARACTERS_BEFORE ? 0 : text.indexOf(" ", first - MAX_CHARACTERS_BEFORE) + 1;
+  const to =
+    from + MAX_EXCERPT_CHARACTERS >= text.length
+      ? text.length
+      : text.lastIndexOf(" ", from + MAX_EXCERPT_CHARACTERS);
   const shown = text.slice(from, to);
   const pattern = words.map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join("|");
   return (

@@ -13,12 +13,12 @@ import { getGraphDefinition, HIDDEN_GRAPH } from "./read-graph-definition.ts";
 import { pathOf, nodePathsOf } from "./visible-chart.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
-/** The graph of a thread with its running nodes, and the statecharts of its actors. */
+/** The graph of a thread with its running nodes, and the statecharts of the thread's actors. */
 export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
   void watch.changes.count;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const known = latest === undefined ? undefined : watch.traces.get(latest.run_id);
-  // The events of a run that ended before this page was opened are read from the first one on.
+  // A run that ended before this page was opened has no trace here yet, so its events are read from the beginning.
   const recalled = useRecalled(watch.id, known === undefined ? latest?.run_id : undefined);
   const trace = known ?? recalled;
   const graph = watch.record.value?.metadata["graph_id"];

@@ -10,11 +10,14 @@ import { getGraphDefinition, HIDDEN_GRAPH } from "./read-graph-definition.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
 interface GraphsPageProps {
-  /** The id of an assistant, or the name of a graph for its default assistant. Undefined: the first assistant. */
+  /**
+   * The id of an assistant, or the name of a graph, which stands for the graph's default assistant. Undefined: the
+   * first assistant in the list.
+   */
   readonly chosen: string | undefined;
 }
 
-/** The assistants: their graphs as charts, and their input and output schemas. */
+/** The graph of the chosen assistant as a chart, and its input and output schemas. */
 export function GraphsPage({ chosen }: GraphsPageProps) {
   usePreloadedLayoutWorker();
   const { value: assistants = [], error, isReading, reload } = useAssistantList();

@@ -4,7 +4,9 @@ import { fetchJson } from "../requests.ts";
 
 export const HIDDEN_GRAPH = "This graph is hidden by the access rules, or no longer exists.";
 
-/** Returns the definition of a graph's statechart, as JSON; null: the server does not show it to this user. */
+/**
+ * Returns the XState definition of a graph's statechart, as JSON; null if the server does not show it to this user.
+ */
 export async function getGraphDefinition(graph: string): Promise<string | null> {
   try {
     const path = `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`;

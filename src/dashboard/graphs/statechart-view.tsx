@@ -14,10 +14,13 @@ import { LoadFailure } from "../components/empty-state.tsx";
 import { errorMessage } from "../app/notices.ts";
 import { machineMarksOf, visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
 
-/** Layouts are computed once and shared by all figures of the page. */
+/** One renderer for all charts of the page, so that each layout is computed only once. */
 const drawing = new ChartRenderer("dashboard/elk-worker.js");
 
-/** Starts to load the layout worker. Pages call this while they still read the chart that they will show, so that both load at the same time. */
+/**
+ * Starts to load the layout worker. A page calls this while it still reads the chart, so that both load at the same
+ * time.
+ */
 export const usePreloadedLayoutWorker = (): void => useEffect(() => void drawing.start(), []);
 
 const NOWHERE: readonly NodePath[] = [];
@@ -28,9 +31,12 @@ interface FigureProps {
   readonly value: ActiveStateValue | undefined;
   readonly tasks: readonly Task[];
   readonly label: string;
-  /** The paths that runs have taken through the graph. The arrows on these paths are marked. */
+  /** The paths that runs have taken through the graph: the arrows on them are highlighted. */
   readonly ways?: readonly NodePath[];
-  /** True for an actor's own statechart: it is drawn fully expanded, and every active state is highlighted. */
+  /**
+   * True for the statechart of an actor: it is fully expanded, and all active states are highlighted. False for a
+   * graph.
+   */
   readonly isChart?: boolean;
   /** The state of the graph, which says where a graph made from an XState machine is, if `value` is undefined. */
   readonly values?: JsonRecord | null;
@@ -39,7 +45,7 @@ interface FigureProps {
   readonly onNode?: (path: string) => void;
 }
 
-/** A statechart with highlights: the running states, and the results of states that have ended. */
+/** A statechart or graph that highlights the running states and shows the results of those that have ended. */
 export function StatechartView({
   definition,
   value,
@@ -53,7 +59,7 @@ export function StatechartView({
 }: FigureProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [wrong, setWrong] = useState<string | null>(null);
-  /** How often the user has asked to draw the chart again after a failure. */
+  /** How often the user has clicked *Try again* after a failure. A change draws the chart again. */
   const [retries, setRetries] = useState(0);
   const box = useRef<HTMLDivElement>(null);
   const svg = useRef<SVGSVGElement | null>(null);

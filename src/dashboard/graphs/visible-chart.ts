@@ -11,8 +11,8 @@ import type { NodePath } from "../inspector/taken-transitions.ts";
 import type { Task, TaskStatus, Trace } from "../live/trace.ts";
 
 /**
- * Returns a chart that draws the contents of the subgraphs in `open` only. The set contains node paths, joined by
- * slashes.
+ * Builds a chart in which only the subgraphs in `open` are expanded. `open` contains paths of nodes, whose names are
+ * joined by slashes.
  */
 export function visibleChart(definition: ChartDefinition, open: ReadonlySet<string>): ChartModel {
   return buildChart(closed(definition, open, ""));
@@ -32,7 +32,7 @@ function closed(definition: ChartDefinition, open: ReadonlySet<string>, path: st
   return { ...definition, states };
 }
 
-/** Returns the paths of the nodes that contain subgraphs. */
+/** Returns the paths of the nodes that contain a subgraph. */
 export function subgraphsOf(definition: ChartDefinition, path = ""): readonly string[] {
   return Object.entries(definition.states ?? {}).flatMap(([name, inner]) => {
     const here = inner.id === undefined ? path : joinPath(path, name);
@@ -44,7 +44,10 @@ export function subgraphsOf(definition: ChartDefinition, path = ""): readonly st
 export const pathOf = ({ ns, name }: Pick<Task, "ns" | "name">): string =>
   [...ns.split("|").map((part) => part.split(":")[0] ?? ""), name].filter((part) => part !== "").join("/");
 
-/** Returns the mark of each state of the chart, by the state's index: running, or the status of its last task. */
+/**
+ * Returns the mark of states, by the state's index: `running`, or the status of the node's latest task. States without
+ * a mark are absent.
+ */
 export function marksOf(
   chart: ChartModel,
   value: ActiveStateValue | undefined,
@@ -75,14 +78,15 @@ export const machineMarksOf = (
 ): ReadonlyMap<number, TaskStatus> =>
   new Map([...activeStates(chart, value)].map((index) => [index, status]));
 
-/** Returns the path that a run has taken through its graph and through each subgraph. */
+/** Returns the paths that a run has taken: one through its graph, and one through each subgraph that it executed. */
 export function nodePathsOf(trace: Trace): readonly NodePath[] {
   const all = new Map<string, Trace["steps"]>();
   for (const step of trace.steps) all.set(step.ns, [...(all.get(step.ns) ?? []), step]);
   return [...all].map(([ns, steps]) => {
     const path = pathOf({ ns, name: "" });
     const [first] = steps;
-    // A run that continued from another run's state begins in the middle: no step of its own planned the tasks of its first step.
+    // No step of the trace has planned the first tasks if the run continued from the state of an earlier run, so the
+    // names come from the tasks.
     const before = [...trace.tasks.values()].filter((task) => task.ns === ns && task.step === first?.step);
     const way = steps.map(({ next }) => (next.length === 0 ? ["__end__"] : next));
     return [before.map(({ name }) => name), ...way].map((names) => names.map((name) => joinPath(path, name)));

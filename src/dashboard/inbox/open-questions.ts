@@ -5,30 +5,30 @@ import { errorMessage, isKeyMissing } from "../app/notices.ts";
 import { Refresher } from "../live/refresher.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 
-/** The number of threads on one page. */
+/** The number of threads on a page of the inbox. */
 export const PAGE_SIZE = 25;
-/** Milliseconds between two reads of the questions. */
+/** Milliseconds between two reads of the page. */
 const POLL_MS = 2_000;
 
-/** A row of the inbox: a question, or a thread that is paused without one. */
+/** A row of the inbox: a question, or a thread that waits without a question. */
 export interface InboxRow {
-  /** Identifies the row as long as its question waits. */
+  /** Identifies the row in successive reads, while its question is pending. */
   readonly key: string;
   readonly thread: WaitingThread;
-  /** The question; null: the thread is paused at a breakpoint, or its state was edited. */
+  /** The question; null if the thread waits at a breakpoint, or because its state was edited. */
   readonly question: ApiInterrupt | null;
 }
 
-/** One live page of the questions that wait for an answer. Only this page is read. */
+/** One page of the threads that wait for an answer or at a breakpoint, kept up to date. Other pages are not read. */
 export class OpenQuestions {
   readonly rows = signal<readonly InboxRow[] | null>(null);
-  /** The number of threads that wait. */
+  /** The number of threads that wait, on all pages. */
   readonly total = signal(0);
   readonly error = signal<string | null>(null);
   readonly #refresher: Refresher<WaitingThreads>;
   readonly #poll: ReturnType<typeof setInterval>;
 
-  /** `page`: the number of the page, starting at 0. */
+  /** `page`: the number of the page, counted from 0. */
   constructor(page: number) {
     this.#refresher = new Refresher<WaitingThreads>({
       read: (signal) => listWaitingThreads(page * PAGE_SIZE, PAGE_SIZE, signal),
@@ -58,7 +58,7 @@ export class OpenQuestions {
 }
 
 function rowsOf(thread: WaitingThread): readonly InboxRow[] {
-  // Several tasks of a step may wait at the same interrupt of a subgraph, which gets one row.
+  // Several tasks of a superstep may wait at the same interrupt of a subgraph. It gets only one row.
   const questions = new Map(
     Object.values(thread.interrupts)
       .flat()

@@ -21,7 +21,10 @@ import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { graphOf, threadTitle } from "../threads/thread-title.ts";
 import { type InboxRow, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
 
-/** The questions of all threads that wait for an answer, the oldest first. They are answered in place. */
+/**
+ * The pending questions and breakpoints of all threads, longest wait first. The user answers the questions on this
+ * page.
+ */
 export function InboxPage() {
   const number = Number(currentLocation.value.query.get("page"));
   const page = Number.isInteger(number) && number > 1 ? number - 1 : 0;
@@ -40,32 +43,35 @@ export function InboxPage() {
 }
 
 interface QuestionListProps {
-  /** The number of the page, starting at 0. */
+  /** The number of the page, counted from 0. */
   readonly page: number;
-  /** Whether the user has come to this page with one of its buttons. */
+  /** Whether the user has come to this page with a button for the next or the previous page. */
   readonly isTurned: boolean;
   readonly onTurn: (number: number) => void;
 }
 
-/** The list of questions on one page. */
+/** The questions on one page of the inbox. */
 function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  // The button that had the focus is gone with its page.
+  // The focused button has been removed together with the previous page, so the heading gets the focus.
   useEffect(() => {
     if (isTurned) heading.current?.focus();
   }, []);
   const list = useMemo(() => new OpenQuestions(page), [page]);
   useEffect(() => () => list.close(), [list]);
   const [chosen, setChosen] = useState<InboxRow | null>(null);
-  /** Whether the chosen row gets the focus into the first field of its answer; if false, into its summary. */
+  /**
+   * Whether the first field of the answer gets the focus when the chosen row is opened; if false, the row's summary
+   * gets it.
+   */
   const takesFocus = useRef(false);
-  /** Whether the chosen row was opened by the page itself, and the user has done nothing in the list since. */
+  /** Whether this page itself has opened the chosen row, and the user has not chosen a row since. */
   const isUntouched = useRef(false);
-  /** The index of the selected row. If somebody else answers its question, the row stays at this index. */
+  /** The index of the chosen row. If somebody else answers its question, the row stays at this index. */
   const place = useRef(0);
   /**
-   * The questions answered on this page, by key, with `updated_at` of their threads before the answer. A question that
-   * is listed with a later time waits again, because its answer was refused.
+   * The keys of the rows answered on this page, with `updated_at` of their threads before the answer. If a question is
+   * listed with a later time, its answer was refused and it is pending again.
    */
   const [answered, setAnswered] = useState<ReadonlyMap<string, string>>(new Map());
   const box = useRef<HTMLOListElement>(null);
@@ -74,26 +80,29 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   );
   const at = waiting.findIndex(({ key }) => key === chosen?.key);
   if (at >= 0) place.current = at;
-  // A row that the user has not chosen goes with its question.
+  // A chosen row stays when its question is no longer listed, unless this page itself has chosen it.
   const isGone = chosen !== null && at < 0 && !isUntouched.current;
   const rows = isGone ? waiting.toSpliced(place.current, 0, chosen) : waiting;
   const total = list.total.value;
   const pages = Math.ceil(total / PAGE_SIZE);
-  /** Opens a row. `into`: where the focus goes. The fields of the answer appear only after the question has been read, and then take the focus. */
+  /**
+   * Opens a row. `into`: what gets the focus. The fields of the answer are rendered only after the question has been
+   * read, and then take the focus.
+   */
   const choose = (row: InboxRow | undefined, into: "summary" | "field") => {
     takesFocus.current = into === "field";
     isUntouched.current = false;
     setChosen(row ?? null);
     requestAnimationFrame(() => {
       const { current: list } = box;
-      // The fields of the answer may be there already, and have the focus.
+      // The fields of the answer may already be rendered and have the focus.
       const hasFocus = list?.querySelector(".open")?.contains(document.activeElement) === true;
       if (list !== null && !hasFocus && canTakeFocus(list)) focusSummary(list);
     });
   };
   const move = (by: number) => {
     const from = rows.findIndex(({ key }) => key === chosen?.key);
-    // The focus stays out of the fields, so that the keys still move.
+    // The summary gets the focus instead of a field, so that the next key press moves on.
     choose(rows[Math.max(0, Math.min(rows.length - 1, from + by))], "summary");
   };
   const isRead = list.rows.value !== null;
@@ -115,10 +124,10 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
     else return false;
     return true;
   });
-  /** The rows and the choice of the latest rendering. They may have changed since an answer was sent. */
+  /** The rows and the chosen row of the latest rendering, for callbacks that are called later. */
   const shown = useRef({ rows, chosen });
   shown.current = { rows, chosen };
-  /** Called when an answer was accepted, with its row as it was when the answer was sent. */
+  /** Called when an answer has been accepted, with the row for which it was sent. */
   const done = ({ key, thread }: InboxRow) => {
     const now = shown.current;
     const from = now.rows.findIndex((row) => row.key === key);
@@ -197,14 +206,19 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   );
 }
 
-/** Whether a person can answer the row here. A machine may wait for a timer, and a thread at a breakpoint. */
+/**
+ * Returns whether a person can answer the row here: not if a thread waits at a breakpoint, or a machine for a timer.
+ */
 const canBeAnswered = ({ question }: InboxRow): boolean =>
   question !== null && awaitedEvents(question)?.length !== 0;
 
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
-/** Returns whether a part of the page may take the focus: not while the user types in another part, or in a dialog. */
+/**
+ * Returns whether an element of the page may take the focus: not while the user types elsewhere, or while a dialog is
+ * open.
+ */
 function canTakeFocus(part: HTMLElement): boolean {
   const { activeElement } = document;
   if (activeElement === null || part.contains(activeElement)) return true;
@@ -215,10 +229,16 @@ function focusSummary(list: HTMLElement): void {
   list.querySelector<HTMLElement>('.summary[aria-expanded="true"]')?.focus();
 }
 
-/** The fields of an answer. The events of a machine are not among them: each of their buttons sends at once. */
+/**
+ * Selectors for the fields of an answer. Buttons for the events of a machine are not among them, because they send at
+ * once.
+ */
 const FIELDS = ["textarea", "input", "select", '[role="group"]:not([aria-label="How to answer"]) button'];
 
-/** Focuses the first field of a row's answer. On a touch screen it does not: the keyboard would cover the question. */
+/**
+ * Focuses the first field of a row's answer. Does nothing on touch screens, where the keyboard would cover the
+ * question.
+ */
 function focusField(row: HTMLElement | null): void {
   if (row === null || !canTakeFocus(row) || matchMedia("(pointer: coarse)").matches) return;
   row.querySelector<HTMLElement>(FIELDS.map((field) => `form > .question ${field}`).join())?.focus();
@@ -227,9 +247,9 @@ function focusField(row: HTMLElement | null): void {
 interface RowProps {
   readonly row: InboxRow;
   readonly isOpen: boolean;
-  /** Whether the question is no longer listed on this page. */
+  /** Whether the row's question is no longer listed on this page. */
   readonly isGone: boolean;
-  /** Returns whether the answer's first field gets the focus when it is there. */
+  /** Returns whether the first field of the answer gets the focus when it is rendered. */
   readonly takesFocus: () => boolean;
   readonly onToggle: () => void;
   readonly onAnswered: () => void;
@@ -237,7 +257,7 @@ interface RowProps {
 
 function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps) {
   const item = useRef<HTMLLIElement>(null);
-  /** Whether the user has entered something: the form then keeps it while another row is open. */
+  /** Whether the user has entered something. The form then stays rendered, hidden, while another row is open. */
   const [isEntered, setEntered] = useState(false);
   const { thread, question } = row;
   const { thread_id: id, state_updated_at } = thread;
@@ -245,7 +265,7 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
     question === null
       ? "Paused (no question)"
       : questionLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Question without text";
-  // The title of a thread without one of its own is the name of its graph.
+  // A thread without a title has the name of its graph as title, which is then shown once.
   const names = new Set([threadTitle(thread), graphOf(thread.metadata) ?? threadTitle(thread)]);
   return (
     <li ref={item} class={`card ${isOpen ? "open" : ""}`}>
@@ -286,12 +306,15 @@ interface AnswerProps {
   readonly question: ApiInterrupt;
   readonly isOpen: boolean;
   readonly isGone: boolean;
-  /** Called when the form is shown. */
+  /** Called when the form is rendered in an open row. */
   readonly onReady: () => void;
   readonly onAnswered: () => void;
 }
 
-/** The form for the answer. If somebody else answers first, the form stays with what the user has entered. */
+/**
+ * The form for the answer to a question. If somebody else answers first, the form stays with what the user has
+ * entered.
+ */
 function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerProps) {
   const { thread_id: id, metadata, state_updated_at: since } = row.thread;
   const [refused, setRefused] = useState<AlreadyAnswered | null>(null);
@@ -302,7 +325,7 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
     if (!isGone || isSending || isDeleted || refused !== null) return;
     const check = async () => {
       const { interrupts } = await getThread(id);
-      // The question still waits, but on the previous page, because an earlier question was answered.
+      // The question is still pending, but has moved to the previous page, because an older question was answered.
       if (Object.values(interrupts).some((list) => list.some((one) => one.id === question.id))) return;
       setRefused(new AlreadyAnswered(await findAnswer(id, [question.id], since)));
     };

@@ -3,10 +3,10 @@ import type { ChartModel, DrawnState } from "./chart-model.ts";
 import type { ChartWithTakenTransitions } from "./taken-transitions.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
-/** The most characters in a line of a label. */
+/** The largest number of characters in a line of a label, including the `…` of a shortened line. */
 const MAX_LINE_CHARACTERS = 32;
-/** The largest number of lines of a label. */
-const LINES = 4;
+/** The largest number of lines in a label. */
+const MAX_LINES = 4;
 
 const OPTIONS = {
   "elk.algorithm": "layered",
@@ -25,12 +25,13 @@ const OPTIONS = {
 
 interface LayoutWorker {
   readonly engine: InstanceType<typeof elk.default>;
-  /** Rejects when the worker's script cannot be loaded or throws. */
+  /** Rejects if the worker's script cannot be loaded or throws; otherwise stays pending. */
   readonly failed: Promise<never>;
 }
 
 /**
- * Draws charts. Each layout is computed once, in a worker. Its script is large, so it is loaded when needed.
+ * Draws charts as SVG. A web worker computes the layout of each chart once. Its script is large, so the worker is
+ * started only when it is needed.
  */
 export class ChartRenderer {
   readonly #worker: string;
@@ -42,17 +43,18 @@ export class ChartRenderer {
     this.#worker = worker;
   }
 
-  /** Starts the worker. A page that is about to draw calls this while it still reads what to draw. */
+  /** Starts the layout worker, unless it runs. A page calls this while it still reads the chart, to save time. */
   start(): LayoutWorker {
     if (this.#running !== null) return this.#running;
     let fail: (cause: Error) => void = () => undefined;
     const failed = new Promise<never>((_, reject) => (fail = reject));
-    // A failure while no layout is awaited is not an error: the next layout starts another worker.
+    // If no layout is being computed, a failure is ignored: the next layout starts another worker.
     failed.catch(() => undefined);
     const engine = new elk.default({
       workerFactory: () => {
         const worker = new Worker(this.#worker, { type: "module" });
-        // The library does not look for this event: layouts of a worker whose script cannot be loaded would never end.
+        // The library does not listen for this event, so without this the layout promises of a worker that failed to
+        // load would stay pending.
         worker.addEventListener("error", () => {
           worker.terminate();
           if (this.#running === started) this.#running = null;
@@ -66,14 +68,14 @@ export class ChartRenderer {
     return started;
   }
 
-  /** Draws a chart as SVG. `key` identifies the chart in the cache of layouts. */
+  /** Draws a chart as SVG. `key` identifies the chart's layout in the cache. */
   async draw(chart: ChartModel, key: string): Promise<SVGSVGElement> {
     let layout = this.#layouts.get(key);
     if (layout === undefined) {
       const { engine, failed } = this.start();
       layout = Promise.race([engine.layout(graphOf(chart)), failed]);
       this.#layouts.set(key, layout);
-      // Only successes stay in the cache, so that the chart can be drawn after a failure.
+      // Failed layouts are removed from the cache, so that the chart can be drawn later.
       layout.catch(() => this.#layouts.delete(key));
     }
     return svgOf(chart, await layout);
@@ -110,17 +112,17 @@ function nodeOf(state: DrawnState): ElkNode {
 }
 
 function shown(labels: readonly string[]): readonly string[] {
-  // A guard gets a line of its own: charts with many guards would get too wide to read.
+  // A guard is put on a line of its own, because a chart with many guards would become too wide to read.
   const lines = labels
     .flatMap((label) => label.split(/ (?=\[)/))
     .filter((line) => line !== "")
     .map(cut);
-  return lines.length <= LINES
+  return lines.length <= MAX_LINES
     ? lines
-    : [...lines.slice(0, LINES - 1), `and ${lines.length - LINES + 1} more`];
+    : [...lines.slice(0, MAX_LINES - 1), `and ${lines.length - MAX_LINES + 1} more`];
 }
 
-/** Returns the approximate width of a label in pixels. Capitals are wider. */
+/** Returns the approximate width of a label's line in pixels. Capital letters and underscores are wider. */
 const widthOf = (text: string): number => text.length * 5.9 + (text.match(/[A-Z_]/g)?.length ?? 0) * 1.6;
 
 const cut = (text: string): string =>
@@ -159,7 +161,7 @@ function svgOf(chart: ChartModel, laid: ElkNode): SVGSVGElement {
       });
     }
   }
-  // Labels are drawn above all lines, including the lines that lead into a box with other boxes in it.
+  // Labels come last, so that no line or box covers them.
   svg.append(...words);
   return svg as SVGSVGElement;
 }
@@ -208,7 +210,7 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
   return element;
 }
 
-/** Marks the arrows that runs have taken, and the untaken arrows of states that a run has left. */
+/** Highlights the arrows that runs have taken, and marks the others that begin at a state that a run has left. */
 export function highlightTakenArrows(
   svg: SVGElement,
   { chart, taken, left }: ChartWithTakenTransitions,

@@ -1,4 +1,4 @@
-/** An XState definition, with the fields that are drawn. */
+/** An XState definition of a machine or state, with only the fields that are drawn. */
 export interface ChartDefinition {
   readonly id?: string;
   readonly type?: string;
@@ -23,25 +23,28 @@ interface Transition {
   readonly guard?: string | { readonly type: string; readonly params?: object };
 }
 
-/** A state of a chart. */
+/** A state of the chart, with the states inside it. */
 export interface DrawnState {
-  /** The index of the state in the chart's list of states. */
+  /** The index of the state in {@link ChartModel.states}. */
   readonly index: number;
   readonly name: string;
   readonly path: readonly string[];
   readonly kind: "leaf" | "compound" | "parallel" | "final";
   readonly isInitial: boolean;
-  /** True if the state stands for a node of a graph; false if it only groups parallel states. */
+  /** Whether the state is a node of a graph, which has an id, not only a group of parallel states. */
   readonly isNode: boolean;
   readonly children: readonly DrawnState[];
 }
 
-/** All transitions from one state to another, drawn as one arrow. */
+/**
+ * All transitions from one state to another, drawn as one arrow with several labels. `from` and `to` are indexes of
+ * states.
+ */
 export interface Arrow {
   readonly from: number;
   readonly to: number;
   readonly labels: readonly string[];
-  /** True if every one of these transitions is conditional. */
+  /** Whether the graph decides about all of these transitions at run time: their guard is `chosen`. */
   readonly maybe: boolean;
 }
 
@@ -57,7 +60,7 @@ interface Found {
   readonly above: Found | null;
 }
 
-/** Converts a definition to nested states and the arrows between them. */
+/** Converts an XState definition to nested states and the arrows between them. */
 export function buildChart(definition: ChartDefinition): ChartModel {
   const all: Found[] = [];
   const ids = new Map<string, Found | null>();
@@ -153,7 +156,7 @@ function guardLabel(guard: Transition["guard"]): string {
 
 export type ActiveStateValue = string | { readonly [state: string]: ActiveStateValue };
 
-/** Returns the indexes of the states that a state value names, including all of their ancestors. */
+/** Returns the indexes of the states that an XState state value names, including their ancestors. */
 export function activeStates(chart: ChartModel, value: ActiveStateValue | undefined): ReadonlySet<number> {
   const lit = new Set<number>();
   const walk = (states: readonly DrawnState[], inside: ActiveStateValue): void => {
@@ -170,10 +173,10 @@ export function activeStates(chart: ChartModel, value: ActiveStateValue | undefi
   return lit;
 }
 
-/** Returns the path of a node. `path`: the path of the node that contains it; empty: none does. */
+/** Returns the path of the node `name` inside the node at `path`. An empty `path` is the graph itself. */
 export const joinPath = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
 
-/** Returns the index of each node in the chart, by the node's path. */
+/** Returns the indexes of the chart's nodes, by the node's path. */
 export function indexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
   const indexes = new Map<string, number>();
   const walk = (states: readonly DrawnState[], path: string): void => {
@@ -187,7 +190,7 @@ export function indexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
   return indexes;
 }
 
-/** Returns the active nodes of a graph as text. */
+/** Returns the active nodes of a graph as text: their paths, joined by ` + `. */
 export function activeNodesText(chart: ChartModel, value: ActiveStateValue | undefined): string {
   const lit = activeStates(chart, value);
   const words = (states: readonly DrawnState[], above: readonly string[]): readonly string[] =>
@@ -200,7 +203,7 @@ export function activeNodesText(chart: ChartModel, value: ActiveStateValue | und
   return words(chart.root, []).join(" + ") || stateLabel(value);
 }
 
-/** Returns a state value as text. */
+/** Returns an XState state value as text. */
 export function stateLabel(value: ActiveStateValue | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string") return value;

@@ -5,20 +5,20 @@ import { type Actor, actorLabel, actorState } from "./feed-model.ts";
 import { addedArrowsKey, markTakenTransitions, type NodePath } from "./taken-transitions.ts";
 import { Zoom } from "./chart-zoom.ts";
 
-/** The slots for charts on the page, in order. */
+/** The places for charts on the page, in their order. */
 const SLOTS = ["chosen", "graph", "run", "thread"] as const;
 export type ChartSlotKey = (typeof SLOTS)[number];
 
-/** A chart on the page. The actor that it shows may change. */
+/** A chart on the page, in one of the {@link SLOTS}. The actor in it may change. */
 interface ChartSlot {
   readonly element: HTMLElement;
   readonly zoom: Zoom;
-  /** The definition of the chart that is drawn now. A chart with another definition has to be drawn again. */
+  /** The definition of the chart that is drawn now. If an actor has another one, the chart is drawn anew. */
   definition: string;
   svg: SVGSVGElement | null;
 }
 
-/** The charts of the inspector, with the active states of their actors highlighted. */
+/** The charts of the inspector, in which the active states of the actors are highlighted. */
 export class ChartPanel {
   readonly #root: HTMLElement;
   readonly #wide: HTMLElement;
@@ -27,8 +27,8 @@ export class ChartPanel {
   readonly #figures = new Map<ChartSlotKey, ChartSlot>();
 
   /**
-   * `wide`: the element for the thread's chart, which is much wider than the others. `render`: shows the actors in the charts again,
-   * because a chart has been drawn or is to be drawn again.
+   * `wide`: the element for the thread's chart, which needs more space than the other charts. `render`: calls {@link
+   * ChartPanel.show} for all charts again, after a chart has been drawn and when the user retries after a failure.
    */
   constructor(root: HTMLElement, wide: HTMLElement, render: () => void) {
     this.#root = root;
@@ -42,7 +42,7 @@ export class ChartPanel {
     this.#figures.delete(slot);
   }
 
-  /** Shows the chart of an actor in a slot. `ways`: the paths that runs have taken through the graph. */
+  /** Shows an actor's chart in a slot. `ways`: the paths that runs have taken through the graph. */
   show(slot: ChartSlotKey, actor: Actor, ways: readonly NodePath[]): void {
     const figure = this.#figures.get(slot) ?? this.#add(slot);
     const { element } = figure;
@@ -114,7 +114,7 @@ export class ChartPanel {
 
 const MARKS = ["running", "interrupted", "failed"] as const;
 
-/** Returns the CSS class with which an actor's active states are highlighted. */
+/** Returns the CSS class for the active states of an actor. */
 function markOf(actor: Actor): (typeof MARKS)[number] {
   const { tags = [], status } = actor.message.snapshot ?? {};
   const words = actorState(actor);

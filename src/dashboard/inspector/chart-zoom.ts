@@ -1,20 +1,23 @@
-/** The smallest scale to which a chart is shrunk to fit its box. The user can choose half of this scale. */
-const SMALLEST = 0.5;
+/** A chart that is fitted to its box is not shrunk below this scale. The user can zoom out to half of it. */
+const MIN_FITTED_SCALE = 0.5;
 /** The factor by which one click on a zoom button changes the scale. */
-const FACTOR = 1.3;
-/** The largest scale that the user can choose. */
-const LARGEST = 3;
+const ZOOM_FACTOR = 1.3;
+/** The largest scale to which the user can zoom in. */
+const MAX_SCALE = 3;
 
 /**
- * Scales a chart to the width of its box, or as the user chooses. When other states are highlighted, scrolls
- * to the last of them if it is out of view.
+ * Scales a chart to the width of its box, or as the user chooses. When the highlighted states change, scrolls to the
+ * last one if it is out of view.
  */
 export class Zoom {
   /** The toolbar with the zoom buttons. */
   readonly bar: HTMLElement;
   readonly #box: HTMLElement;
   readonly #watch: ResizeObserver;
-  /** The scale that the user has chosen; null: a chart that is wider than its box is shrunk to fit. */
+  /**
+   * The scale that the user has chosen; null if the chart is fitted: a chart wider than its box is shrunk, others keep
+   * their size.
+   */
   #scale: number | null = null;
   #lit = "";
 
@@ -33,9 +36,9 @@ export class Zoom {
       made.addEventListener("click", act);
       this.bar.append(made);
     };
-    button("−", "Zoom out", () => this.#to(this.#now / FACTOR));
+    button("−", "Zoom out", () => this.#to(this.#now / ZOOM_FACTOR));
     button("Fit", "Fit", () => this.#to(null));
-    button("+", "Zoom in", () => this.#to(this.#now * FACTOR));
+    button("+", "Zoom in", () => this.#to(this.#now * ZOOM_FACTOR));
     this.#watch = new ResizeObserver(() => this.#size());
     this.#watch.observe(box);
   }
@@ -44,7 +47,7 @@ export class Zoom {
     this.#watch.disconnect();
   }
 
-  /** Updates the view when the chart or its highlighted states may have changed. */
+  /** Applies the scale, and scrolls to the last highlighted state if the highlighted states have changed. */
   show(): void {
     this.#size();
     const lit = this.#box.querySelectorAll<SVGElement>(".lit");
@@ -66,12 +69,12 @@ export class Zoom {
     const { width = 1 } = this.#svg?.viewBox.baseVal ?? {};
     const style = getComputedStyle(this.#box);
     const room = this.#box.clientWidth - Number.parseFloat(style.paddingLeft) * 2;
-    return Math.max(SMALLEST, Math.min(1, room / width));
+    return Math.max(MIN_FITTED_SCALE, Math.min(1, room / width));
   }
 
   #to(scale: number | null): void {
     this.#box.classList.toggle("zoomed", scale !== null);
-    this.#scale = scale === null ? null : Math.min(LARGEST, Math.max(SMALLEST / 2, scale));
+    this.#scale = scale === null ? null : Math.min(MAX_SCALE, Math.max(MIN_FITTED_SCALE / 2, scale));
     this.#lit = "";
     this.show();
   }

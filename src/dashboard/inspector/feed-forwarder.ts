@@ -1,12 +1,12 @@
 import type { FeedMessage, FeedModel } from "./feed-model.ts";
 
-/** Milliseconds to wait for an answer of the other page before the user is told that there is none. */
-const PATIENCE = 5_000;
+/** Milliseconds to wait for the viewer's page before the user is told that it does not answer. */
+const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Forwards the feed to another page, by the protocol of Stately's inspector. After each load, that page
- * announces that it is connected. It then receives the actors and the events that the feed model keeps, and
- * all further messages.
+ * Forwards the feed to the page of a viewer, by the protocol of Stately's inspector. The viewer's page announces
+ * itself after each load. It then receives the actors and events that the {@link FeedModel} keeps, and all later
+ * messages.
  */
 export class FeedForwarder {
   readonly #viewer: URL;
@@ -27,7 +27,7 @@ export class FeedForwarder {
     return this.#viewer.href;
   }
 
-  /** Opens the other page. MUST be called during a click, because browsers block other popups. */
+  /** Opens the viewer's page. MUST be called while a click is handled: otherwise browsers block the pop-up. */
   open(): void {
     this.#connected = false;
     this.#window = window.open(this.#viewer, "xstateinspector");
@@ -36,7 +36,7 @@ export class FeedForwarder {
     this.#say(`Waiting for ${this.#viewer.host}…`);
     setTimeout(() => {
       if (!this.#connected) this.#say(`${this.#viewer.host} does not answer. This page shows the same data.`);
-    }, PATIENCE);
+    }, CONNECT_TIMEOUT_MS);
   }
 
   send(message: FeedMessage): void {

@@ -7,7 +7,7 @@ import {
   stateLabel,
 } from "./chart-model.ts";
 
-/** A message of the feed, in the format of `@statelyai/inspect`. */
+/** A message of the inspector's feed, in the format of `@statelyai/inspect`. */
 export interface FeedMessage {
   readonly type: "@xstate.actor" | "@xstate.event" | "@xstate.snapshot";
   readonly sessionId: string;
@@ -33,7 +33,7 @@ export interface Actor {
   readonly parent: string | null;
   readonly definition: string;
   readonly chart: ChartModel;
-  /** The message that announced the actor, with the actor's current snapshot. */
+  /** The message that announced the actor, updated with the actor's latest snapshot. */
   readonly message: FeedMessage;
 }
 
@@ -46,17 +46,17 @@ export interface RecordedTransition {
   readonly words: string;
 }
 
-/** The largest number of ended actors kept. */
+/** The largest number of ended actors that are kept. Thread actors do not count. */
 const MAX_ENDED_ACTORS = 60;
-/** The largest number of transitions kept. */
+/** The largest number of transitions that are kept. */
 const MAX_TRANSITIONS = 100;
-/** The largest number of events kept for pages that connect late. */
+/** The largest number of events that are kept, to be sent to a viewer that connects late. */
 const MAX_EVENTS = 200;
 
-/** The state that the feed has reported so far. */
+/** The actors, transitions and events that the feed has reported so far. */
 export class FeedModel {
   readonly actors = new Map<string, Actor>();
-  /** The latest transitions, oldest first. */
+  /** The latest transitions of all actors, oldest first. */
   readonly steps: RecordedTransition[] = [];
   readonly events: FeedMessage[] = [];
   readonly #charts = new Map<string, ChartModel>();
@@ -83,7 +83,7 @@ export class FeedModel {
     this.events.length = 0;
   }
 
-  /** Returns the latest actor of a kind. Actors of subgraphs are left out. */
+  /** Returns the latest actor of a kind, except for the graph actors of subgraphs. */
   latest(kind: FeedMessage["kind"]): Actor | undefined {
     return [...this.actors.values()].findLast(
       (actor) => actor.kind === kind && !actor.id.startsWith("subgraph:"),
@@ -101,7 +101,7 @@ export class FeedModel {
       chart = buildChart(JSON.parse(definition) as ChartDefinition);
       this.#charts.set(definition, chart);
     }
-    // Inserts the actor again, so that the latest is last in the map.
+    // An announced actor is moved to the end of the map, so that {@link FeedModel.latest} finds it.
     if (kind !== "thread") this.actors.delete(id);
     this.actors.set(id, { id, kind, name, parent: parentId ?? null, definition, chart, message });
     const ended = [...this.actors.values()].filter((actor) => actor.kind !== "thread" && !isLive(actor));
@@ -128,7 +128,7 @@ export const isLive = ({ message }: Actor): boolean => message.snapshot?.status 
 export const actorLabel = ({ kind, name }: Actor): string =>
   kind === "task" || kind === "graph" ? `${kind} ${name}` : kind;
 
-/** Returns the state of an actor as text. */
+/** Returns the state of an actor as text: the active nodes of a graph, or the state value. */
 export function actorState({ kind, chart, message }: Actor): string {
   const value = message.snapshot?.value;
   return kind === "graph" ? activeNodesText(chart, value) : stateLabel(value);

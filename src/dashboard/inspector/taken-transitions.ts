@@ -1,20 +1,26 @@
 import { type Arrow, type ChartModel, indexesByPath } from "./chart-model.ts";
 
 /**
- * The path of a run through its graph: for each superstep, the paths of the nodes that ran in it. `__start__` and
- * `__end__` are nodes too.
+ * The path of a run through its graph: for each superstep, the paths of the nodes in it. `__start__` and `__end__` are
+ * nodes too.
  */
 export type NodePath = readonly (readonly string[])[];
 
-/** A chart, and the indexes of those of its arrows that runs have taken. */
+/** A chart, with the indexes in `chart.arrows` of the arrows that runs have taken. */
 export interface ChartWithTakenTransitions {
   readonly chart: ChartModel;
   readonly taken: ReadonlySet<number>;
-  /** The indexes of the states that a run has left. Their arrows that are not in `taken` were not chosen. */
+  /**
+   * The indexes of the states that a run has left. Their arrows that are not in `taken` were not taken, although they
+   * could have been.
+   */
   readonly left: ReadonlySet<number>;
 }
 
-/** Marks the arrows that runs have taken. Transitions that the graph does not declare are added to the chart as arrows. */
+/**
+ * Finds the arrows that runs have taken. A transition that the graph does not declare is added to the chart as an
+ * arrow.
+ */
 export function markTakenTransitions(
   chart: ChartModel,
   ways: readonly NodePath[],
@@ -53,7 +59,7 @@ export function markTakenTransitions(
   return { chart: arrows.length === chart.arrows.length ? chart : { ...chart, arrows }, taken, left };
 }
 
-/** Returns a key for the arrows that were added to the declared chart. */
+/** Returns a key that differs if other arrows were added to the declared chart. */
 export const addedArrowsKey = (chart: ChartModel, declared: ChartModel): string =>
   chart.arrows
     .slice(declared.arrows.length)

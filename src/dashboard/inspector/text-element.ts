@@ -1,4 +1,3 @@
-/** Creates an element that contains a text. */
 export function createElementWithText(tag: string, content: string, className = ""): HTMLElement {
   const element = document.createElement(tag);
   element.textContent = content;

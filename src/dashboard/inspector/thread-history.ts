@@ -3,26 +3,26 @@ import { fetchJson } from "../requests.ts";
 import type { RecordedTransition } from "./feed-model.ts";
 import type { NodePath } from "./taken-transitions.ts";
 
-/** The largest number of states read. */
+/** The largest number of stored states that are read. */
 const MAX_STATES = 60;
 
 type State = Pick<ThreadState, "next" | "metadata" | "created_at" | "checkpoint" | "parent_checkpoint">;
 
-/** The history of a thread, read from its stored states. */
+/** The history of a thread, taken from its stored states. */
 export interface ThreadHistory {
-  /** The steps of the graph, oldest first. */
+  /** One transition for each state that led to the latest one, oldest first. */
   readonly steps: readonly RecordedTransition[];
-  /** The path through the graph since the thread's last input. */
+  /** The path through the graph since the thread's latest input. */
   readonly path: NodePath;
-  /** The error of the last run; null if it did not fail. */
+  /** The error of the thread's latest run; null if that run did not fail. */
   readonly error: { readonly error: string; readonly message: string } | null;
 }
 
 export const EMPTY_THREAD_HISTORY: ThreadHistory = { steps: [], path: [], error: null };
 
 /**
- * Reads the history of a thread.
- * @throws ApiKeyRequired, RequestError
+ * Reads the error and the stored states of a thread.
+ * @throws ApiKeyRequired if the server requires a valid key, RequestError for any other error response
  */
 export async function readThreadHistory(thread: string): Promise<ThreadHistory> {
   const select = ["next", "metadata", "created_at", "checkpoint", "parent_checkpoint"];
@@ -39,7 +39,7 @@ export async function readThreadHistory(thread: string): Promise<ThreadHistory> 
 
 const idOf = ({ checkpoint }: State): string => checkpoint?.checkpoint_id ?? "";
 
-/** Returns the states that led to the latest one, oldest first, without those of other branches. */
+/** Returns the latest state and the states that led to it, oldest first. States of other branches are left out. */
 function ancestorsOf(states: readonly State[]): readonly State[] {
   const line: State[] = [];
   let [at] = states;
@@ -51,7 +51,7 @@ function ancestorsOf(states: readonly State[]): readonly State[] {
   return line;
 }
 
-/** Returns the next nodes of a state; the end node if there are none. */
+/** Returns the nodes that run next after a state, or the end node if there are none. */
 const nextOf = ({ next }: State): readonly string[] => (next.length === 0 ? ["__end__"] : next);
 
 function wayOf(line: readonly State[]): NodePath {

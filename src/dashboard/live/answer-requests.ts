@@ -9,24 +9,24 @@ import {
 import { RequestError } from "../api-errors.ts";
 import { resumeRequestOf } from "./repeat-and-resume-requests.ts";
 
-/** The number of latest runs that are searched for the one that gives an answer. */
+/** The number of a thread's latest runs in which the answer to a question is searched. */
 const MAX_RUNS = 20;
 /**
- * Milliseconds before each check of the run that gives an answer. Few checks are enough: an answer that does not fit
- * its schema ends the run at once.
+ * Milliseconds before each check whether the run that gives an answer has ended. Few checks are enough, because an
+ * answer that does not fit its schema ends the run at once.
  */
-const LOOKS_MS = [50, 100, 200, 400, 800];
-/** The checks if no question has a schema that is known here. The answer may still be refused, but hardly ever is. */
-const LOOKS_WITHOUT_SCHEMA_MS = LOOKS_MS.slice(0, 2);
+const CHECK_DELAYS_MS = [50, 100, 200, 400, 800];
+/** The checks if none of the questions has a schema. The server can still refuse the answer, but rarely does. */
+const CHECK_DELAYS_WITHOUT_SCHEMA_MS = CHECK_DELAYS_MS.slice(0, 2);
 
-/** Questions of a thread, with the schemas of their answers. */
+/** Pending questions of a thread. */
 export interface Questions {
   readonly list: readonly InterruptQuestion[];
-  /** The reason why the last answer was refused; null: there was no answer, or it was accepted. */
+  /** The reason why the latest answer was refused; null if there was no answer or it was accepted. */
   readonly refusal: string | null;
 }
 
-/** Reads the pending questions of a thread, and why the last answer was refused. `ids`: the questions that are shown. */
+/** Reads the pending questions of a thread, and why the latest answer to one of the questions `ids` was refused. */
 export async function readQuestions(thread: string, ids: readonly string[]): Promise<Questions> {
   const [list, refusal] = await Promise.all([
     getQuestions(thread),
@@ -35,9 +35,9 @@ export async function readQuestions(thread: string, ids: readonly string[]): Pro
   return { list, refusal };
 }
 
-/** Thrown when somebody else has answered the question, or when the thread has moved past it. */
+/** The error that somebody else has already answered the question. Thrown by {@link sendAnswers}. */
 export class AlreadyAnswered extends Error {
-  /** The run that gave the other answer, if it is known. */
+  /** The run that answered the question; undefined if it is not known. */
   readonly run: Run | undefined;
 
   constructor(run: Run | undefined) {
@@ -47,10 +47,10 @@ export class AlreadyAnswered extends Error {
 }
 
 /**
- * Answers questions of a thread. The run that gives the answers has the settings of the thread's newest run, which asked.
- * Each answer names its question by id: otherwise, a late answer would be given to the
- * thread's next question. `since`: when they were asked, if it is known.
- * @throws AlreadyAnswered if another run has answered a question
+ * Answers pending questions of a thread by a new run, with the settings of the thread's newest run. `answers`: the
+ * answers by the ids of their questions. Without ids, a late answer would go to the thread's next question. `since`:
+ * when the questions were asked; null if this is not known.
+ * @throws AlreadyAnswered if another run has answered one of the questions
  */
 export async function sendAnswers(
   thread: string,
@@ -61,7 +61,7 @@ export async function sendAnswers(
   try {
     const [newest] = await listRuns(thread, 1);
     const settings = newest === undefined ? { assistant_id: assistant } : resumeRequestOf(newest);
-    // Another question of the same thread may just have been answered: `enqueue` lets this answer wait for that run.
+    // Another question of the same thread may just have been answered. `enqueue` makes this answer wait for that run.
     const request = { ...settings, command: { resume: answers }, multitask_strategy: "enqueue" };
     return await createRun(thread, request);
   } catch (cause) {
@@ -72,8 +72,8 @@ export async function sendAnswers(
 }
 
 /**
- * Waits a short time for the end of the run that answers these questions. Resolves with the reason if the answers were
- * refused; null: they were accepted, or the run has not ended in that time.
+ * Waits for the end of the run that gives an answer, but only a short time. Resolves with the reason if an answer was
+ * refused; with null if the answers were accepted, or if the run has not ended in that time.
  */
 export async function waitForRefusal(
   run: Run,
@@ -81,7 +81,7 @@ export async function waitForRefusal(
 ): Promise<string | null> {
   const hasSchema = questions.some(({ response_schema }) => response_schema !== null);
   const ids = questions.map(({ id }) => id);
-  for (const ms of hasSchema ? LOOKS_MS : LOOKS_WITHOUT_SCHEMA_MS) {
+  for (const ms of hasSchema ? CHECK_DELAYS_MS : CHECK_DELAYS_WITHOUT_SCHEMA_MS) {
     // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
     await new Promise((resolve) => setTimeout(resolve, ms));
     // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
@@ -91,8 +91,8 @@ export async function waitForRefusal(
 }
 
 /**
- * Returns the error of a thread's newest run if the run failed because an answer to one of these questions does not fit
- * its schema; null if not.
+ * Returns the error of a thread's newest run if that run failed because an answer to one of these questions does not
+ * fit the question's schema; otherwise null.
  */
 async function findRefusal(thread: string, ids: readonly string[]): Promise<string | null> {
   const [latest] = await listRuns(thread, 1);
@@ -104,8 +104,8 @@ async function findRefusal(thread: string, ids: readonly string[]): Promise<stri
 }
 
 /**
- * Returns the newest run that answers one of these questions; undefined if none of the latest runs does, or if it is not
- * certain which one. `since`: when the questions were asked; null: not known.
+ * Returns the newest run that answers one of these questions. Returns undefined if none of the {@link MAX_RUNS} latest
+ * runs does, or if several may have. `since`: when the questions were asked; null if this is not known.
  */
 export async function findAnswer(
   thread: string,
@@ -120,19 +120,19 @@ export async function findAnswer(
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
   );
   if (byId !== undefined) return byId[0];
-  // Other clients may answer without the ids of questions. Such an answer may be that to another question, unless it
-  // is the only one since these were asked.
+  // Other clients may answer without the ids of questions. A run with such an answer is taken only if it is the only
+  // one since the questions were asked: otherwise its answer may belong to another question.
   const [run, ...others] = answers
     .filter(([{ created_at }, resume]) => since !== null && created_at > since && isWithoutIds(resume))
     .map(([answer]) => answer);
   return others.length === 0 ? run : undefined;
 }
 
-/** Returns the `resume` value of a run, which has its answers; undefined if the run answers nothing. */
+/** Returns a run's `resume` value, which contains its answers; undefined if the run does not answer a question. */
 export const answerOfRun = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 
-/** Returns the answers in a `resume` value that maps ids of questions to answers; null for any other value. */
+/** Returns the answers in a `resume` value whose keys are ids of questions; null for any other value. */
 export function extractAnswersById(resume: unknown): readonly unknown[] | null {
   const isById = isJsonRecord(resume) && Object.keys(resume).every((id) => /^[0-9a-f]{32}$/.test(id));
   return isById && Object.keys(resume).length > 0 ? Object.values(resume) : null;
@@ -140,13 +140,13 @@ export function extractAnswersById(resume: unknown): readonly unknown[] | null {
 
 const isWithoutIds = (resume: unknown): boolean => extractAnswersById(resume) === null;
 
-/** Returns the user who started a run; null where the server knows no users. */
+/** Returns the name of the user who started a run; null if the server authenticates no users. */
 export function userOfRun(run: Run): string | null {
   const { configurable } = run.kwargs.config ?? {};
   return isJsonRecord(configurable) ? userNamedIn(configurable) : null;
 }
 
-/** Returns the user whom a run's `configurable` or a state's metadata names; null where the server knows no users. */
+/** Returns the name of the user in a run's `configurable` or a state's metadata; null if it contains none. */
 export function userNamedIn({ langgraph_auth_user_id: identity, user_id: id }: JsonRecord): string | null {
   const name = [identity, id].find((one) => typeof one === "string" && one !== "");
   return typeof name === "string" ? name : null;

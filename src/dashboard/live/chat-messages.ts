@@ -1,16 +1,16 @@
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 
-/** A tool call. Its arguments may be incomplete while they are streamed. */
+/** A tool call in a message. While the message is streamed, its arguments may be incomplete. */
 export interface ChatToolCall {
   readonly id: string;
   readonly name: string;
   /** JSON text, possibly incomplete. */
   readonly args: string;
-  /** Identifies the call among those of a streamed message. */
+  /** The number by which chunks of a streamed message refer to this call. */
   readonly index?: number;
 }
 
-/** A message for display. */
+/** A message, in the form in which the dashboard shows it. */
 export interface ChatMessage {
   readonly id: string;
   readonly type: string;
@@ -21,7 +21,7 @@ export interface ChatMessage {
   readonly failed: boolean;
   readonly usage: JsonRecord | null;
   /**
-   * The names of the model that wrote the message, such as the requested name and the exact version. Empty: they are
+   * The names of the model that wrote the message, such as the requested name and the exact version. Empty if they are
    * not known.
    */
   readonly models: readonly string[];
@@ -43,13 +43,13 @@ const textOf = (content: unknown): string => {
     .join("");
 };
 
-/** The objects of a list. Anything else in it, such as null, is malformed and left out. */
+/** Returns the objects in a list. Other elements are malformed, and left out. */
 const recordsOf = (value: unknown): readonly JsonRecord[] =>
   Array.isArray(value) ? value.filter((item) => isJsonRecord(item)) : [];
 
 const str = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns the normalised type: `AIMessageChunk`, `ai` and `assistant` are the same. */
+/** Returns the type of a message in a normalised form: `ai` for `AIMessageChunk`, `ai` and `assistant`. */
 export function messageTypeOf({ type, role }: JsonRecord): string {
   const plain = str(type ?? role)
     .replace(/Message(Chunk)?$/, "")
@@ -57,7 +57,10 @@ export function messageTypeOf({ type, role }: JsonRecord): string {
   return { user: "human", assistant: "ai" }[plain] ?? plain;
 }
 
-/** Converts a message, or a streamed chunk of one. Its `tool_call_chunks` are left out. */
+/**
+ * Converts a message or a chunk of a streamed message. The chunk's `tool_call_chunks` are not converted: see {@link
+ * appendChunk}.
+ */
 export function toChatMessage(raw: JsonRecord): ChatMessage {
   return {
     id: str(raw["id"]),
@@ -77,8 +80,8 @@ export function toChatMessage(raw: JsonRecord): ChatMessage {
 }
 
 /**
- * Returns the model names in these fields of a message's metadata. Some models send their name with each chunk, others
- * only with the first.
+ * Returns the model names in the given fields of a message's metadata. Some models send their name with each chunk,
+ * others only with the first.
  */
 export function modelNamesIn(metadata: unknown, fields: readonly string[]): readonly string[] {
   if (!isJsonRecord(metadata)) return [];
@@ -89,7 +92,10 @@ export const uniqueNames = (...lists: readonly (readonly string[])[]): readonly 
   ...new Set(lists.flat()),
 ];
 
-/** Adds up token counts: some models send the input's tokens with the first chunk and the output's tokens with the last. */
+/**
+ * Adds token counts of two chunks. Some models send the input tokens with the first chunk and the output tokens with
+ * the last.
+ */
 function addUsage(before: JsonRecord | null, next: JsonRecord | null): JsonRecord | null {
   if (before === null || next === null) return before ?? next;
   const sum: { [field: string]: unknown } = { ...before };
@@ -101,7 +107,7 @@ function addUsage(before: JsonRecord | null, next: JsonRecord | null): JsonRecor
   return sum;
 }
 
-/** Appends a streamed chunk to a message. */
+/** Returns the message with a streamed chunk appended. `message` is undefined for the first chunk. */
 export function appendChunk(message: ChatMessage | undefined, raw: JsonRecord): ChatMessage {
   const next = toChatMessage(raw);
   const chunks = recordsOf(raw["tool_call_chunks"]);
@@ -117,7 +123,10 @@ export function appendChunk(message: ChatMessage | undefined, raw: JsonRecord): 
   };
 }
 
-/** Merges chunks of tool calls. A chunk without an `index` continues the last call, unless it has an id. */
+/**
+ * Merges chunks into tool calls. A chunk with an `index` continues the call with this index. Without an index, it
+ * begins a new call if it has an id, and otherwise continues the last call.
+ */
 function joined(calls: readonly ChatToolCall[], chunks: readonly JsonRecord[]): readonly ChatToolCall[] {
   const all = [...calls];
   for (const { index, id, name, args } of chunks) {
@@ -143,7 +152,10 @@ const TYPES = new Set(["human", "user", "ai", "assistant", "system", "tool", "fu
 export const isMessage = (value: unknown): value is JsonRecord =>
   isJsonRecord(value) && Object.hasOwn(value, "content") && TYPES.has(str(value["type"] ?? value["role"]));
 
-/** Returns the key of the state that contains its conversation; null if there is none. */
+/**
+ * Returns the key of the state value that contains the conversation; null if there is none. A key `messages` is
+ * preferred.
+ */
 export function conversationKey(values: JsonRecord): string | null {
   const keys = Object.keys(values).toSorted((a, b) => Number(b === "messages") - Number(a === "messages"));
   return (

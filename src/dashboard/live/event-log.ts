@@ -1,16 +1,16 @@
 import type { StreamEvent } from "./trace.ts";
 
-/** An event as it is kept: as text, which takes a fraction of the memory of its parsed data. */
+/** An event in the log. It is kept as text, which takes a fraction of the memory of the parsed data. */
 export interface LoggedEvent extends Omit<StreamEvent, "data"> {
-  /** The whole event as JSON. */
+  /** The complete event as JSON. */
   readonly text: string;
 }
 
-/** The largest number of events kept. */
+/** The largest number of events that are kept. */
 const MAX_EVENTS = 2_000;
 /**
- * The most characters of all kept events together, unless only the latest one is kept. A limit is needed
- * because each event about a state contains the whole state.
+ * The most characters of all kept events together. The latest event is always kept, even if it is longer. There is a
+ * limit because each event about a state contains the complete state.
  */
 const MAX_CHARACTERS = 4_000_000;
 

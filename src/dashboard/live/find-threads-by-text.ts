@@ -2,27 +2,35 @@ import { listThreads } from "../api/client.ts";
 import type { ThreadListFilter, ThreadRow } from "../api/records.ts";
 
 /**
- * The largest numbers of threads read by one request and in total. The API cannot search in texts, so the page reads
- * the threads and searches in them itself.
+ * The largest numbers of threads that are read by one request and by one search. The API cannot search in texts, so
+ * the page reads the threads and searches in their metadata itself.
  */
-const PER_REQUEST = 1_000;
+const MAX_PER_REQUEST = 1_000;
 const MAX_THREADS = 20_000;
-/** An id that no thread has. It stands for "no match", since an empty list of ids would not filter anything. */
-const NOBODY = "00000000-0000-0000-0000-000000000000";
+/**
+ * An id that no thread has, returned if no thread matches: as a filter, an empty list of ids would match all threads.
+ */
+const NO_THREAD_ID = "00000000-0000-0000-0000-000000000000";
 
 export interface FoundThreads {
   readonly ids: readonly string[];
-  /** Why `ids` may not have all matches: there are more than one request can list, or not all threads were searched. Null: it has all. */
+  /**
+   * Why `ids` may lack some matches: `matches` if there are more than one request can list, `searched` if not all
+   * threads were searched. Null if no match is missing.
+   */
   readonly limit: "matches" | "searched" | null;
 }
 
-/** The words for each limit of a search. */
+/** The text for the user about each {@link FoundThreads.limit}. */
 export const SEARCH_LIMIT_TEXTS = {
-  matches: `More than ${PER_REQUEST.toLocaleString("en")} threads match: these are the last updated.`,
+  matches: `More than ${MAX_PER_REQUEST.toLocaleString("en")} threads match: these are the last updated.`,
   searched: `Only the ${MAX_THREADS.toLocaleString("en")} threads that were updated last were searched.`,
 };
 
-/** Finds the threads that match all of the words, last changed first. A word matches at the end of the id or anywhere in the metadata. */
+/**
+ * Finds the threads that match all words, most recently changed first. A word matches the end of a thread's id, or any
+ * part of its metadata as JSON.
+ */
 export async function findThreads(
   filter: ThreadListFilter,
   words: readonly string[],
@@ -30,14 +38,14 @@ export async function findThreads(
 ): Promise<FoundThreads> {
   const ids: string[] = [];
   let isAllSearched = false;
-  for (let offset = 0; offset < MAX_THREADS && !isAllSearched && ids.length <= PER_REQUEST;) {
-    const { rows, total } = await listThreads(filter, "latest", offset, PER_REQUEST, signal);
+  for (let offset = 0; offset < MAX_THREADS && !isAllSearched && ids.length <= MAX_PER_REQUEST;) {
+    const { rows, total } = await listThreads(filter, "latest", offset, MAX_PER_REQUEST, signal);
     ids.push(...rows.filter((row) => containsAll(row, words)).map(({ thread_id }) => thread_id));
-    offset += PER_REQUEST;
+    offset += MAX_PER_REQUEST;
     isAllSearched = total <= offset;
   }
-  if (ids.length > PER_REQUEST) return { ids: ids.slice(0, PER_REQUEST), limit: "matches" };
-  return { ids: ids.length === 0 ? [NOBODY] : ids, limit: isAllSearched ? null : "searched" };
+  if (ids.length > MAX_PER_REQUEST) return { ids: ids.slice(0, MAX_PER_REQUEST), limit: "matches" };
+  return { ids: ids.length === 0 ? [NO_THREAD_ID] : ids, limit: isAllSearched ? null : "searched" };
 }
 
 export function containsAll(

@@ -1,15 +1,15 @@
 import { type ApiInterrupt, hasRunEnded, type Run, type Thread } from "../api/records.ts";
 
-/** A run that has ended at a question or a breakpoint. The API reports it as a success. */
+/** A run that has ended because of a question or a breakpoint. The API reports its status as `success`. */
 export interface PausedRun {
   readonly run: string;
-  /** The questions that wait for answers; empty: the run paused at a breakpoint. */
+  /** The questions that wait for answers; empty if the run paused at a breakpoint. */
   readonly questions: readonly ApiInterrupt[];
 }
 
 /**
- * Returns the run whose question or breakpoint makes a thread wait; null if the thread does not wait, or its
- * newest run has not ended. `runs`: newest first.
+ * Returns the run whose question or breakpoint makes a thread wait. Null if the thread does not wait, or if its newest
+ * run has not ended. `runs`: the thread's runs, newest first.
  */
 export function pausedRunOf({ status, interrupts }: Thread, runs: readonly Run[]): PausedRun | null {
   const [newest] = runs;

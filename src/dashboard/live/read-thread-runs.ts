@@ -1,43 +1,52 @@
 import { listRuns, listThreadRunsByStatus } from "../api/client.ts";
 import type { Run } from "../api/records.ts";
 
-/** The number of newest runs that are read. Of the queued runs, as many of the oldest are read. */
-const RUNS = 100;
-/** The limit of a page of queued runs: large, because further runs may be queued after they were counted. */
-const QUEUE_PAGE = 1_000;
+/** The number of newest runs that are read, and also of those queued runs that will start next. */
+const MAX_NEWEST_RUNS = 100;
+/**
+ * The limit for the read of the queued runs that will start next. It is larger than {@link MAX_NEWEST_RUNS}, because
+ * more runs may have been queued since the queue was counted.
+ */
+const MAX_QUEUE_PAGE = 1_000;
 
-/** The runs of a thread that are shown. */
+/** The runs of a thread that the dashboard shows. */
 export interface ThreadRuns {
-  /** Newest first. In a long queue, those between the newest and the next ones are left out. */
+  /**
+   * The newest runs, the running ones, and the queued runs that will start next, newest first. In a long queue, the
+   * runs between are left out.
+   */
   readonly runs: readonly Run[];
-  /** The queued runs, the next one first. In a long queue, the last ones are left out. */
+  /** The queued runs, in the order in which they will start. In a long queue, the runs at the end are left out. */
   readonly queue: readonly Run[];
-  /** The number of all queued runs. */
+  /** The number of queued runs, including those that `queue` leaves out. */
   readonly queued: number;
-  /** Whether the thread may have more runs than `runs`. */
+  /** Whether the thread may have runs that `runs` does not contain. */
   readonly hasMore: boolean;
 }
 
 export const NO_RUNS: ThreadRuns = { runs: [], queue: [], queued: 0, hasMore: false };
 
-/** Reads the newest runs of a thread. If there are many, reads the running one and the next ones of the queue separately. */
+/**
+ * Reads the newest runs of a thread. If there are at least {@link MAX_NEWEST_RUNS}, also reads the running ones and
+ * the queued ones that will start next.
+ */
 export async function readThreadRuns(id: string, signal?: AbortSignal): Promise<ThreadRuns> {
-  const newest = await listRuns(id, RUNS, signal);
-  if (newest.length < RUNS) {
+  const newest = await listRuns(id, MAX_NEWEST_RUNS, signal);
+  if (newest.length < MAX_NEWEST_RUNS) {
     const queue = newest.filter(({ status }) => status === "pending").toReversed();
     return { runs: newest, queue, queued: queue.length, hasMore: false };
   }
   const [running, pending] = await Promise.all([
-    listThreadRunsByStatus(id, "running", { limit: RUNS, offset: 0 }, signal),
-    listThreadRunsByStatus(id, "pending", { limit: RUNS, offset: 0 }, signal),
+    listThreadRunsByStatus(id, "running", { limit: MAX_NEWEST_RUNS, offset: 0 }, signal),
+    listThreadRunsByStatus(id, "pending", { limit: MAX_NEWEST_RUNS, offset: 0 }, signal),
   ]);
-  const offset = Math.max(0, pending.total - RUNS);
+  const offset = Math.max(0, pending.total - MAX_NEWEST_RUNS);
   const oldest =
     offset === 0
       ? pending
-      : await listThreadRunsByStatus(id, "pending", { limit: QUEUE_PAGE, offset }, signal);
+      : await listThreadRunsByStatus(id, "pending", { limit: MAX_QUEUE_PAGE, offset }, signal);
   const open = [...oldest.runs, ...running.runs];
-  // What the later reads found replaces what the first one did.
+  // For a run that was read twice, the later result is kept.
   const byId = new Map([...newest, ...open].map((run) => [run.run_id, run]));
   const runs = [...byId.values()].toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
   return { runs, queue: oldest.runs.toReversed(), queued: oldest.total, hasMore: true };

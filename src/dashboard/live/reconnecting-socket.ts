@@ -8,20 +8,20 @@ export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused"
 
 interface SocketOptions {
   readonly path: string;
-  /** Returns the query parameters. Called for each new connection. */
+  /** Returns the query parameters. Called before each connection. */
   readonly query: () => URLSearchParams;
   readonly onOpen?: () => void;
   readonly onMessage: (data: string) => void;
-  /** Called when the server has sent everything and closes the socket. */
+  /** Called when the server has sent all messages and closes the socket (code 1000). */
   readonly onEnd?: () => void;
-  /** Called when the thread or run of the stream was deleted or does not exist. */
+  /** Called when the thread or run of the stream does not exist or was deleted (code 4404). */
   readonly onMissing?: (reason: string) => void;
 }
 
-/** A WebSocket that reconnects when it breaks, until it is closed or refused. */
+/** A WebSocket that reconnects after a connection is lost, until it is closed or the server refuses it or ends it. */
 export class ReconnectingSocket {
   readonly state = signal<SocketState>("connecting");
-  /** The reason why the server refused the connection; empty if it did not. */
+  /** The reason why the server refused the connection; empty if it has not. */
   reason = "";
   readonly #options: SocketOptions;
   #socket: WebSocket | null = null;
@@ -72,7 +72,8 @@ export class ReconnectingSocket {
       if (this.#closed || this.#socket !== socket) return;
       if (code === 4401) return this.#refuse(reason, new ApiKeyRequired(reason));
       if (code === 4404) this.#options.onMissing?.(reason);
-      // Codes from 4000 on mean that the server has refused the request. It would refuse it again, so the socket does not reconnect.
+      // With a code of 4000 or more, the server has refused the request. It would refuse it again, so the socket does
+      // not reconnect.
       if (code >= 4000) return this.#refuse(reason, null);
       if (code === 1000) {
         this.state.value = "ended";

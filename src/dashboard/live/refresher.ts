@@ -1,39 +1,37 @@
 import { isTransient } from "../api-errors.ts";
 import { retryDelay } from "./retry-delay.ts";
 
-/** Milliseconds between the first reported change and the read, so that changes in quick succession cause one read. */
+/** Milliseconds between a reported change and the read, so that several changes in quick succession cause one read. */
 const GATHER_MS = 120;
-/**
- * The pause after a read, as a multiple of the read's duration, so that a slow server gets fewer requests.
- */
-const SHARE = 2;
+/** The pause after a read is this many times as long as the read, so that a slow server gets fewer requests. */
+const PAUSE_FACTOR = 2;
 /** The longest pause after a read, in milliseconds. */
 const MAX_PAUSE_MS = 2_500;
 
 interface RefresherOptions<T> {
-  /** Reads the data. The signal aborts a read whose result is no longer needed. */
+  /** Reads the data. The signal is aborted when the result is no longer needed. */
   readonly read: (signal: AbortSignal) => Promise<T>;
-  /** Receives the data. Not called after `close`. */
+  /** Receives the data that were read. Not called after `close`. */
   readonly take: (found: T) => void;
   /** Called when a read has failed. The read is repeated if the error may be temporary. Not called after `close`. */
   readonly onError: (cause: unknown) => void;
 }
 
 /**
- * Keeps the data of a page up to date: reads it at once, and again after each reported change. There is only one read
- * at a time, so an older result never replaces a newer one. No change is missed: if one is reported during a read,
- * another read follows, and a read with a temporary error is repeated.
+ * Keeps data of a page up to date: reads them at once, and again after each reported change. There is only one read at
+ * a time, so older data never replace newer data. If a change is reported during a read, another read follows. A read
+ * that fails with a temporary error is repeated.
  */
 export class Refresher<T> {
   readonly #options: RefresherOptions<T>;
   #current: AbortController | null = null;
-  /** Whether a change was reported during the current read. */
+  /** Whether a change was reported during the current read, so that another read must follow. */
   #isOutdated = false;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** The time of the next read, as `performance.now()` gives it; valid while there is a timer. */
+  /** When the next read starts, in milliseconds of `performance.now()`; valid while there is a timer. */
   #at = 0;
-  /** The time before which reported changes are not read, as `performance.now()` gives it. */
+  /** When the pause after the latest read ends, in milliseconds of `performance.now()`. */
   #pauseUntil = 0;
   #isSuspended = false;
   #closed = false;
@@ -49,7 +47,7 @@ export class Refresher<T> {
     this.#current?.abort();
   }
 
-  /** Aborts the current read. No other read starts before `resume`. */
+  /** Aborts the current read, and starts no other one before `resume`. */
   suspend(): void {
     this.#isSuspended = true;
     clearTimeout(this.#timer);
@@ -58,13 +56,13 @@ export class Refresher<T> {
     this.#current = null;
   }
 
-  /** Allows reads again, and requests one. */
+  /** Allows reads again, and starts one. */
   resume(): void {
     this.#isSuspended = false;
     this.request();
   }
 
-  /** Reports a change. The data is read soon, even while further changes follow. */
+  /** Reports a change, so that the data are read again soon. Further changes do not delay this read. */
   request(): void {
     if (this.#isSuspended) return;
     if (this.#current !== null) this.#isOutdated = true;
@@ -72,8 +70,8 @@ export class Refresher<T> {
   }
 
   /**
-   * Reads the data although no change was reported. After a temporary error it does nothing: a server that is down gets no
-   * requests besides the attempts, which become rarer.
+   * Reads the data again although no change was reported. Does nothing after a temporary error, because the read is
+   * then repeated anyway, at growing intervals that spare a server which is down.
    */
   poll(): void {
     if (this.#failures === 0) this.request();
@@ -106,7 +104,7 @@ export class Refresher<T> {
     }
     const now = performance.now();
     this.#current = null;
-    this.#pauseUntil = now + Math.min((now - began) * SHARE, MAX_PAUSE_MS);
+    this.#pauseUntil = now + Math.min((now - began) * PAUSE_FACTOR, MAX_PAUSE_MS);
     if (isToRepeat) this.#schedule(retryDelay(this.#failures++));
     if (this.#isOutdated) this.request();
   }

@@ -1,11 +1,11 @@
 import { signal } from "@preact/signals";
 
-/** A counter of changes that rises at most once per animation frame, however many changes occur. */
+/** A counter of changes that causes at most one rendering per animation frame, however many changes occur. */
 export class RenderVersion {
   readonly #count = signal(0);
   #due = false;
 
-  /** Reads the counter, so that the component that is being rendered subscribes to it. */
+  /** Returns the counter. A component that reads it while it is rendered is rendered again when it rises. */
   get count(): number {
     return this.#count.value;
   }
@@ -19,7 +19,7 @@ export class RenderVersion {
       this.#count.value++;
     };
     requestAnimationFrame(update);
-    // A background page gets no animation frames.
+    // A page in the background gets no animation frames, so a timer updates the counter there.
     setTimeout(update, 250);
   }
 }

@@ -1,10 +1,11 @@
 import type { Run } from "../api/records.ts";
 
-/** Returns a request that starts a new run with the input and the settings of this run. */
+/** Returns a request for a new run with the input and the settings of `run`. */
 export function repeatRequestOf({ assistant_id, kwargs }: Run) {
   const { input, command, config, context, interrupt_before, interrupt_after } = kwargs;
   const { configurable = {}, metadata: _, ...rest } = config ?? {};
-  // Leaves out the keys that the server added to the earlier run: the server adds them to the new run again.
+  // The keys that the server has added to the configuration of `run` are left out, because the server adds them to
+  // each run.
   const own = Object.entries(configurable as object).filter(
     ([name]) =>
       ![
@@ -30,8 +31,8 @@ export function repeatRequestOf({ assistant_id, kwargs }: Run) {
 }
 
 /**
- * Returns a request that continues a thread from its last checkpoint, with the settings of the run that
- * failed there. The server refuses the request if another run of the thread is in progress.
+ * Returns a request for a run that continues the thread from its last checkpoint, with the settings of `run`. The
+ * server refuses the request while another run of the thread is in progress.
  */
 export function resumeRequestOf(run: Run) {
   const { command: _, ...request } = repeatRequestOf(run);

@@ -1,17 +1,20 @@
 import type { Run, Thread } from "../api/records.ts";
 import { answerOfRun, extractAnswersById } from "./answer-requests.ts";
 
-/** Why a run cannot be run again. `answer`: it answered a question that is no longer pending. `continuation`: it continued its thread, which has no next node now. */
+/**
+ * Why a run cannot be run again now. `answer`: it answered a question that is no longer pending. `continuation`: it
+ * continued its thread, which now has no next node.
+ */
 export type RepeatObstacle = "answer" | "continuation";
 
-/** Whether the run was given neither an input nor a command: it continued its thread. */
+/** Returns whether the run had neither an input nor a command, so that it continued its thread. */
 const isContinuation = ({ kwargs: { input = null, command = null } }: Run): boolean =>
   input === null && command === null;
 
-/** Whether the run can be run again only in some states of its thread. */
+/** Returns whether the state of the thread decides if the run can be run again. */
 export const dependsOnThread = (run: Run): boolean => answerOfRun(run) !== undefined || isContinuation(run);
 
-/** Returns why a run cannot be run again now; null: it can. */
+/** Returns why a run cannot be run again now, or null if it can. */
 export function findRepeatObstacle(
   run: Run,
   { status, interrupts }: Pick<Thread, "status" | "interrupts">,
@@ -26,7 +29,7 @@ export function findRepeatObstacle(
   return isContinuation(run) && status !== "interrupted" && status !== "error" ? "continuation" : null;
 }
 
-/** The reasons why a run is not run again. */
+/** The text for the user about each obstacle. */
 export const REPEAT_OBSTACLE_TEXTS: { readonly [O in RepeatObstacle]: string } = {
   answer: "The question that this run answered is no longer pending",
   continuation: "The thread has no next node to continue from",

@@ -14,44 +14,59 @@ import { findRepeatObstacle, type RepeatObstacle } from "./repeat-obstacle.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 import type { RunTimes } from "./run-times.ts";
 
-/** Milliseconds between two reads of the records until the run has ended, or while its feed is not open. */
+/**
+ * Milliseconds between two reads of the run's records while the run has not ended, or while the inspector's feed is
+ * not connected.
+ */
 const POLL_MS = 1_500;
-/** The most runs of a thread that are created in one millisecond, as a queue of them may be. */
-const MOST_AT_ONCE = 50;
+/**
+ * The most runs of a thread that one search reads to find a run: so many runs may have been created in the same
+ * millisecond.
+ */
+const MAX_RUNS_PER_MS = 50;
 
 interface Records {
   readonly run: Run;
   readonly times: RunTimes | null;
   readonly waiting: PausedRun | null;
-  /** Whether the thread stopped at the failure of this run. */
+  /** Whether this run is the thread's latest, and failed. */
   readonly isLastFailure: boolean;
   readonly followUp: FollowUp | null;
   readonly repeatObstacle: RepeatObstacle | null;
 }
 
-/** What became of the thread after a run that failed. `resumedBy`: the run that continued it; null: others have run since. */
+/**
+ * What happened on the thread after a failed run. `resumedBy`: the id of the run that continued the thread from the
+ * failure; null if only other runs have followed.
+ */
 export interface FollowUp {
   readonly resumedBy: string | null;
 }
 
-/** One run with all of its events, from the first one on. The run may be live or have ended long ago. */
+/**
+ * The data of one run, kept up to date: its records, and all of its events from the beginning. The run may be in
+ * progress or have ended.
+ */
 export class RunSubscription {
   readonly thread: string;
   readonly id: string;
   readonly run = signal<Run | null>(null);
-  /** When the run started and ended; null: not known. */
+  /** When the run was created, started and ended; null if it is not known. */
   readonly times = signal<RunTimes | null>(null);
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
-  /** The question or breakpoint at which the thread waits, if it waits because of this run. */
+  /**
+   * The question or breakpoint at which the thread waits because of this run; null if it does not wait because of this
+   * run.
+   */
   readonly waiting = signal<PausedRun | null>(null);
-  /** Whether the thread stopped at the failure of this run, so that another run can resume from there. */
+  /** Whether this run is the thread's latest and failed, so that another run can resume the thread. */
   readonly isLastFailure = signal(false);
-  /** What became of the thread after this run failed; null: nothing has, or the run did not fail. */
+  /** What happened on the thread after this run failed; null if nothing has, or if the run did not fail. */
   readonly followUp = signal<FollowUp | null>(null);
-  /** Why the run cannot be run again; null: it can, or this is not known. */
+  /** Why the run cannot be run again; null if it can, or if this is not known. */
   readonly repeatObstacle = signal<RepeatObstacle | null>(null);
-  /** True if the server no longer stores the run's events: the trace is built from the thread's history. */
+  /** Whether the trace was built from the thread's history, because the server no longer stores the run's events. */
   readonly isRebuilt = signal(false);
   readonly model = new FeedModel();
   readonly changes = new RenderVersion();
@@ -97,7 +112,7 @@ export class RunSubscription {
     }, POLL_MS);
   }
 
-  /** Shows that the run or its thread was deleted, and ends all reading. */
+  /** Reports that the run or its thread was deleted, and stops reading. */
   #deleted(reason: string): void {
     this.error.value = reason;
     this.isMissing.value = true;
@@ -112,15 +127,15 @@ export class RunSubscription {
     this.feed?.close();
   }
 
-  /** Schedules a new read of the records. */
+  /** Reads the run's records again soon. */
   refresh(): void {
     this.#records.request();
   }
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // A run that has not ended does not wait. Without a feed, the page shows neither value. In both cases,
-    // the thread need not be read.
+    // The thread need not be read while the run is in progress, because it cannot wait yet; nor without a feed,
+    // because that page shows nothing about the thread.
     const unset = { waiting: null, isLastFailure: false, followUp: null, repeatObstacle: null };
     if (this.feed === null) return { run, times: null, ...unset };
     if (!hasRunEnded(run)) return { run, times: await this.#readTimes(run), ...unset };
@@ -148,19 +163,19 @@ export class RunSubscription {
     return { resumedBy: (await this.#find(run))?.resumed_by ?? null };
   }
 
-  /** Reads when the run started and ended, unless that is known. */
+  /** Reads when the run started and ended, unless all times that it can have are known. */
   async #readTimes(run: Run): Promise<RunTimes | null> {
     const known = this.times.peek();
     if (known?.ended_at != null || (known?.started_at != null && !hasRunEnded(run))) return known;
-    // Without the times, the page still shows everything else.
+    // If the times cannot be read, the page shows everything else.
     return (await this.#find(run).catch(() => undefined)) ?? known;
   }
 
-  /** Finds the run with the fields that only the search returns. */
+  /** Finds the run by a search, which returns more fields than the run's own record. */
   async #find({ created_at }: Run): Promise<FoundRun | undefined> {
     const created_before = new Date(Date.parse(created_at) + 1).toISOString();
     const filter = { thread_id: this.thread, created_after: created_at, created_before };
-    const { runs } = await findRuns(filter, MOST_AT_ONCE, null);
+    const { runs } = await findRuns(filter, MAX_RUNS_PER_MS, null);
     return runs.find(({ run_id }) => run_id === this.id);
   }
 
@@ -174,7 +189,7 @@ export class RunSubscription {
     this.error.value = null;
     this.isMissing.value = false;
     if (!hasRunEnded(run)) return;
-    // While the stream is open, the trace is not ended here: the events that are still to come end it with more detail.
+    // While the stream is open, its remaining events will end the trace with more detail.
     const stream = this.stream.state.peek();
     if (stream !== "open") this.trace.end(Date.parse(run.updated_at));
     if (stream === "ended" && this.trace.tasks.size === 0 && this.trace.steps.length === 0)
@@ -195,7 +210,7 @@ export class RunSubscription {
     this.changes.increment();
   }
 
-  /** Rebuilds the trace from the thread's history. Used when the server no longer stores the run's events. */
+  /** Builds the trace from the thread's history, for a run whose events the server no longer stores. */
   #readHistory(): Refresher<readonly ThreadState[]> {
     return new Refresher({
       read: () => getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }),
@@ -205,7 +220,7 @@ export class RunSubscription {
         this.isRebuilt.value = true;
         this.changes.increment();
       },
-      // Without the history, the page still shows the run's record.
+      // If the history cannot be read, the page still shows the run's record.
       onError: () => undefined,
     });
   }
@@ -214,8 +229,8 @@ export class RunSubscription {
     this.model.take(message);
     const { kind, sessionId, snapshot, type } = message;
     const isOver = kind === "run" && snapshot?.status !== "active";
-    // Each connection of the feed begins with the current states of the actors. The last read may be older, so these
-    // messages cause a new read too.
+    // Each connection of the feed begins with the current states of the actors. They may be newer than the latest
+    // read, so they also cause a read.
     if (type !== "@xstate.event" && (isOver || kind === "thread")) this.refresh();
     const task = kind === "task" ? this.trace.tasks.get(sessionId) : undefined;
     if (task !== undefined) this.trace.tried(task, snapshot?.value);

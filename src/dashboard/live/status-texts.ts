@@ -2,7 +2,7 @@ import type { ApiRunStatus, ApiThreadStatus, Thread } from "../api/records.ts";
 import { PAUSE_LABELS } from "./paused-run.ts";
 import type { TaskStatus } from "./trace.ts";
 
-/** The words for the status of a run. A run that is paused has ended as a success: see `pauseLabel`. */
+/** The text for each status of a run. A paused run has the status `success`: see {@link pauseLabel}. */
 export const RUN_STATUS_TEXTS: { readonly [S in ApiRunStatus]: string } = {
   success: "succeeded",
   error: "failed",
@@ -12,10 +12,10 @@ export const RUN_STATUS_TEXTS: { readonly [S in ApiRunStatus]: string } = {
   pending: "queued",
 };
 
-/** The words for runs and threads that wait for an answer or are paused, where it is not known which. */
+/** The text for a run or thread that waits for an answer or at a breakpoint, if it is not known which. */
 export const WAITING_OR_PAUSED = "waiting or paused";
 
-/** The words for the status of a thread. */
+/** The text for each status of a thread. */
 export const THREAD_STATUS_TEXTS: { readonly [S in ApiThreadStatus]: string } = {
   idle: "idle",
   busy: "busy",
@@ -23,13 +23,15 @@ export const THREAD_STATUS_TEXTS: { readonly [S in ApiThreadStatus]: string } = 
   error: "failed",
 };
 
-/** Returns the words for the status of a thread whose questions are known. */
+/**
+ * Returns the text for the status of a thread. Its questions tell whether it waits for an answer or at a breakpoint.
+ */
 export function threadStatusText({ status, interrupts }: Pick<Thread, "status" | "interrupts">): string {
   if (status !== "interrupted") return THREAD_STATUS_TEXTS[status];
   return PAUSE_LABELS[Object.values(interrupts).flat().length > 0 ? "question" : "breakpoint"];
 }
 
-/** The words for the status of a task. */
+/** The text for each status of a task. */
 export const TASK_STATUS_TEXTS: { readonly [S in TaskStatus]: string } = {
   waiting: "not started",
   running: "running",

@@ -1,15 +1,15 @@
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 
 /**
- * Lets the states of a thread share the messages that they have in common. A state is read again after each run and
- * contains the whole conversation, so several states of a long one would take several times its memory.
+ * Lets successive states of a thread share equal messages in memory. The state is read again after each run and
+ * contains the whole conversation, so several copies of a long conversation would take several times its memory.
  */
 export class SharedMessages {
   #last: JsonRecord = {};
 
   /**
-   * Returns a state that equals `values` and shares messages with the result of the previous call; that
-   * result itself, if the two are equal.
+   * Returns a state that equals `values` and contains the message objects of the previous result where they are equal.
+   * If the whole state is equal, returns the previous result itself.
    */
   share(values: JsonRecord): JsonRecord {
     const last = this.#last;
@@ -35,7 +35,10 @@ function sharedList(before: unknown, next: unknown): unknown {
   return list.length === before.length && list.every((one, i) => one === before[i]) ? before : list;
 }
 
-/** Lets a message share the members that are equal to those of the message of its type before it. Most are: they are empty, or name a model. */
+/**
+ * Returns a message that shares equal members with the previous message of its type in the list. Most members are
+ * equal, because they are empty or name a model.
+ */
 function withSharedMembers(message: JsonRecord, newest: ReadonlyMap<unknown, JsonRecord>): JsonRecord {
   const like = newest.get(message["type"]);
   if (like === undefined) return message;

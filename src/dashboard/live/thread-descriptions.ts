@@ -5,12 +5,15 @@ import { toLine } from "../components/one-line-text.ts";
 import { isNotFound, isRefused, isTransient } from "../api-errors.ts";
 import { toChatMessage } from "./chat-messages.ts";
 
-/** The largest number of threads in the cache. */
+/** The largest number of threads whose descriptions are cached. */
 const MAX_THREADS = 2_000;
-/** The largest number of state values that make a description. */
+/** The largest number of state values in a description. */
 const MAX_VALUES = 4;
 
-/** The parts of a graph's state that describe a thread: paths by name, and their initial values. */
+/**
+ * Which values of a thread's state make its description: the path of each value by its name, and the values' initial
+ * values.
+ */
 interface DescriptionPaths {
   readonly extract: { readonly [name: string]: string };
   readonly initial: { readonly [name: string]: unknown };
@@ -20,8 +23,8 @@ interface DescriptionPaths {
 const NO_PATHS: DescriptionPaths = { extract: {}, initial: {}, isChat: false };
 
 /**
- * Short descriptions of threads: the first message, or some values of the state. Read for visible threads only, once
- * for each change.
+ * Short descriptions of threads: the beginning of the first message, or some values of the state. They are read only
+ * for visible threads, and again after a thread has changed.
  */
 export class ThreadDescriptions {
   readonly #onChange: () => void;
@@ -38,7 +41,7 @@ export class ThreadDescriptions {
     return this.#known.get(id)?.text ?? "";
   }
 
-  /** Sets the visible rows, and reads the descriptions that are missing or outdated. */
+  /** Sets the visible rows, and reads their missing or outdated descriptions. */
   setVisibleRows(rows: readonly ThreadRow[]): void {
     this.#wanted = rows;
     if (!this.#isReading) void this.#read();
@@ -59,7 +62,8 @@ export class ThreadDescriptions {
   #isNew(row: ThreadRow): boolean {
     const known = this.#known.get(row.thread_id);
     if (assistantOf(row) === "" || known?.at === row.updated_at) return false;
-    // A busy thread changes all the time: its description is read once, and then only after the thread has stopped.
+    // A thread with a run in progress changes all the time. If it has a description, this is not read again before the
+    // run ends.
     return row.status !== "busy" || known === undefined;
   }
 
@@ -68,10 +72,11 @@ export class ThreadDescriptions {
     try {
       texts = await this.#textsOf(assistant, rows);
     } catch (cause) {
-      // An assistant that was deleted, or that the user may not read, gets no description and is not requested again.
+      // If the assistant was deleted, or the user may not read it, its threads get no description and it is not
+      // requested again.
       if (isNotFound(cause) || isRefused(cause)) this.#paths.set(assistant, Promise.resolve(NO_PATHS));
       else this.#paths.delete(assistant);
-      // After a temporary error, these rows stay without a description; the next load of the list tries again.
+      // After a temporary error, the rows are not stored as known, so the next call of `setVisibleRows` tries again.
       if (isTransient(cause)) return;
     }
     for (const { thread_id: id, updated_at: at } of rows) {
@@ -94,11 +99,14 @@ export class ThreadDescriptions {
   }
 }
 
-/** Returns the assistant whose schema describes the thread's state; empty if no run has started on it. */
+/** Returns the id of the assistant whose schema describes the thread's state; empty if the thread has had no run. */
 const assistantOf = ({ metadata }: ThreadRow): string =>
   typeof metadata["assistant_id"] === "string" ? metadata["assistant_id"] : "";
 
-/** Returns the paths to read. Channels whose names a path cannot contain are left out. */
+/**
+ * Returns the paths of the values that describe a thread with this input schema. Names that a path cannot contain are
+ * left out.
+ */
 export function descriptionPaths(schema: JsonSchema | null): DescriptionPaths {
   const entries = Object.entries(schema?.properties ?? {}).filter(([name]) => !/[.[\]]/.test(name));
   const talk = entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages");
@@ -119,7 +127,7 @@ export function descriptionPaths(schema: JsonSchema | null): DescriptionPaths {
   };
 }
 
-/** Describes a thread: its first message, or the values that differ from their initial values. */
+/** Returns the description of a thread: its first message, or those values that differ from their initial values. */
 export function descriptionText(
   { initial, isChat: isTalk }: DescriptionPaths,
   extracted: JsonRecord,

@@ -8,25 +8,27 @@ import { ThreadDescriptions } from "./thread-descriptions.ts";
 
 /** The number of threads read by one request. */
 export const THREADS_PER_REQUEST = 100;
-/** Milliseconds between two reads of the visible pages. */
+/** The shortest pause after a read of the visible pages, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
-/** The shortest pause after a read, as a multiple of the read's duration, so that a slow server gets fewer requests. */
-const SHARE = 10;
+/**
+ * The pause after a read is at least this many times as long as the read, so that a slow server gets fewer requests.
+ */
+const PAUSE_FACTOR = 10;
 const MAX_POLL_INTERVAL_MS = 10_000;
 /**
- * Milliseconds between two counts of all matches. The matches are counted separately, because a search stops
- * counting soon after its own page.
+ * Milliseconds between two counts of all matching threads. A search counts only a little beyond its own page, so a
+ * separate request counts them all.
  */
-const COUNT_EVERY = 5_000;
+const COUNT_INTERVAL_MS = 5_000;
 
 /**
- * The matching threads, ordered by last change or creation, however many there are. Only visible pages are read,
- * repeatedly.
+ * The threads that match a filter, sorted by last change or creation. Only the visible pages are read, again and
+ * again.
  */
 export class ThreadList {
   readonly total = signal<number | null>(null);
   readonly error = signal<string | null>(null);
-  /** Increases with every change of the rows that `at` returns. */
+  /** Rises with each change of the rows that {@link ThreadList.at} returns, or of their descriptions. */
   readonly version = signal(0);
   #pages = new Map<number, readonly ThreadRow[]>();
   #filter: ThreadListFilter = {};
@@ -37,11 +39,11 @@ export class ThreadList {
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
-  /** The number of reads that have failed since the last one that did not. */
+  /** The number of consecutive reads that have failed. */
   #failures = 0;
-  /** The time of the next count, as `performance.now()` gives it. */
+  /** When the next count may start, in milliseconds of `performance.now()`. */
   #countAt = 0;
-  /** The result of the last count of all matches; 0 before the first. */
+  /** The result of the latest count; 0 before the first. */
   #counted = 0;
 
   constructor() {
@@ -64,12 +66,12 @@ export class ThreadList {
     return this.#pages.get(Math.floor(index / THREADS_PER_REQUEST))?.[index % THREADS_PER_REQUEST];
   }
 
-  /** Returns whether a thread is among the rows that have been read. */
+  /** Returns whether a thread is in one of the pages that have been read. */
   has(id: string): boolean {
     return [...this.#pages.values()].some((rows) => rows.some(({ thread_id }) => thread_id === id));
   }
 
-  /** Returns the description of a thread; empty if it is not known. */
+  /** Returns the description of a thread; empty if it has none or it has not been read yet. */
   aboutOf(row: ThreadRow): string {
     return this.#abouts.of(row);
   }
@@ -87,7 +89,9 @@ export class ThreadList {
     this.#look();
   }
 
-  /** Sets the range of visible rows. Only the pages with these rows are read. */
+  /**
+   * Sets the range of visible rows: the index of the first and of the last. Only the pages with these rows are read.
+   */
   setVisible(from: number, to: number): void {
     const seen = [
       Math.floor(from / THREADS_PER_REQUEST),
@@ -145,7 +149,7 @@ export class ThreadList {
       MAX_POLL_INTERVAL_MS,
       Math.max(
         POLL_INTERVAL_MS,
-        (performance.now() - began) * SHARE,
+        (performance.now() - began) * PAUSE_FACTOR,
         this.#failures > 0 ? retryDelay(this.#failures) : 0,
       ),
     );
@@ -158,14 +162,15 @@ export class ThreadList {
     this.#abouts.setVisibleRows(rows.filter((row) => row !== undefined));
   }
 
-  /** Counts the matches without delaying the rows. */
+  /** Counts all matching threads, at the same time as the rows are read. */
   async #count(filter: ThreadListFilter): Promise<void> {
     const began = performance.now();
     if (filter.ids !== undefined || began < this.#countAt) return;
     this.#countAt = Number.POSITIVE_INFINITY;
     const counted = await getThreadCount(filter).catch(() => 0);
     if (filter !== this.#filter) return;
-    this.#countAt = performance.now() + Math.max(COUNT_EVERY, (performance.now() - began) * SHARE);
+    this.#countAt =
+      performance.now() + Math.max(COUNT_INTERVAL_MS, (performance.now() - began) * PAUSE_FACTOR);
     this.#counted = counted;
     if (counted > (this.total.peek() ?? Number.POSITIVE_INFINITY)) this.total.value = counted;
   }
@@ -177,7 +182,7 @@ export class ThreadList {
     if (all !== this.total.peek()) this.total.value = all;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
     this.#pages.set(page, rows);
-    // Rows of other pages have moved too. Distant pages are dropped here, and read again when they become visible.
+    // Other pages may have changed too. Pages far away are dropped, and read again when they become visible.
     const [first, last] = this.#seen;
     for (const other of this.#pages.keys()) {
       if (Math.abs(other - page) > 20 && (other < first || other > last)) this.#pages.delete(other);

@@ -12,16 +12,16 @@ import { NO_RUNS, readThreadRuns, type ThreadRuns } from "./read-thread-runs.ts"
 import { SharedMessages } from "./structural-sharing.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
-/** Milliseconds between two reads while a run has not ended, or the inspector feed is not connected. */
+/** Milliseconds between two reads while a run has not ended, or while the inspector's feed is not connected. */
 const POLL_MS = 2_500;
-/** Milliseconds between two reads in any case: the feed does not report deleted runs and changed metadata. */
+/** The longest time between two reads, in milliseconds: the feed reports neither deleted runs nor changed metadata. */
 const QUIET_POLL_MS = 15_000;
-/** The largest number of runs that are followed at a time. */
-const TRACES = 20;
+/** The largest number of runs whose traces are kept. */
+const MAX_TRACES = 20;
 
 type Records = readonly [record: Thread, state: ThreadState, runs: ThreadRuns];
 
-/** Everything about one thread, live: its records, the events of its runs, its live actors. */
+/** The data of one thread, kept up to date: its records, the events of its runs, and its live actors. */
 export class ThreadSubscription {
   readonly id: string;
   readonly record = signal<Thread | null>(null);
@@ -31,11 +31,11 @@ export class ThreadSubscription {
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
   readonly model = new FeedModel();
-  /** The latest events of the thread's runs, from the start of the run that was active when the page was opened. */
+  /** The latest events of the thread's runs, beginning with the run that was in progress when the page was opened. */
   readonly log = new EventLog();
-  /** By run id: the traces of the active runs, and of the newest run that is not queued. */
+  /** The traces by run id: of the runs in progress, and of the newest run that is not queued. */
   readonly traces = new Map<string, Trace>();
-  /** Counts the changes of the traces and the actors. */
+  /** Rises with each change of the traces and the actors. */
   readonly changes = new RenderVersion();
   readonly stream: ReconnectingSocket;
   readonly feed: ReconnectingSocket;
@@ -59,7 +59,7 @@ export class ThreadSubscription {
       onOpen: () => this.refresh(),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent, data),
       onMissing: (reason) => {
-        // A thread that does not exist yet may still be created.
+        // If the thread has never been read, it may not have been created yet.
         if (this.record.peek() !== null) this.#deleted(reason);
       },
     });
@@ -81,7 +81,7 @@ export class ThreadSubscription {
     ];
   }
 
-  /** Shows that the thread was deleted, and ends all reading. */
+  /** Reports that the thread was deleted, and stops reading. */
   #deleted(reason: string): void {
     this.error.value = reason;
     this.isMissing.value = true;
@@ -95,14 +95,14 @@ export class ThreadSubscription {
     this.feed.close();
   }
 
-  /** Schedules a new read of the records. */
+  /** Reads the thread's records again soon. */
   refresh(): void {
     this.#records.request();
   }
 
   /**
-   * Deletes the thread. Reads are suspended during the request: they would fail, because the thread may be gone before
-   * the response arrives.
+   * Deletes the thread. Reading is suspended meanwhile: the thread may be gone before the response arrives, and reads
+   * would then fail.
    */
   async delete(): Promise<void> {
     this.#records.suspend();
@@ -119,17 +119,17 @@ export class ThreadSubscription {
     return this.runs.value.find(({ status }) => status === "running");
   }
 
-  /** The queued runs, the next one first. In a long queue, the last ones are left out. */
+  /** The queued runs, in the order in which they will start. In a long queue, the runs at the end are left out. */
   get queue(): readonly Run[] {
     return this.#runs.value.queue;
   }
 
-  /** The number of queued runs. It may be larger than `queue`. */
+  /** The number of queued runs, including those that `queue` leaves out. */
   get queued(): number {
     return this.#runs.value.queued;
   }
 
-  /** Whether the thread may have more runs than `runs`. */
+  /** Whether the thread may have runs that `runs` does not contain. */
   get hasMoreRuns(): boolean {
     return this.#runs.value.hasMore;
   }
@@ -138,12 +138,12 @@ export class ThreadSubscription {
     const { id } = this;
     const reads = Promise.all([getThread(id, signal), readThreadRuns(id, signal)]);
     const all = Promise.all([reads, this.#readState(signal)]);
-    // At first, each part is shown as soon as it is read, because the state may be large. Later all parts are shown
-    // together.
+    // The first time, the thread and its runs are shown before the state, which may be large, has arrived. Later, all
+    // of them are shown together.
     if (this.record.peek() === null) {
       reads.then(
         ([record, runs]) => this.#showFirst(record, runs),
-        // The failure is reported for the whole read.
+        // This error is also an error of `all`, which reports it.
         () => undefined,
       );
     }
@@ -151,7 +151,7 @@ export class ThreadSubscription {
     return [record, state, runs];
   }
 
-  /** Reads the state. Its values, which may be large, are read only if they have changed. */
+  /** Reads the thread's latest state. Its values, which may be large, are read only if there is a new checkpoint. */
   async #readState(signal: AbortSignal): Promise<ThreadState> {
     const before = this.state.peek();
     const known = before?.checkpoint?.checkpoint_id;
@@ -160,7 +160,7 @@ export class ThreadSubscription {
       if (head.checkpoint?.checkpoint_id === known) return { ...head, values: before.values };
     }
     const state = await getState(this.id, signal);
-    // Shared at once, so that the other reads do not wait with two copies in memory.
+    // Done before the other reads have ended, so that two copies of the values are in memory only for a short time.
     return { ...state, values: this.#shared.share(state.values) };
   }
 
@@ -200,7 +200,7 @@ export class ThreadSubscription {
       trace = new Trace(run, false);
       this.traces.set(run, trace);
       const [oldest] = this.traces.keys();
-      if (this.traces.size > TRACES && oldest !== undefined) this.traces.delete(oldest);
+      if (this.traces.size > MAX_TRACES && oldest !== undefined) this.traces.delete(oldest);
       this.refresh();
     }
     if (trace.take(event)) {
@@ -217,12 +217,12 @@ export class ThreadSubscription {
     const trace = this.traces.get(run ?? "");
     const task = kind === "task" ? trace?.tasks.get(sessionId) : undefined;
     if (task !== undefined) trace?.tried(task, snapshot?.value);
-    // Each connection of the feed begins with the current states of the actors. The last read may be older, so these
-    // messages cause a new read too.
+    // Each connection of the feed begins with the current states of the actors. They may be newer than the latest
+    // read, so they also cause a read.
     if (message.type !== "@xstate.event" && (kind === "thread" || kind === "run")) this.refresh();
   }
 }
 
-/** Whether the event reports a new state of the root graph. */
+/** Returns whether an event reports a new checkpoint of the root graph. */
 const isNewState = ({ event, data }: StreamEvent): boolean =>
   event === "debug" && isJsonRecord(data) && data["type"] === "checkpoint";

@@ -2,8 +2,8 @@ import type { ThreadState } from "../api/records.ts";
 import { errorText, Trace } from "./trace.ts";
 
 /**
- * Builds a trace from the checkpoints of a run. The trace has no exact times of tasks and no tokens. `states`: newest
- * first, as in the history.
+ * Builds a trace from the checkpoints of a run. It contains no tokens, and only approximate times of tasks. `states`:
+ * the run's states, newest first.
  */
 export function traceFromHistory(run: string, states: readonly ThreadState[]): Trace {
   const trace = new Trace(run);
@@ -48,7 +48,8 @@ export function traceFromHistory(run: string, states: readonly ThreadState[]): T
       });
     }
   }
-  // The end of a task is not stored. The time of the next state is used, because every task has ended by then.
+  // The history does not contain the end of a task. The time of the next state is used instead, when the task had
+  // ended.
   for (const task of trace.tasks.values()) {
     task.endedAt = trace.stepsOf(task.ns).find(({ step }) => step >= task.step)?.at ?? task.begunAt;
     if (task.status === "stopped" && task.endedAt !== task.begunAt) task.status = "done";

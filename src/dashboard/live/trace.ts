@@ -2,7 +2,7 @@ import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records
 import { errorLine } from "../components/one-line-text.ts";
 import { appendChunk, type ChatMessage, modelNamesIn, uniqueNames } from "./chat-messages.ts";
 
-/** An event of a run's stream. */
+/** An event of a run's stream, parsed. */
 export interface StreamEvent {
   readonly id: string;
   readonly event: string;
@@ -11,8 +11,8 @@ export interface StreamEvent {
 }
 
 /**
- * The query parameters of a stream from which a trace is built. They include the events of subgraphs even if the run
- * did not request them.
+ * The query parameters of a stream from which a trace can be built. They include the events of subgraphs, which the
+ * run itself may not have requested.
  */
 export const TRACE_STREAM_PARAMS = {
   stream_mode: "debug,messages-tuple,custom,logs",
@@ -21,11 +21,11 @@ export const TRACE_STREAM_PARAMS = {
 
 export type TaskStatus = "waiting" | "running" | "retrying" | "done" | "interrupted" | "failed" | "stopped";
 
-/** One execution of a node. Times are epoch milliseconds. */
+/** One execution of a node. `begunAt` and `endedAt` are epoch milliseconds. */
 export interface Task {
   readonly id: string;
   readonly name: string;
-  /** The namespace of the graph that contains the node; empty: the root graph. */
+  /** The checkpoint namespace of the graph that contains the node; empty for the root graph. */
   readonly ns: string;
   readonly step: number;
   status: TaskStatus;
@@ -35,13 +35,13 @@ export interface Task {
   result: unknown;
   error: string | null;
   interrupts: readonly ApiInterrupt[];
-  /** The number of tries, including retries. */
+  /** How often the node function was started, retries included. */
   tries: number;
   readonly messages: string[];
   readonly lines: LogLine[];
 }
 
-/** A log line of a node, or the location of its error. */
+/** A log line of a node, or the stack trace of its error. */
 export interface LogLine {
   readonly timestamp: string;
   readonly task: string;
@@ -49,11 +49,11 @@ export interface LogLine {
   readonly message: string;
   readonly fields?: JsonRecord;
   readonly stack?: string;
-  /** The number of the try that failed; only for nodes that may be retried. */
+  /** The number of the try that failed, counted from 1; only for nodes with a retry policy. */
   readonly try?: number;
 }
 
-/** A state of the graph after one of its supersteps. */
+/** A checkpoint of the graph or a subgraph. `at`: epoch milliseconds. */
 export interface TraceCheckpoint {
   readonly ns: string;
   readonly step: number;
@@ -65,7 +65,7 @@ export interface TraceCheckpoint {
   readonly next: readonly string[];
 }
 
-/** A run, built from the events of its stream. */
+/** What has happened in a run, built from the events of its stream. */
 export class Trace {
   readonly run: string;
   attempt = 1;
@@ -73,25 +73,25 @@ export class Trace {
   readonly steps: TraceCheckpoint[] = [];
   readonly messages = new Map<string, ChatMessage>();
   error: { readonly error: string; readonly message: string } | null = null;
-  /** The time when the run ended, in epoch milliseconds; null while the run is active. */
+  /** When the run ended, in epoch milliseconds; null while it is in progress. */
   endedAt: number | null = null;
   #last = -1;
   /**
-   * The tries of each task, counted from the events of the stream. The inspector's feed reports tries of a live run
-   * too. Its order relative to the stream is not known, so tries from the feed are counted in `Task.tries` only.
+   * The tries of each task, counted from the events of the stream. The inspector's feed also reports tries. As its
+   * order relative to the stream is not known, tries from the feed only raise {@link Task.tries}.
    */
   readonly #tries = new Map<string, { count: number; hasFailed: boolean }>();
-  /** The time of the last event that has a time, in epoch milliseconds. */
+  /** The time of the latest `debug` event, in epoch milliseconds; NaN before the first. */
   #heardAt = Number.NaN;
   readonly #keepsData: boolean;
 
-  /** `keepsData`: if false, states, inputs and results are not kept in memory. */
+  /** `keepsData`: whether states, inputs and results of tasks are kept in memory. */
   constructor(run: string, keepsData = true) {
     this.run = run;
     this.#keepsData = keepsData;
   }
 
-  /** Adds an event. Returns false if it was known already. */
+  /** Adds an event. Returns false if it has been added before. */
   take(event: StreamEvent): boolean {
     const id = Number(event.id);
     if (id <= this.#last) return false;
@@ -107,7 +107,7 @@ export class Trace {
     return true;
   }
 
-  /** Returns the steps of the graph with this namespace (empty: the root graph), oldest first. */
+  /** Returns the checkpoints of the graph with this namespace (empty for the root graph), oldest first. */
   stepsOf(ns: string): readonly TraceCheckpoint[] {
     return this.steps.filter((step) => step.ns === ns);
   }
@@ -117,8 +117,8 @@ export class Trace {
   }
 
   /**
-   * Ends the trace: running tasks are marked as stopped, and tasks that have not begun are removed. `at`:
-   * epoch milliseconds.
+   * Ends the trace at the time `at` in epoch milliseconds: running tasks become stopped, and tasks that have not begun
+   * are removed.
    */
   end(at: number): void {
     const isKnown = Number.isFinite(at);
@@ -132,7 +132,10 @@ export class Trace {
     }
   }
 
-  /** Updates a task by the state of its actor in the inspector's feed. The stream reports a retry only after the retry has ended. */
+  /**
+   * Updates a task with the state of its actor in the inspector's feed. The feed reports a retry when it begins; the
+   * stream only after it has ended.
+   */
   tried(task: Task, state: unknown): void {
     if (task.endedAt !== null) return;
     if (state === "backoff") task.status = "retrying";
@@ -145,7 +148,8 @@ export class Trace {
 
   #begun(data: unknown): void {
     const attempt = isJsonRecord(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
-    // In a new attempt, the tasks that were running when the server stopped run again, so their earlier executions end here.
+    // A new attempt runs those tasks again that were running when the server stopped. Their earlier executions end
+    // here.
     if (attempt > this.attempt) this.end(this.#heardAt);
     this.endedAt = null;
     this.attempt = attempt;
@@ -173,12 +177,12 @@ export class Trace {
   }
 
   /**
-   * Counts the tries of a task after an event: the task has begun (also in another attempt of the run), or a try has
-   * failed or succeeded.
+   * Counts the tries of a task. `what`: the task has begun (possibly in a new attempt of the run), or a try has failed
+   * or succeeded.
    */
   #tried(task: Task, what: "begun" | "failed" | "succeeded"): void {
     const { count, hasFailed } = this.#tries.get(task.id) ?? { count: 0, hasFailed: false };
-    // An event after a failed try belongs to a new try.
+    // After a failed try, the next event belongs to a new try.
     const next = { count: what === "begun" || hasFailed ? count + 1 : count, hasFailed: what === "failed" };
     this.#tries.set(task.id, next);
     task.tries = Math.max(task.tries, next.count);
@@ -259,7 +263,7 @@ const newTask = (id: string, name: string, ns: string, step: number): Task => ({
   lines: [],
 });
 
-/** Formats the error of a task, which is JSON text with a name and a message. Any other text is returned unchanged. */
+/** Formats the error of a task, which is JSON with a name and a message. Other text is returned unchanged. */
 export function errorText(error: unknown): string {
   const text = String(error);
   try {

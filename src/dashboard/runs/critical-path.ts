@@ -2,9 +2,9 @@ import type { Task } from "../live/trace.ts";
 import type { TimelineGroup, TimelineRow } from "./timeline-rows.ts";
 
 /**
- * Returns the critical path of a run: in each superstep the task that ended last, and likewise within its subgraph.
- * Only a faster task on this path makes the run faster. Empty if no tasks ran in parallel, because the path would then
- * contain all tasks.
+ * Returns the critical path of a run: in each superstep the task that ended last, and in the same way the tasks of its
+ * subgraph. The run becomes faster only if a task on this path does. Returns an empty set if the path contains all
+ * tasks, because none of them ran in parallel.
  */
 export function criticalPath(groups: readonly TimelineGroup[]): ReadonlySet<Task> {
   const path = new Set(groups.flatMap(({ lines }) => pathThrough(lines, 0)));
@@ -12,7 +12,10 @@ export function criticalPath(groups: readonly TimelineGroup[]): ReadonlySet<Task
   return path.size === begun.length ? new Set() : path;
 }
 
-/** Returns the path through one superstep. `lines`: its tasks at this depth, each followed by the tasks of its subgraph. */
+/**
+ * Returns the critical path through one superstep. `lines`: the tasks of the superstep, which have this depth, each
+ * followed by the tasks of its subgraph.
+ */
 function pathThrough(lines: readonly TimelineRow[], depth: number): readonly Task[] {
   const heads = lines.flatMap(({ task, depth: own }, at) =>
     own === depth && task.begunAt !== null ? [{ task, at }] : [],
@@ -26,7 +29,7 @@ function pathThrough(lines: readonly TimelineRow[], depth: number): readonly Tas
 
 const endOf = ({ endedAt }: Task): number => endedAt ?? Infinity;
 
-/** Splits the tasks of a subgraph by its own supersteps. */
+/** Groups the tasks of a subgraph by the subgraph's supersteps. `depth`: that of the subgraph's own tasks. */
 function bySuperstep(lines: readonly TimelineRow[], depth: number): readonly TimelineRow[][] {
   const steps = new Map<number, TimelineRow[]>();
   let step = 0;

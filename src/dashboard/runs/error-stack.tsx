@@ -1,21 +1,21 @@
-/** The path, line and column of a frame of a stack. */
+/** Matches the path, line and column in a frame of a stack trace. */
 const LOCATION = /(?:file:\/\/)?([^\s()]+:\d+:\d+)(?=\)?$)/;
-/** The number of path segments that are shown, counted from the end of the path. */
-const SHOWN_PARTS = 3;
+/** The number of segments at the end of a path that are shown. */
+const MAX_PATH_SEGMENTS = 3;
 
 const isFrame = (line: string): boolean => /^\s+at /.test(line);
 const isLibrary = (line: string): boolean =>
   /node_modules\/|\(?node:|<anonymous>\)?$|\(index \d+\)$/.test(line);
 
-/** Shortens the path of a frame from the left, so that its line number is in sight. */
+/** Shortens the path in a frame at its beginning, so that the line number can be seen. */
 function shortFrame(line: string): string {
   return line.trim().replace(LOCATION, (_, path: string) => {
     const parts = path.split("/");
-    return parts.length > SHOWN_PARTS ? `…/${parts.slice(-SHOWN_PARTS).join("/")}` : path;
+    return parts.length > MAX_PATH_SEGMENTS ? `…/${parts.slice(-MAX_PATH_SEGMENTS).join("/")}` : path;
   });
 }
 
-/** Shows where an error was thrown: the frames in the project's own files. Frames in libraries and Node are folded. */
+/** Shows a stack trace, with only the frames in the project's own files. The complete trace can be opened. */
 export function ErrorStack({ stack }: { readonly stack: string }) {
   const lines = stack.split("\n");
   const hidden = lines.filter((line) => isFrame(line) && isLibrary(line)).length;

@@ -6,10 +6,10 @@ import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 
-/** The number of events shown at once. */
+/** The number of latest events that are shown before the user asks for more. */
 const MAX_EVENTS = 200;
 
-/** The raw events of a stream, oldest first. */
+/** The events of a stream as the server has sent them, oldest first. */
 export function EventsTab({
   events,
   note,

@@ -7,12 +7,13 @@ import { formatDuration } from "../components/duration.ts";
 interface LogLinesProps {
   readonly lines: readonly LogLine[];
   /**
-   * The start of the task, in epoch milliseconds. The times of the lines are relative to it. Null: no times are shown.
+   * When the task began, in epoch milliseconds. The times of the lines are shown relative to it. If null, no times are
+   * shown.
    */
   readonly begunAt: number | null;
 }
 
-/** The log lines of a task, and the location of its error. */
+/** The log lines of a task, and the stack trace of its error. */
 export function LogLines({ lines, begunAt }: LogLinesProps) {
   return (
     <section aria-label="Log">

@@ -27,7 +27,7 @@ import { RepeatButton } from "./repeat-button.tsx";
 import { replayOriginOf } from "./timeline-rows.ts";
 import { TimelineTab } from "./timeline-tab.tsx";
 
-/** The page of one run, live or ended. */
+/** The page of a run, which may be in progress or have ended. */
 export function RunPage({ thread, run: id }: { readonly thread: string; readonly run: string }) {
   const watch = useMemo(() => new RunSubscription(thread, id), [thread, id]);
   useEffect(() => () => watch.close(), [watch]);
@@ -131,7 +131,7 @@ function Side({
   }
 }
 
-/** The questions at which a run waits, and a link to the place where they are answered. */
+/** The questions for which a run waits, with a link to the page on which they can be answered. */
 function Asked({ waiting, thread }: { readonly waiting: PausedRun; readonly thread: string }) {
   const { questions } = waiting;
   return (
@@ -164,7 +164,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
       showNotice(said);
       navigate(["threads", thread, "runs", run_id]);
     });
-  // A run without tasks failed before its first step was planned, so there is nothing to resume.
+  // A run without tasks failed before it planned a task, so there is nothing to resume.
   const isResumable = watch.isLastFailure.value && watch.trace.tasks.size > 0;
   return (
     <header class="head">

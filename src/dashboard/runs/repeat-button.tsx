@@ -2,13 +2,13 @@ import { ActionButton } from "../components/action-button.tsx";
 import { REPEAT_OBSTACLE_TEXTS, type RepeatObstacle } from "../live/repeat-obstacle.ts";
 
 interface RepeatButtonProps {
-  /** Why the run cannot be run again; null: it can. */
+  /** Why the run cannot be run again; null if it can. */
   readonly obstacle: RepeatObstacle | null;
   readonly isQuiet?: boolean;
   readonly onRepeat: () => Promise<unknown>;
 }
 
-/** The button that runs a run again. If that can only fail, it is disabled and its title says why. */
+/** A button that runs a run again. It is disabled if that is not possible, and its tooltip says why. */
 export function RepeatButton({ obstacle, isQuiet = false, onRepeat }: RepeatButtonProps) {
   const title =
     obstacle === null

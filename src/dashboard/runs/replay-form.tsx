@@ -10,13 +10,16 @@ import type { ReplayOrigin } from "./timeline-rows.ts";
 
 interface ReplayProps {
   readonly run: Run;
-  /** The state before the superstep. */
+  /** The checkpoint from which the superstep starts. */
   readonly from: TraceCheckpoint;
-  /** The displayed number of the superstep. */
+  /** The number of the superstep, as shown to the user ({@link stepNumbering}). */
   readonly number: number;
 }
 
-/** Runs a superstep and everything after it again on a new branch, with the original state or a changed one. */
+/**
+ * A button with a dialog, which runs a superstep and all later ones again on a new branch, from the original or a
+ * changed state.
+ */
 export function ReplayForm({ run, from, number }: ReplayProps) {
   const [isOpen, setOpen] = useState(false);
   const { thread_id: thread, assistant_id } = run;

@@ -3,24 +3,27 @@ import { type ChatMessage, isMessage, toChatMessage, uniqueNames } from "../live
 import type { Task, Trace } from "../live/trace.ts";
 import type { TimelineGroup } from "./timeline-rows.ts";
 
-/** A model call. Its start and end times are not known: the stored events have only the times of its task. */
+/** A model call. Its start and end are not known, because the stored events only contain those of its task. */
 interface ModelCall {
   readonly kind: "model";
   readonly id: string;
   readonly models: readonly string[];
   readonly tokensIn: number | null;
   readonly tokensOut: number | null;
-  /** The cost in dollars; null if the tokens or the price are not known. */
+  /** The cost in dollars; null if the number of tokens or the price is not known. */
   readonly cost: number | null;
   readonly text: string;
 }
 
-/** A tool call. It belongs to the task that answered it or, if no task of the run did, to the task that requested it. */
+/**
+ * A tool call. It belongs to the task that returned the tool's result or, if no task of this run did, to the task
+ * whose model requested the call.
+ */
 interface ToolCall {
   readonly kind: "tool";
   readonly id: string;
   readonly name: string;
-  /** The arguments as JSON text; null if an earlier run requested the call. */
+  /** The arguments as JSON text; null if they are in an earlier run, whose model requested the call. */
   readonly args: string | null;
   readonly text: string;
   readonly status: "done" | "failed" | "unanswered";
@@ -29,13 +32,14 @@ interface ToolCall {
 export type Call = ModelCall | ToolCall;
 export type CallsPerTask = ReadonlyMap<string, readonly Call[]>;
 
-/** Finds the calls of models and tools in the messages that each task streamed or returned. */
+/** Finds the model and tool calls in the messages that each task streamed or returned. Returns them by task id. */
 export function callsByTask(
   { messages: streamed }: Trace,
   groups: readonly TimelineGroup[],
   prices: Prices,
 ): CallsPerTask {
-  // The tasks of subgraphs come first, so that messages belong to them: a task with a subgraph returns the same messages again.
+  // The tasks of subgraphs come first, so that their messages belong to them: the task that called the subgraph
+  // returns the same messages again.
   const lines = groups.flatMap((group) => group.lines).toSorted((a, b) => b.depth - a.depth);
   const owned = new Map<string, ChatMessage[]>();
   const seen = new Set<string>();
@@ -80,7 +84,9 @@ export function callsByTask(
   return new Map([...owned].map(([task, messages]) => [task, messages.flatMap(callsOf)]));
 }
 
-/** Makes the model call of a message. `whole`: the message as a task returned it, which may contain more than was streamed. */
+/**
+ * Creates the model call of a streamed message. `whole`: the message as a task returned it, which may contain more.
+ */
 function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, prices: Prices): ModelCall {
   const usage = streamed.usage ?? whole?.usage ?? null;
   const models = uniqueNames(streamed.models, whole?.models ?? []);
@@ -90,7 +96,7 @@ function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, pric
   return { kind: "model", id: streamed.id, models, tokensIn, tokensOut, cost, text: streamed.text };
 }
 
-/** Returns the cost in dollars; null if none of the model's names has a price. */
+/** Returns the cost of tokens in dollars; null if none of the model's names has a price. */
 export function costOf(
   models: readonly string[],
   tokensIn: number,
@@ -102,12 +108,15 @@ export function costOf(
   return price === undefined ? null : (tokensIn * price.in + tokensOut * price.out) / 1e6;
 }
 
-/** A cache of the messages in a task's values: the values do not change, and a page reads them again at each event. */
+/**
+ * Caches the messages in inputs and results of tasks, which never change, because the page searches them again after
+ * each event.
+ */
 const known = new WeakMap<object, readonly ChatMessage[]>();
 
 /**
- * The deepest level at which messages are searched. A node may return them below keys of the state, in a command's
- * update, or in lists of channels and values.
+ * The depth of nesting to which messages are searched. A node may return them below keys of the state, in the update
+ * of a `Command`, or in lists of pairs of a channel and a value.
  */
 const MAX_DEPTH = 5;
 
@@ -127,22 +136,22 @@ function rawMessagesIn(value: unknown, depth: number): readonly JsonRecord[] {
 
 const idsIn = (input: unknown): ReadonlySet<string> => new Set(messagesIn(input).map(({ id }) => id));
 
-/** The totals of one model's calls. */
+/** The totals of a model's calls. */
 export interface ModelTotals {
   readonly model: string;
   readonly calls: number;
   readonly tokensIn: number;
   readonly tokensOut: number;
-  /** The cost in dollars of the calls whose cost is known; null if none is known. */
+  /** The cost in dollars of those calls whose cost is known; null if that of no call is known. */
   readonly cost: number | null;
 }
 
-/** The totals of a run's calls. */
+/** The totals of a run's model and tool calls. */
 export interface CallTotals extends Omit<ModelTotals, "model"> {
-  /** The totals of each model. The model with the most tokens comes first. */
+  /** The totals of each model, the model with the most tokens first. */
   readonly models: readonly ModelTotals[];
   readonly toolCalls: number;
-  /** The number of tries of all tasks, not counting the first try of each task. */
+  /** The number of retries of all tasks. */
   readonly retries: number;
 }
 
@@ -175,7 +184,7 @@ function sumOf(calls: readonly ModelCall[]): Omit<ModelTotals, "model"> {
   };
 }
 
-/** Formats dollars with two decimals; amounts below $0.10 with two significant digits. */
+/** Formats dollars with two decimals; an amount below $0.10 with two significant digits. */
 export function formatCost(dollars: number): string {
   if (dollars === 0 || dollars >= 0.1) return `$${dollars.toFixed(2)}`;
   return `$${dollars.toFixed(Math.min(8, 1 - Math.floor(Math.log10(dollars))))}`;
@@ -183,7 +192,7 @@ export function formatCost(dollars: number): string {
 
 export const formatCount = (count: number): string => count.toLocaleString("en");
 
-/** Checks whether any data of a call contains the text. */
+/** Returns whether a text occurs in a call's names, arguments or result. Case does not matter. */
 export function callContains(call: Call, text: string): boolean {
   const parts = call.kind === "model" ? [...call.models, call.text] : [call.name, call.args ?? "", call.text];
   return parts.some((part) => part.toLowerCase().includes(text.toLowerCase()));

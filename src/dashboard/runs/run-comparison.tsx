@@ -9,7 +9,9 @@ import { formatDuration } from "../components/duration.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 
-/** Compares two runs of a thread side by side: their inputs, tasks and last states. */
+/**
+ * Compares two runs of a thread side by side: their inputs, tasks and final states. `other`: the id of the second run.
+ */
 export function RunComparison({ watch, other }: { readonly watch: RunSubscription; readonly other: string }) {
   const beside = useMemo(() => new RunSubscription(watch.thread, other, false), [watch, other]);
   useEffect(() => () => beside.close(), [beside]);
@@ -73,7 +75,7 @@ interface Pair {
   readonly second: Task | undefined;
 }
 
-/** Pairs the n-th task of a node with the n-th task of the same node in the other run. */
+/** Pairs the n-th task of each node with the n-th task of the same node in the other run. */
 function pairsOf(a: Trace, b: Trace): readonly Pair[] {
   const byName = (trace: Trace) => {
     const names = new Map<string, Task>();

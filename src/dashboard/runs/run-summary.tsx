@@ -5,7 +5,7 @@ import { taskDurationMs } from "./timeline-rows.ts";
 
 interface FindingsProps {
   readonly failed: Task | null;
-  /** The error of the run. */
+  /** The error of the run; null if it did not fail. */
   readonly error: { readonly error: string; readonly message: string } | null;
   readonly slowest: Task | null;
   readonly onChoose: (task: Task) => void;

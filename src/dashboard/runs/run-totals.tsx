@@ -7,13 +7,13 @@ import { formatCost, formatCount, type ModelTotals, type CallTotals } from "./ru
 interface RunTotalsProps {
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
-  /** The question or breakpoint at which the thread waits because of the run; null: it does not. */
+  /** The question or breakpoint at which the thread waits because of this run; null if there is none. */
   readonly waiting: PausedRun | null;
-  /** The time since which it waits, in epoch milliseconds; null if it is not known. */
+  /** Since when the thread waits, in epoch milliseconds; null if it is not known. */
   readonly since: number | null;
 }
 
-/** The totals of a run in one line, and those of each model if there are several. */
+/** The totals of a run in one line and, if it used several models, those of each model. */
 export function RunTotalsView({ totals, path, waiting, since }: RunTotalsProps) {
   const { calls, toolCalls, models, retries } = totals;
   const parts = [
@@ -49,7 +49,7 @@ export function RunTotalsView({ totals, path, waiting, since }: RunTotalsProps) 
 const waitText = ({ questions }: PausedRun, duration: string): string =>
   questions.length > 0 ? `waiting ${duration} for an answer` : `paused for ${duration}`;
 
-/** Says how often a task was retried. */
+/** Formats the number of a task's retries. */
 export const retriesText = ({ tries }: Task): string => counted(tries - 1, "retry", "retries");
 
 const counted = (count: number, one: string, many = `${one}s`): string =>

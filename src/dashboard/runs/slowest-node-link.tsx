@@ -8,7 +8,7 @@ interface SlowestNodeProps {
   readonly label?: string;
 }
 
-/** The slowest node of a run and its duration, with a link to its task in the trace; nothing if it is not known. */
+/** The slowest node of a run and its duration, as a link to its task in the timeline. Nothing if it is not known. */
 export function SlowestNodeLink({ run, label = "" }: SlowestNodeProps) {
   const { thread_id, run_id, slowest_node: slowest = null } = run;
   if (slowest === null) return null;
@@ -16,7 +16,7 @@ export function SlowestNodeLink({ run, label = "" }: SlowestNodeProps) {
     <>
       {label}
       <a href={runHref(thread_id, run_id, { task: slowest.task_id })}>{slowest.name}</a>,{" "}
-      {/* No line break parts the number from its unit. */}
+      {/* Non-breaking spaces keep the numbers and their units on one line. */}
       {formatDuration(slowest.duration_ms).replaceAll(" ", "\u00A0")}
     </>
   );

@@ -13,17 +13,17 @@ import { retriesText } from "./run-totals.tsx";
 interface DetailProps {
   readonly trace: Trace;
   readonly run: Run;
-  /** The task to show; null: the superstep as a whole. */
+  /** The task to show; null to show the whole superstep. */
   readonly task: Task | null;
-  /** The superstep's number in the API. */
+  /** The number of the superstep in the API. */
   readonly step: number;
   readonly numberOf: (step: number) => number;
   readonly onClose: () => void;
 }
 
-/** The input and output of a task, or the changes of a superstep. */
+/** The input and output of a task, or what a superstep changed. */
 export function TaskDetail({ trace, run, task, step, numberOf, onClose }: DetailProps) {
-  // A subgraph numbers its own supersteps.
+  // A subgraph counts its own supersteps, whose numbers are not converted.
   const number = task === null || task.ns === "" ? numberOf(step) : step;
   const states = trace.stepsOf(task?.ns ?? "");
   const from = states.findLast((state) => state.step < step);

@@ -1,14 +1,13 @@
 import { isJsonRecord, type Run } from "../api/records.ts";
 import type { Task, Trace } from "../live/trace.ts";
 
-/** A task as a row of the timeline. */
 export interface TimelineRow {
   readonly task: Task;
-  /** The nesting level of the task's subgraph; 0: the root graph. */
+  /** How deep the task's graph is nested: 0 for the root graph, 1 for its subgraphs, and so on. */
   readonly depth: number;
 }
 
-/** The tasks of one superstep of the root graph, each followed by the tasks of its subgraph. */
+/** The tasks of one superstep of the root graph, each followed by the tasks of the subgraph that it called. */
 export interface TimelineGroup {
   readonly step: number;
   readonly lines: readonly TimelineRow[];
@@ -16,7 +15,7 @@ export interface TimelineGroup {
 
 const parentOf = ({ ns }: Task): string => ns.slice(ns.lastIndexOf(":") + 1);
 
-/** Groups the tasks of a run by superstep. */
+/** Groups the tasks of a run by superstep of the root graph, in the order of the supersteps. */
 export function timelineGroups({ tasks }: Trace): readonly TimelineGroup[] {
   const children = new Map<string, Task[]>();
   const roots: Task[] = [];
@@ -40,7 +39,7 @@ function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
   else list.push(value);
 }
 
-/** Returns the first `most` rows of all groups together, in their groups. */
+/** Returns the groups with only the first `most` rows, counted across all groups. */
 export function firstRows(groups: readonly TimelineGroup[], most: number): readonly TimelineGroup[] {
   let left = most;
   return groups.flatMap(({ step, lines }) => {
@@ -50,7 +49,10 @@ export function firstRows(groups: readonly TimelineGroup[], most: number): reado
   });
 }
 
-/** The origin of a replay, stored in the metadata of the replay's run: the original run and the first replayed step. */
+/**
+ * Where a replay began, stored in the metadata of its run: the id of the original run, and the displayed number of the
+ * first superstep that was run again.
+ */
 export interface ReplayOrigin {
   readonly run: string;
   readonly step: number;
@@ -62,9 +64,9 @@ export function replayOriginOf({ metadata }: Run): ReplayOrigin | null {
 }
 
 /**
- * Returns a function that converts a superstep's number in the API to the displayed number. Displayed numbers start at
- * 1, or in a replay at the first replayed superstep. The API numbers the supersteps of a thread across all of its runs,
- * and also counts updates of the state.
+ * Returns a function that converts the API's number of a superstep to the displayed number. Displayed numbers start at
+ * 1 or, in a replay, at the number of the first replayed superstep. The API counts the supersteps of all runs of a
+ * thread, and updates of its state.
  */
 export function stepNumbering(run: Run, groups: readonly TimelineGroup[]): (step: number) => number {
   const [first] = groups;
@@ -72,7 +74,9 @@ export function stepNumbering(run: Run, groups: readonly TimelineGroup[]): (step
   return (step) => (first === undefined ? step : step - first.step + from);
 }
 
-/** Returns the slowest task that ran no subgraph; null if fewer than two have ended. */
+/**
+ * Returns the task that took longest among those that called no subgraph. Null if fewer than two of them have ended.
+ */
 export function slowestTaskOf(groups: readonly TimelineGroup[]): Task | null {
   const lines = groups.flatMap((group) => group.lines);
   const leaves = lines.filter(({ depth }, i) => (lines[i + 1]?.depth ?? 0) <= depth);
@@ -83,7 +87,7 @@ export function slowestTaskOf(groups: readonly TimelineGroup[]): Task | null {
   );
 }
 
-/** Returns how long a task ran, in milliseconds; null if the task has not begun or not ended. */
+/** Returns how long a task ran, in milliseconds; null if it has not begun or has not ended. */
 export const taskDurationMs = ({ begunAt, endedAt }: Task): number | null =>
   begunAt === null || endedAt === null ? null : endedAt - begunAt;
 
@@ -93,15 +97,16 @@ export interface TimeRange {
 }
 
 /**
- * Returns the start and the end of a run; the end is `now` while the run is active. Times before the run's creation are
- * left out: the state from which the run continues may be much older.
+ * Returns the start and end of a run, in epoch milliseconds. `now`: the end of a run in progress; null for a run that
+ * has ended. Times before the creation of the run are ignored, because the run may continue from a much older state.
  */
 export function timeRangeOf(run: Run, trace: Trace, now: number | null): TimeRange {
   const created = Date.parse(run.created_at);
   const times = [...trace.tasks.values()]
     .flatMap(({ begunAt, endedAt }) => [begunAt, endedAt])
     .concat(trace.steps.map(({ at }) => at))
-    // Includes the grace period of tasks that do not stop when they are aborted.
+    // The end of the run may be later than that of its tasks: tasks that do not stop when they are aborted get a grace
+    // period.
     .concat(trace.endedAt)
     .filter((at): at is number => at !== null && at >= created);
   if (times.length === 0) return { from: 0, to: 1 };
@@ -110,7 +115,10 @@ export function timeRangeOf(run: Run, trace: Trace, now: number | null): TimeRan
   return { from, to: Math.max(from + 1, last, now ?? 0) };
 }
 
-/** Returns the milliseconds between the state with a question and this run, which answers it; null if the run gives no answer. */
+/**
+ * Returns the milliseconds between the checkpoint with a question and the creation of this run, which answers it. Null
+ * if this run is no answer.
+ */
 export function questionWaitMs({ kwargs: { command }, created_at }: Run, { steps }: Trace): number | null {
   if (!isJsonRecord(command) || command["resume"] === undefined || command["resume"] === null) return null;
   const created = Date.parse(created_at);
@@ -118,7 +126,10 @@ export function questionWaitMs({ kwargs: { command }, created_at }: Run, { steps
   return earlier.length === 0 ? null : created - Math.max(...earlier);
 }
 
-/** Checks whether any data of a task contains the text. */
+/**
+ * Returns whether a text occurs in a task's name, id, error, messages, log lines, input or result. Case does not
+ * matter.
+ */
 export function taskContains(trace: Trace, task: Task, text: string): boolean {
   const wanted = text.toLowerCase();
   const said = task.messages.map((id) => trace.messages.get(id)?.text ?? "").join(" ");
@@ -133,7 +144,10 @@ export function taskContains(trace: Trace, task: Task, text: string): boolean {
   ].some((part) => part.toLowerCase().includes(wanted));
 }
 
-/** Returns round times for the axis of a range, in whole milliseconds from its start. They divide the range into at most `most` parts. */
+/**
+ * Returns round distances from the start of a range, in milliseconds, for the labels of a time axis. They divide the
+ * range into at most `most` parts.
+ */
 export function ticksOf({ from, to }: TimeRange, most: number): readonly number[] {
   const length = to - from;
   const rough = Math.max(1, length / Math.max(1, most));

@@ -41,18 +41,21 @@ import {
 } from "./timeline-rows.ts";
 
 const MAX_ZOOM = 64;
-/** The number of tasks shown before the user asks for more. */
+/** The number of tasks that are shown before the user asks for more. */
 const MAX_TASKS = 300;
 
-/** The supersteps of a run with their tasks on a time axis, the model and tool calls of each task, and details of the selection. */
+/**
+ * The timeline of a run: its supersteps with their tasks on a time axis, the model and tool calls of each task, and
+ * the details of the selected task or superstep.
+ */
 export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; readonly run: Run }) {
   const [zoom, setZoom] = useState(1);
   const [text, setText] = useState("");
   const [most, setMost] = useState(MAX_TASKS);
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!hasRunEnded(run));
-  // Reads the counter to subscribe to the events. The events of an ended run arrive after its record, which no longer
-  // changes.
+  // Reading the counter subscribes this component to the events. The record of an ended run does not change any more
+  // when its events arrive.
   void watch.changes.count;
   const { trace } = watch;
   const { query } = currentLocation.value;
@@ -210,7 +213,7 @@ function Axis({ range, zoom }: { readonly range: TimeRange; readonly zoom: numbe
       <span class="label" />
       <span class="track" style={{ width: `${zoom * 100}%` }}>
         {ticksOf(range, 5 * zoom)
-          // A label at the very end would not fit.
+          // There is no room for a label at the very end of the axis.
           .filter((at) => at < length * (1 - 0.1 / zoom))
           .map((at) => (
             <span key={at} class="tick" style={{ left: `${(at / length) * 100}%` }}>
@@ -305,7 +308,7 @@ interface CallRowProps {
   readonly onChoose: () => void;
 }
 
-/** A model or tool call. It has no bar, because the stored events do not record when it started or ended. */
+/** A row for a model or tool call. It has no bar, because the stored events do not contain its start and end. */
 function CallRow({ call, depth, isDim, onChoose }: CallRowProps) {
   const name = call.kind === "model" ? (call.models[0] ?? UNNAMED_MODEL) : call.name;
   return (

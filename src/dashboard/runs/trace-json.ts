@@ -10,14 +10,17 @@ export interface TraceParts {
   readonly calls: CallsPerTask;
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
-  /** Milliseconds that a question waited for the answer that this run gives; null if the run gives none. */
+  /** Milliseconds for which the question waited that this run answers; null if this run is no answer. */
   readonly questionWaitMs: number | null;
   readonly numberOf: (step: number) => number;
 }
 
 const timeOf = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
 
-/** Returns a run as nested records: supersteps, their tasks with the tasks of subgraphs, and the calls of each. */
+/**
+ * Returns a run as nested JSON: its supersteps, their tasks with the tasks of subgraphs, and the model and tool calls
+ * of each task.
+ */
 export function traceAsJson(parts: TraceParts): JsonRecord {
   const { run, trace, groups, totals, numberOf } = parts;
   return {

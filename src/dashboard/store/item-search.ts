@@ -4,22 +4,22 @@ import { searchTermsOf } from "../threads/thread-search-filter.ts";
 
 /** The number of items on one page. */
 const ITEMS_PER_PAGE = 50;
-/** The largest number of items that are searched for words if the server has no index. */
+/** The largest number of items that are searched for words if the server has no vector index. */
 const MAX_SCANNED = 500;
 const SCAN_PAGE = 100;
 
 export interface FoundItems {
   readonly items: readonly StoreItem[];
-  /** Whether there is another page. */
+  /** Whether more items follow on the next page. */
   readonly hasMore: boolean;
-  /** A remark about the search for the user; empty: none. */
+  /** A remark for the user about how the items were found; empty if there is none. */
   readonly note: string;
 }
 
 /**
- * Finds items in a namespace and below it. `name=value` compares a field of an item's value. Other words are
- * searched by meaning if the server has an index, otherwise as text in the keys and values of the items that
- * changed last.
+ * Finds items in a namespace and in those below it. `name=value` matches a member of an item's value. If there are
+ * other words, they are searched by meaning if the server has a vector index; otherwise they must occur in the key or
+ * value, and only the {@link MAX_SCANNED} items that changed last are searched.
  */
 export async function searchStore(
   namespace_prefix: readonly string[],
@@ -30,7 +30,7 @@ export async function searchStore(
   const search = { namespace_prefix, ...(Object.keys(pairs).length > 0 && { filter: pairs }) };
   if (words.length > 0) {
     const query = words.join(" ");
-    // A server may refuse queries because it has no index.
+    // A server without a vector index may refuse the query. The words are then searched as text.
     const ranked = await findItems({ ...search, query, limit: ITEMS_PER_PAGE, offset: 0 }).catch(() => []);
     if (ranked.some(({ score }) => typeof score === "number"))
       return { items: ranked, hasMore: false, note: "The most similar items come first." };

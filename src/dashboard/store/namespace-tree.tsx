@@ -4,20 +4,20 @@ import { hrefOf } from "../app/page-location.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 
-/** The number of namespaces of one level that are shown at first, and that each click on "Show more" adds. */
-const STEP = 100;
+/** The number of namespaces of a level that are shown initially, and that each click on "Show more" adds. */
+const NAMESPACES_PER_STEP = 100;
 
 interface TreeProps {
-  /** The parent of the namespaces of this level. */
+  /** The namespace that contains the namespaces of this level; empty for the top level. */
   readonly prefix: readonly string[];
   readonly chosen: readonly string[];
-  /** A number that changes when this page has changed the store, so that the namespaces are read again. */
+  /** Changes when this page has changed the store, so that the namespaces are read again. */
   readonly version: number;
 }
 
-/** The namespaces of the store, one level at a time: each level is read when it is opened. */
+/** One level of the store's namespaces. The level below a namespace is read when the user opens it. */
 export function NamespaceTree({ prefix, chosen, version }: TreeProps) {
-  const [limit, setLimit] = useState(STEP);
+  const [limit, setLimit] = useState(NAMESPACES_PER_STEP);
   const { value, error, reload } = useResource(
     () => listStoreNamespaces(prefix, limit + 1),
     [prefix.join("."), limit, version],
@@ -37,7 +37,7 @@ export function NamespaceTree({ prefix, chosen, version }: TreeProps) {
       ))}
       {value.length > limit && (
         <li>
-          <button type="button" class="quiet" onClick={() => setLimit(limit + STEP)}>
+          <button type="button" class="quiet" onClick={() => setLimit(limit + NAMESPACES_PER_STEP)}>
             Show more
           </button>
         </li>

@@ -10,21 +10,21 @@ import { StoreItemDialog } from "./store-item-dialog.tsx";
 import { searchStore } from "./item-search.ts";
 import { NamespaceTree } from "./namespace-tree.tsx";
 
-/** The store: its namespaces as a tree, and the items in the chosen namespace and below it. */
+/** The store: its namespaces as a tree, and the items in the chosen namespace and in those below it. */
 export function StorePage({ query }: { readonly query: URLSearchParams }) {
   const ns = query.get("ns") ?? "";
   const chosen = ns === "" ? [] : ns.split(".");
   const text = query.get("q") ?? "";
   const page = Math.max(0, Math.trunc(Number(query.get("page") ?? 0)) || 0);
   const [version, setVersion] = useState(0);
-  /** The item in the dialog; null: a new one; undefined: the dialog is closed. */
+  /** The item in the dialog; null for a new item; undefined if the dialog is closed. */
   const [opened, setOpened] = useState<StoreItem | null | undefined>();
   const shown = JSON.stringify([ns, text, page]);
   const read = useResource(
     async () => ({ shown, ...(await searchStore(chosen, text, page)) }),
     [ns, text, page, version],
   );
-  // Until the items of another namespace, search or page are read, none are shown.
+  // The items of the previous namespace, search or page are not shown while those of the current one are read.
   const found = read.value?.shown === shown ? read : { ...read, value: undefined };
   const at = (change: { readonly q?: string; readonly page?: number }) => ({
     ns,
@@ -119,7 +119,7 @@ function Nothing({ isFiltered, ns }: { readonly isFiltered: boolean; readonly ns
 
 interface TableProps {
   readonly items: readonly StoreItem[];
-  /** The namespace whose items are shown: it is left out of the rows. */
+  /** The namespace whose items are listed. Rows only show the part of an item's namespace that follows it. */
   readonly within: readonly string[];
   readonly onOpen: (item: StoreItem) => void;
 }

@@ -9,22 +9,21 @@ import { Age } from "../components/age.tsx";
 import { useSubmit } from "../components/use-submit.ts";
 
 interface StoreItemDialogProps {
-  /** The item to edit; null for a new item. */
+  /** The item to edit; null to create one. */
   readonly item: StoreItem | null;
-  /** The namespace of a new item. */
   readonly namespace: readonly string[];
-  /** Called with the namespace of an item that was put; null: an item was deleted. */
+  /** Called with the namespace of an item that was stored, or with null after an item was deleted. */
   readonly onChanged: (namespace: readonly string[] | null) => void;
   readonly onClose: () => void;
 }
 
 /**
- * Shown if an item of the list cannot be read. Either it is gone, or the rules of the project change the namespace that the
- * server has listed.
+ * Shown if an item from the list cannot be read: it was deleted, or the project's access rules change the namespace in
+ * the request.
  */
 const NO_ITEM = "Item not found. It was deleted, or your access rules map it to another namespace.";
 
-/** The form of an item of the store. */
+/** A dialog to create, edit or delete an item of the store. */
 export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreItemDialogProps) {
   const [labels, setLabels] = useState((item?.namespace ?? namespace).join("."));
   const [key, setKey] = useState(item?.key ?? "");
@@ -49,7 +48,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
     });
   const remove = (gone: StoreItem) =>
     submit.start(async () => {
-      // The server also accepts the deletion of an item that is not there.
+      // Checked first, because the server also accepts the deletion of an item that does not exist.
       if ((await getItem(gone)) === null) throw new Error(NO_ITEM);
       await deleteItem(gone);
       showNotice("Item deleted.");
@@ -129,7 +128,8 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
 
 function ttlOf(text: string, item: StoreItem | null): { readonly ttl?: number | null } {
   if (text !== "") return { ttl: Number(text) };
-  // Without a number, a new item gets the server's default lifetime, and an existing item never expires.
+  // If the user enters no number, a new item gets the server's default lifetime, and an existing item no longer
+  // expires.
   return item === null ? {} : { ttl: null };
 }
 

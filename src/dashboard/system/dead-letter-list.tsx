@@ -9,7 +9,10 @@ import { useResource } from "../components/use-resource.ts";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 
-/** The undelivered webhooks (dead letters), with buttons to retry or delete them. They are loaded anew when their number, `count`, changes. */
+/**
+ * The undelivered webhooks (dead letters), with buttons to retry or delete them. `count`: their number; when it
+ * changes, they are loaded again.
+ */
 export function DeadLetterList({ count }: { readonly count: number }) {
   const { value = [], error, reload } = useResource(() => listDeliveries("dead", 100), [count]);
   const [deleting, setDeleting] = useState<WebhookRow | null>(null);

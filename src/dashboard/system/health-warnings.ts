@@ -3,18 +3,21 @@ import { formatDuration } from "../components/duration.ts";
 import { bytes } from "./metric-series.ts";
 import { type LastHourMetrics, MAX_DELIVERIES } from "./metric-series.ts";
 
-/** The lengths, in seconds, of "the last 5 minutes" and "the last minute" in the findings. */
-const MINUTES = 300;
-const MINUTE = 60;
-/** Seconds. Runs that wait longer than this for their start are reported. */
-const LONG_WAIT = 1;
-/** Seconds. The event loop is reported if it was blocked for longer than this, because every client notices that. */
-const LONG_LAG = 0.25;
-/** Memory is reported if it has grown within the hour by more than this factor and by more than these bytes. */
-const GROWTH = 1.5;
-const GROWTH_BYTES = 200 * 1024 * 1024;
+/** The number of seconds in the periods that the texts call "the last 5 minutes" and "the last minute". */
+const FIVE_MINUTES_SECONDS = 300;
+const ONE_MINUTE_SECONDS = 60;
+/** The queue time of runs, in seconds, from which on it is reported. */
+const LONG_QUEUE_SECONDS = 1;
+/** The event-loop lag, in seconds, from which on it is reported, because every client notices it. */
+const LONG_LAG_SECONDS = 0.25;
+/**
+ * Memory is reported if, within the last hour, it has grown by more than this factor and by more than this number of
+ * bytes.
+ */
+const MEMORY_GROWTH_FACTOR = 1.5;
+const MEMORY_GROWTH_BYTES = 200 * 1024 * 1024;
 
-/** Says in words what is unusual about the server: one sentence for each finding, none if all is well. */
+/** Returns a sentence for each finding that is unusual about the server; none if there is nothing unusual. */
 export function findingsOf({ history, pending }: LastHourMetrics): readonly string[] {
   return [
     ...webhookFindings(pending),
@@ -35,7 +38,7 @@ function webhookFindings(pending: readonly WebhookRow[]): readonly string[] {
     const group = `${host} ${reason}`;
     groups.set(group, { host, reason, count: (groups.get(group)?.count ?? 0) + 1 });
   }
-  // If as many webhooks were read as the limit allows, there may be more.
+  // If the limit was reached, there may be more webhooks than were read.
   const more = pending.length >= MAX_DELIVERIES ? "At least " : "";
   return [...groups.values()].map(({ host, reason, count }) => {
     const [webhooks, are] = count === 1 ? ["webhook", "is"] : ["webhooks", "are"];
@@ -43,7 +46,7 @@ function webhookFindings(pending: readonly WebhookRow[]): readonly string[] {
   });
 }
 
-/** Returns the host of a URL without a user name and password. A URL that is only a path is on this server. */
+/** Returns the host of a URL, without user name and password. A URL that is only a path belongs to this server. */
 const hostOf = (url: string): string => /^\w+:\/\/(?:[^/?#]*@)?([^/?#]+)/.exec(url)?.[1] ?? "this server";
 
 function reasonOf({ last_status, last_error }: WebhookRow): string {
@@ -52,20 +55,22 @@ function reasonOf({ last_status, last_error }: WebhookRow): string {
   return last_error.includes("ECONNREFUSED") ? "connection refused" : last_error;
 }
 
-/** Returns the known values of a metric in the last `seconds` seconds. */
+/** Returns the values of a metric in the last `seconds` seconds. Unknown values are left out. */
 function recent({ interval_seconds, figures }: ServerHistory, name: string, seconds: number): number[] {
   const values = (figures[name] ?? []).slice(-Math.round(seconds / interval_seconds));
   return values.filter((value) => value !== null);
 }
 
-/** Returns how often something happened in the last `seconds` seconds, by its recorded rate per second. */
+/**
+ * Returns how often something has happened in the last `seconds` seconds, computed from its recorded rate per second.
+ */
 const countOf = (history: ServerHistory, name: string, seconds: number): number =>
   Math.round(recent(history, name, seconds).reduce((sum, rate) => sum + rate, 0) * history.interval_seconds);
 
 function failureFindings(history: ServerHistory): readonly string[] {
-  const failed = countOf(history, "runs_failed_per_second", MINUTES);
-  const ended = countOf(history, "runs_ended_per_second", MINUTES);
-  const refused = countOf(history, "requests_failed_per_second", MINUTES);
+  const failed = countOf(history, "runs_failed_per_second", FIVE_MINUTES_SECONDS);
+  const ended = countOf(history, "runs_ended_per_second", FIVE_MINUTES_SECONDS);
+  const refused = countOf(history, "requests_failed_per_second", FIVE_MINUTES_SECONDS);
   const dead = history.figures["webhooks_dead"]?.at(-1) ?? 0;
   return [
     ...(failed > 0 ? [`${failed} of ${Math.max(failed, ended)} runs failed in the last 5 minutes.`] : []),
@@ -81,23 +86,23 @@ function failureFindings(history: ServerHistory): readonly string[] {
 }
 
 function waitFindings(history: ServerHistory): readonly string[] {
-  const queued = recent(history, "runs_queued", MINUTE);
+  const queued = recent(history, "runs_queued", ONE_MINUTE_SECONDS);
   const now = queued.at(-1) ?? 0;
   const isStanding = queued.length > 1 && queued.every((count) => count > 0);
-  const wait = Math.max(0, ...recent(history, "run_wait_p99_seconds", MINUTE));
+  const wait = Math.max(0, ...recent(history, "run_wait_p99_seconds", ONE_MINUTE_SECONDS));
   return [
     ...(isStanding
       ? [
           `${now} ${now === 1 ? "run is" : "runs are"} queued; the queue has not been empty for ${formatDuration(standingFor(history))}.`,
         ]
       : []),
-    ...(wait >= LONG_WAIT
+    ...(wait >= LONG_QUEUE_SECONDS
       ? [`The queue time of runs was up to ${formatDuration(wait * 1_000)} in the last minute.`]
       : []),
   ];
 }
 
-/** Returns the milliseconds since the queue was last empty, or since the start of the history. */
+/** Returns for how many milliseconds the queue has not been empty, as far as the history shows. */
 function standingFor({ interval_seconds, figures }: ServerHistory): number {
   const queued = figures["runs_queued"] ?? [];
   const empty = queued.findLastIndex((count) => count === 0);
@@ -105,8 +110,9 @@ function standingFor({ interval_seconds, figures }: ServerHistory): number {
 }
 
 /**
- * Returns the known values of the memory. Of a server with several processes, only values of as many shards as the last one are returned: when a
- * process is started again, it has lost its history, and its memory is missing in the earlier values.
+ * Returns the known values of the server's memory, oldest first. Values that count fewer or more shards than the
+ * latest one are left out: a process that was restarted has lost its history, so its memory is missing in earlier
+ * values.
  */
 function memoryOf({ figures }: ServerHistory): number[] {
   const { memory_bytes: memory = [], shards_counted: counted } = figures;
@@ -114,16 +120,16 @@ function memoryOf({ figures }: ServerHistory): number[] {
 }
 
 function processFindings(history: ServerHistory): readonly string[] {
-  const lag = Math.max(0, ...recent(history, "event_loop_lag_max_seconds", MINUTE));
+  const lag = Math.max(0, ...recent(history, "event_loop_lag_max_seconds", ONE_MINUTE_SECONDS));
   const memory = memoryOf(history);
   const [before, now] = [Math.min(...memory.slice(0, memory.length / 2)), memory.at(-1) ?? 0];
   return [
-    ...(lag >= LONG_LAG
+    ...(lag >= LONG_LAG_SECONDS
       ? [
           `The event loop was blocked for ${formatDuration(lag * 1_000)} in the last minute. A node may run long synchronous code.`,
         ]
       : []),
-    ...(now > before * GROWTH && now - before > GROWTH_BYTES
+    ...(now > before * MEMORY_GROWTH_FACTOR && now - before > MEMORY_GROWTH_BYTES
       ? [`Memory grew from ${bytes(before)} to ${bytes(now)} within the hour.`]
       : []),
   ];

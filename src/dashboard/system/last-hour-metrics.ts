@@ -3,9 +3,11 @@ import { getMetricsHistory, listDeliveries } from "../api/client.ts";
 import { type LastHourMetrics, MAX_DELIVERIES } from "./metric-series.ts";
 import { haveAllShardsAnswered, pollTimeout, settled } from "./server-sample.ts";
 
-/** Milliseconds between two reads; the server adds entries at the same interval. */
+/** Milliseconds between two reads of the history: as often as the server adds values to it. */
 export const HISTORY_INTERVAL_MS = 10_000;
-/** The server's last hour, as last read. Null: it was not read yet, or the server does not provide it. */
+/**
+ * The latest read of the server's history; null before the first read, or if the server does not provide the history.
+ */
 export const lastHour = signal<LastHourMetrics | null>(null);
 
 export async function readLastHour(): Promise<void> {

@@ -2,38 +2,43 @@ import { formatDuration } from "../components/duration.ts";
 import type { MetricsSample } from "./prometheus-metrics.ts";
 import type { ServerHistory, WebhookRow } from "../api/records.ts";
 
-/** The largest number of pending webhooks read. */
+/** The largest number of pending webhooks that are read. */
 export const MAX_DELIVERIES = 100;
 
-/** The server's metrics of the last hour, and the webhooks that are pending now. */
+/** The server's metrics of the last hour, and its pending webhooks. */
 export interface LastHourMetrics {
   readonly history: ServerHistory;
-  /** Milliseconds by which the page's clock is ahead of the server's; 0 if the difference is too small to be seen in a chart. */
+  /**
+   * Milliseconds by which the page's clock is ahead of the server's; 0 if the difference would be too small to see in
+   * a chart.
+   */
   readonly clockSkewMs: number;
-  /** The pending webhooks that were created last. */
+  /** At most {@link MAX_DELIVERIES} pending webhooks. */
   readonly pending: readonly WebhookRow[];
 }
 
-/** The data of one chart: a value for each time, null where it is missing. */
+/** The data of one chart: a value for each time, null where the value is not known. */
 export interface Series {
   readonly title: string;
-  /** The times of the values, in epoch milliseconds. */
+  /** The times of `values`, in epoch milliseconds. */
   readonly times: readonly number[];
-  /** Formats a value with its unit. */
+  /** Returns a value as text, with its unit. */
   readonly unit: (value: number) => string;
   readonly values: readonly (number | null)[];
-  /** The current value. Absent: it is the last of `values`. */
+  /** The current value; absent if it is the last one in `values`. */
   readonly now?: number | null;
-  /** A second line for a part of the values, such as failed runs. `isBad`: it is drawn in the colour of errors. */
+  /**
+   * A second line, for example for the failed ones of all runs. `isBad`: whether it is drawn in the colour of errors.
+   */
   readonly below?: { readonly values: readonly (number | null)[]; readonly isBad: boolean };
-  /** Additional text about the current value. */
+  /** Further text below the chart, about the current value. */
   readonly note: string;
   readonly isBad: boolean;
 }
 
 const whole = (value: number): string => Math.round(value).toLocaleString("en");
 
-/** Shows a rate, such as `3.4/s`. */
+/** Formats a rate per second, such as `3.4/s`. */
 export function formatPerSecond(value: number): string {
   return `${value < 10 && value > 0 ? value.toFixed(1) : whole(value)}/s`;
 }
@@ -57,9 +62,9 @@ const percent = (value: number): string => `${whole(value * 100)} %`;
 type ReadFigure = (figures: MetricsSample) => number | undefined;
 
 /**
- * Returns the growth of a counter between two samples: the sum of its growth in each process. A process that is missing in one of the
- * samples is left out, because all that it has ever counted would look like growth when it is back. So is one whose counter
- * has fallen, because a restart has reset it. Null if no process is left.
+ * Returns how much a counter has grown between two samples, summed over the processes of the server. A process that is
+ * missing in one of the samples is left out, because otherwise its whole count would seem to be growth. So is a
+ * process whose counter has fallen, because it was restarted. Null if no process is left.
  */
 export function counterGrowth(before: MetricsSample, now: MetricsSample, read: ReadFigure): number | null {
   let sum: number | null = null;
@@ -71,7 +76,10 @@ export function counterGrowth(before: MetricsSample, now: MetricsSample, read: R
   return sum;
 }
 
-/** Returns the rate per second between consecutive samples. Null for the first sample, and if the growth is not known. */
+/**
+ * Returns the growth of a counter per second between consecutive samples. Null for the first sample, and where the
+ * growth is not known.
+ */
 export function rates(looks: readonly MetricsSample[], read: ReadFigure): readonly (number | null)[] {
   return looks.map((now, i) => {
     const before = looks[i - 1];
@@ -84,7 +92,10 @@ export function rates(looks: readonly MetricsSample[], read: ReadFigure): readon
 const levels = (looks: readonly MetricsSample[], read: ReadFigure): readonly (number | null)[] =>
   looks.map((figures) => read(figures) ?? null);
 
-/** Returns the growth of one counter per unit of growth of another. */
+/**
+ * Returns, for each sample, the growth of the counter `part` divided by the growth of the counter `of`; 0 if `of` has
+ * not grown.
+ */
 function shares(
   looks: readonly MetricsSample[],
   part: ReadFigure,
@@ -109,7 +120,7 @@ const last = (values: readonly (number | null)[]): number | null => values.at(-1
 const formatted = (value: number | null, unit: (value: number) => string): string =>
   value === null ? "–" : unit(value);
 
-/** Returns the charts of a server. Metrics that the server does not report are left out. */
+/** Returns the charts of the page's samples. Charts of metrics that the server does not report are left out. */
 export function chartSeriesOf(
   looks: readonly MetricsSample[],
   threads: number | undefined,
@@ -229,7 +240,7 @@ export function chartSeriesOf(
   return known.map((series) => ({ ...series, times }));
 }
 
-/** The names of the metrics in the server's history, by the title of the chart that shows them. */
+/** The names of metrics in the server's history, by the title of the chart that shows them. */
 const FIGURES: {
   readonly [title: string]: { readonly figure: string; readonly below?: string; readonly isBad?: boolean };
 } = {
@@ -248,8 +259,8 @@ const FIGURES: {
 };
 
 /**
- * Returns the charts over the last hour: the server's history, followed by the page's newer samples. Adds a
- * chart of the queue times of runs, which only the history has.
+ * Returns the charts over the last hour: the values of the server's history, followed by those of the page's newer
+ * samples. Adds a chart of the queue times, which only the history contains.
  */
 export function hourSeriesOf(
   live: readonly Series[],
@@ -290,7 +301,7 @@ export function hourSeriesOf(
   return [...series.slice(0, place), waits, ...series.slice(place)];
 }
 
-/** Returns, as text, a bound of the longest delay of the event loop between the last two samples. */
+/** Returns, as text, an upper bound of the longest event-loop lag between the last two samples. */
 function worst(looks: readonly MetricsSample[]): string {
   const name = "heddle_event_loop_lag_seconds_bucket";
   const [before, now] = looks.slice(-2);

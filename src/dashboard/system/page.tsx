@@ -25,12 +25,12 @@ import { ShardTable } from "./shard-table.tsx";
 import { usePolling } from "./use-polling.ts";
 import { chartSeriesOf, hourSeriesOf } from "./metric-series.ts";
 
-/** Milliseconds until the second sample, because rates need two. */
-const SOON = 500;
+/** Milliseconds between the first two samples, which is short, because rates need two samples. */
+const SECOND_SAMPLE_MS = 500;
 
 /**
- * The longest and the shortest time span of the charts, in milliseconds. Between these limits, a span is as long as
- * there are values to show.
+ * The longest (`most`) and shortest (`least`) time span of the charts, in milliseconds. Between them, the span is as
+ * long as there are values.
  */
 const SPANS = {
   hour: { most: 3_600_000, least: 600_000, name: "the last hour" },
@@ -42,7 +42,10 @@ function spanOf({ most, least, name }: (typeof SPANS)["hour"], first: number | u
   return { from: to - Math.min(most, Math.max(least, to - (first ?? to))), to, name };
 }
 
-/** The state of the server: now, over the last minutes by the page's own samples, and over the last hour by the server's history. */
+/**
+ * The state of the server: its current values, those of the last minutes from the page's own samples, and those of the
+ * last hour from the server's history.
+ */
 export function SystemPage() {
   const [look, setLook] = useState<ServerSample | null>(null);
   const [counts, setCounts] = useState<ThreadCounts | null>(null);
@@ -57,9 +60,9 @@ export function SystemPage() {
       }
     },
     SAMPLE_INTERVAL_MS,
-    SOON,
+    SECOND_SAMPLE_MS,
   );
-  usePolling(async () => setCounts(await readThreadCounts()), SAMPLE_INTERVAL_MS, SOON);
+  usePolling(async () => setCounts(await readThreadCounts()), SAMPLE_INTERVAL_MS, SECOND_SAMPLE_MS);
   usePolling(readLastHour, HISTORY_INTERVAL_MS);
   const shards = shardRowsOf(metricsSamples.value);
   const silent = silentShardFindings(shards);
@@ -130,7 +133,7 @@ export function SystemPage() {
   );
 }
 
-/** The warnings: sentences that say what is unusual about the server. */
+/** Sentences about what is unusual about the server. */
 function Findings({ texts }: { readonly texts: readonly string[] }) {
   return (
     <section class="pad unusual" aria-labelledby="unusual-title">

@@ -1,15 +1,15 @@
-/** The metrics of one process of a server. */
+/** The metrics of one process of the server. */
 export interface ProcessSample {
-  /** The number of the process's shard; undefined if it is the whole server. */
+  /** The number of the shard that the process serves; undefined if the server has only one process. */
   readonly shard: string | undefined;
-  /** The name of the process's node; undefined outside a cluster. */
+  /** The name of the process's node; undefined if there is no cluster. */
   readonly node: string | undefined;
   readonly sample: MetricsSample;
 }
 
-/** The metrics of a server at one moment, from `/metrics`. */
+/** All metrics of a server at one moment, from a response of `/metrics`. */
 export class MetricsSample {
-  /** The time when the metrics were read, as `performance.now()` gives it. */
+  /** When the metrics were read, in milliseconds of `performance.now()`. */
   readonly at: number;
   readonly #layout: MetricsLayout;
   readonly #values: Float64Array;
@@ -21,19 +21,25 @@ export class MetricsSample {
     this.#values = values;
   }
 
-  /** Returns the sum of a metric's samples, or of those whose labels match `wanted`; undefined if the server does not report the metric. */
+  /**
+   * Returns the sum of a metric's values, over all label sets or only those for which `wanted` returns true. Undefined
+   * if the server does not report the metric.
+   */
   sum(name: string, wanted: (labels: MetricSampleLabels) => boolean = () => true): number | undefined {
     if (!this.#layout.byName.has(name)) return undefined;
     return this.samples(name).reduce((sum, { labels, value }) => (wanted(labels) ? sum + value : sum), 0);
   }
 
-  /** Returns the sum of a metric's samples with this label; undefined if there is none. */
+  /**
+   * Returns the sum of a metric's values over the label sets in which `label` has the value `value`. Undefined if
+   * there is none.
+   */
   of(name: string, label: string, value: string): number | undefined {
     const found = this.samples(name).filter(({ labels }) => labels.get(label) === value);
     return found.length === 0 ? undefined : found.reduce((sum, one) => sum + one.value, 0);
   }
 
-  /** The metrics of each process of the server. The key is the same in all samples. */
+  /** The metrics of each process of the server. A process has the same key in each {@link MetricsSample}. */
   get processes(): ReadonlyMap<string, ProcessSample> {
     this.#processes ??= new Map(
       Array.from(this.#layout.processes, ([key, { shard, node, layout }]) => [
@@ -51,15 +57,15 @@ export class MetricsSample {
 }
 
 /**
- * The list of metrics that a server reports, in their order. All {@link MetricsSample}s with the same list
- * share one layout.
+ * The metrics that a server reports, in their order. Consecutive {@link MetricsSample}s with the same metrics share
+ * one layout, so that each sample only stores its values.
  */
 interface MetricsLayout {
-  /** The name and the labels of each sample, as the server wrote them. */
+  /** The name and labels of each value, as text from the server. */
   readonly series: readonly string[];
-  /** The labels of each metric's samples and the indexes of their values, by the name of the metric. */
+  /** For each name of a metric, its label sets, each with the index of its value. */
   readonly byName: ReadonlyMap<string, readonly SamplePlace[]>;
-  /** The part of the list that each process has. */
+  /** The layouts of the server's processes, which contain only the process's metrics. */
   readonly processes: ReadonlyMap<string, ProcessLayout>;
 }
 
@@ -79,7 +85,10 @@ export interface ParsedSample {
   readonly value: number;
 }
 
-/** The metric that says for each shard whether its process has answered. Servers with one process do not have it. */
+/**
+ * The metric with the value 1 for each shard whose process has responded, else 0. Servers with one process do not
+ * report it.
+ */
 export const SHARD_UP = "heddle_shard_up";
 
 const LINE = /^([a-zA-Z_:][\w:]*(?:\{.*\})?) (\S+)$/;
@@ -87,7 +96,10 @@ const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/g;
 
 let lastLayout: MetricsLayout | undefined;
 
-/** Parses the Prometheus text format. Unknown lines are skipped. */
+/**
+ * Parses a response in the Prometheus text format. `at`: milliseconds of `performance.now()`. Lines that are not a
+ * value of a metric are skipped.
+ */
 export function parseMetrics(text: string, at: number): MetricsSample {
   const series: string[] = [];
   const values: number[] = [];
@@ -113,7 +125,7 @@ function layoutOf(series: readonly string[]): MetricsLayout {
     const [name = ""] = one.split("{", 1);
     const labels = labelsOf(one.slice(name.length));
     addPlace(byName, name, { labels, index });
-    // Other processes say this about a shard.
+    // This metric is about the shard, but another process reports it.
     if (name === SHARD_UP) continue;
     const [shard, node] = [labels.get("shard"), labels.get("node")];
     const key = `${shard ?? ""}/${node ?? ""}`;
@@ -128,7 +140,7 @@ function layoutOf(series: readonly string[]): MetricsLayout {
       Array.from(processes, ([key, { shard, node, byName }]) => {
         const all = new Map<string, ProcessLayout>();
         const process = { shard, node, layout: { series, byName, processes: all } };
-        // The metrics of a process are a sample, too: that of a server whose only process it is.
+        // The process's metrics are also a {@link MetricsSample}, in which this process is the only one.
         all.set(key, process);
         return [key, process];
       }),

@@ -6,30 +6,31 @@ import { ApiKeyRequired, isRefused } from "../api-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import { type MetricsSample, parseMetrics, SHARD_UP } from "./prometheus-metrics.ts";
 
-/** Milliseconds between two samples. */
+/** Milliseconds between two samples of the server's state. */
 export const SAMPLE_INTERVAL_MS = 2_000;
-/** The number of samples kept: five minutes. */
+/** The number of samples that are kept, which is enough for five minutes. */
 export const MAX_SAMPLES = 150;
 
 /**
- * Milliseconds after which a read of this page is given up. If a process of the server hangs, a request may have reached it; the next one
- * probably reaches another process. It is longer than the server waits for a shard.
+ * Milliseconds after which the page stops waiting for a response. It is longer than the server itself waits for a
+ * shard. A process of the server that hangs may have received the request; the next request probably reaches another
+ * process.
  */
 const POLL_TIMEOUT_MS = 10_000;
-/** Milliseconds after which counting threads is given up. It takes long if there are very many. */
+/** Milliseconds after which the page stops waiting for a count of threads, which takes long if there are very many. */
 const COUNT_TIMEOUT_MS = 30_000;
 
 export const pollTimeout = (): AbortSignal => AbortSignal.timeout(POLL_TIMEOUT_MS);
 
-/** The latest sample of the server's state. */
+/** The server's state, read at one moment. */
 export interface ServerSample {
   readonly version: string;
   readonly transport: string;
-  /** Milliseconds: the duration of the request to `/ok`. */
+  /** The duration of the request to `/ok`, in milliseconds. */
   readonly latency: number;
 }
 
-/** The numbers of threads. Undefined, or left out: not known. */
+/** The numbers of threads: in total, undefined if it is not known; and in each status for which it is known. */
 export interface ThreadCounts {
   readonly threads: number | undefined;
   readonly statuses: readonly (readonly [status: ApiThreadStatus, count: number])[];
@@ -40,20 +41,23 @@ interface Info {
   readonly heddle?: { readonly transport?: { readonly kind?: string } };
 }
 
-/** The metrics of the last samples, oldest first. They stay when another page is shown. */
+/** The metrics of the latest samples, oldest first. They are kept while another page is shown. */
 export const metricsSamples = signal<readonly MetricsSample[]>([]);
 
-/** Whether the server gives the metrics to this user; null: not known yet. */
+/** Whether the server allows this user to read the metrics; null before the first response. */
 export const areMetricsAllowed = signal<boolean | null>(null);
 
-/** Whether all shards have answered in the last sample. If not, requests that concern all shards fail, and take long. */
+/**
+ * Returns whether all shards have responded in the latest sample. While one does not, requests to all shards take long
+ * and then fail.
+ */
 export const haveAllShardsAnswered = (): boolean =>
   metricsSamples.value
     .at(-1)
     ?.samples(SHARD_UP)
     .every(({ value }) => value === 1) ?? true;
 
-/** Resolves with undefined if the request fails. A missing key opens the key dialog. */
+/** Resolves with the result of a read, or with undefined if it fails. A missing API key opens the key dialog. */
 export async function settled<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
@@ -88,7 +92,9 @@ export async function takeSample(): Promise<ServerSample> {
   return { version: info.version, transport: info.heddle?.transport?.kind ?? "?", latency };
 }
 
-/** Counts the threads, which takes longer than the metrics if there are many threads. Resolves with null if a shard does not answer. */
+/**
+ * Counts the threads in total and in each status. Resolves with null, without counting, if a shard does not respond.
+ */
 export async function readThreadCounts(): Promise<ThreadCounts | null> {
   if (!haveAllShardsAnswered()) return null;
   const signal = AbortSignal.timeout(COUNT_TIMEOUT_MS);

@@ -1,27 +1,30 @@
 import { eventLoopLags } from "./metric-series.ts";
 import { type MetricsSample, type ProcessSample, SHARD_UP } from "./prometheus-metrics.ts";
 
-/** What is shown of a shard. */
+/** A shard as a row of the table. */
 export interface ShardRow {
   readonly shard: string;
-  /** The name of the shard's node, or of its last one if the shard does not answer; undefined outside a cluster. */
+  /**
+   * The name of the node that owns the shard or, if the shard does not respond, of the last known one; undefined if
+   * there is no cluster.
+   */
   readonly node: string | undefined;
-  /** Undefined if the shard's process does not answer. */
+  /** The figures of the shard's process; undefined if it does not respond. */
   readonly figures: ShardRowFigures | undefined;
 }
 
 interface ShardRowFigures {
-  /** When the process started. */
+  /** When the process started, as an ISO timestamp. */
   readonly since: string;
   readonly running: number;
   readonly queued: number;
-  /** Bytes. */
+  /** Resident memory in bytes. */
   readonly memory: number;
-  /** Seconds: the mean event-loop lag since the sample before. */
+  /** The mean event-loop lag since the previous sample, in seconds; null if it is not known. */
   readonly lag: number | null;
 }
 
-/** Returns the shards of a server, by its last samples; none if it has one process. */
+/** Returns the shards of a server in its latest sample. Empty if the server has only one process. */
 export function shardRowsOf(samples: readonly MetricsSample[]): readonly ShardRow[] {
   const now = samples.at(-1);
   if (now === undefined) return [];
@@ -54,6 +57,6 @@ function lastNodeOf(samples: readonly MetricsSample[], shard: string): string | 
   return last && processOf(last, shard)?.node;
 }
 
-/** Says in words which shards do not answer. */
+/** Returns a sentence for each shard that does not respond. */
 export const silentShardFindings = (rows: readonly ShardRow[]): readonly string[] =>
   rows.flatMap(({ shard, figures }) => (figures === undefined ? [`Shard ${shard} does not answer.`] : []));

@@ -3,7 +3,7 @@ import { StatusBadge } from "../components/status-badge.tsx";
 import { bytes, milliseconds } from "./metric-series.ts";
 import type { ShardRow } from "./shard-rows.ts";
 
-/** The shards of the server, each with the figures of its process. */
+/** A table of the server's shards, with the figures of each shard's process. */
 export function ShardTable({ rows }: { readonly rows: readonly ShardRow[] }) {
   if (rows.length === 0) return null;
   const hasNodes = rows.some(({ node }) => node !== undefined);

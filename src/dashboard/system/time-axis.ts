@@ -2,15 +2,18 @@
 export interface TimeSpan {
   readonly from: number;
   readonly to: number;
-  /** The span in words, such as `the last hour`. */
+  /** A description of the range, such as `the last hour`. */
   readonly name: string;
 }
 
 const STEPS = [1, 2, 5, 10, 15, 20, 30, 60].map((minutes) => minutes * 60_000);
-/** The largest number of labels that fit below a chart. */
+/** The largest number of labels that there is room for below a chart. */
 const MAX_TICKS = 4;
 
-/** Returns round times within a span. Times near the edges are left out, because their labels would not fit. */
+/**
+ * Returns round times within a range, in epoch milliseconds. Times near its ends are left out, because there is no
+ * room for their labels.
+ */
 export function axisTimesOf({ from, to }: TimeSpan): readonly number[] {
   const step = STEPS.find((one) => (to - from) / one <= MAX_TICKS) ?? 60 * 60_000;
   const edge = (to - from) * 0.08;

@@ -4,14 +4,14 @@ import { axisTimesOf, type TimeSpan } from "./time-axis.ts";
 const WIDTH = 240;
 const HEIGHT = 48;
 
-/** Milliseconds: a line is interrupted between two values that are further apart than this. */
-const GAP = 60_000;
+/** Between two values that are further apart than this, in milliseconds, the line is interrupted. */
+const MAX_GAP_MS = 60_000;
 
-/** The space between a number and its unit, at which no line may end. */
+/** Matches the space between a number and its unit, which is made a non-breaking one. */
 const BEFORE_UNIT = /(?<=\d) (?=(?:%|ms|s|[KMGT]?B)(?![a-z]))/gi;
 const unbroken = (text: string): string => text.replaceAll(BEFORE_UNIT, "\u00a0");
 
-/** A metric: its current value, and its line over time. */
+/** The chart of a metric: its current value, and a line of its values over time. */
 export function TimeSeriesChart({ series, span }: { readonly series: Series; readonly span: TimeSpan }) {
   const { title, unit, times, values, below, note, isBad } = series;
   const now = series.now ?? values.at(-1) ?? null;
@@ -22,7 +22,7 @@ export function TimeSeriesChart({ series, span }: { readonly series: Series; rea
   const said = now === null ? "not known yet" : unit(now);
   const x = (time: number) => ((time - span.from) / (span.to - span.from)) * WIDTH;
   const lineOf = (list: readonly (number | null)[]) =>
-    piecesOf(list, at.map(x), most, (GAP / (span.to - span.from)) * WIDTH);
+    piecesOf(list, at.map(x), most, (MAX_GAP_MS / (span.to - span.from)) * WIDTH);
   return (
     <figure class={`card tile chart ${isBad ? "bad" : ""}`}>
       <figcaption class="dim">{title}</figcaption>
@@ -62,7 +62,10 @@ export function TimeSeriesChart({ series, span }: { readonly series: Series; rea
 
 type Point = readonly [x: number, y: number];
 
-/** Returns the line in pieces, interrupted where a value is missing, or the next one is more than `gap` away. */
+/**
+ * Splits a line into parts, between which a value is missing or the distance is larger than `gap`. `xs`: the x
+ * coordinates of the values. `most`: the value at the top.
+ */
 function piecesOf(
   values: readonly (number | null)[],
   xs: readonly number[],
@@ -71,7 +74,7 @@ function piecesOf(
 ): readonly Point[][] {
   const pieces: Point[][] = [];
   let piece: Point[] | null = null;
-  // One pixel above and below stays free: a line on the very edge would be cut in half.
+  // The line stays one pixel away from the upper and lower edges, where half of its width would be cut off.
   const height = HEIGHT - 2;
   for (const [i, value] of values.entries()) {
     if (value === null) {
@@ -82,7 +85,7 @@ function piecesOf(
     if (piece === null || x - end(piece) > gap) pieces.push((piece = []));
     piece.push([x, 1 + height - (most === 0 ? 0 : (value / most) * height)]);
   }
-  // A line through a single point is invisible. A line from the point to itself is drawn as a dot.
+  // A line through only one point is invisible. With the point given twice, it is drawn as a dot.
   return pieces.map((points) => (points.length === 1 ? [...points, ...points] : points));
 }
 

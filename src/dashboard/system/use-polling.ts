@@ -1,8 +1,9 @@
 import { useEffect } from "preact/hooks";
 
 /**
- * Runs `work` now, again after `soon` milliseconds, and from then on `ms` milliseconds after each run has ended. Pauses
- * while the page is hidden.
+ * Calls `work` when the component is mounted, `soon` milliseconds after that call has ended, and then `ms`
+ * milliseconds after the end of each call. While the page is hidden, `work` is not called; it is called as soon as the
+ * page is shown again.
  */
 export function usePolling(work: () => Promise<void>, ms: number, soon = ms): void {
   useEffect(() => {

@@ -11,7 +11,7 @@ import { JsonField } from "../components/json-field.tsx";
 import { KeyValueFields } from "./key-value-fields.tsx";
 import type { AnswerChoice } from "./inferred-answer-input.ts";
 
-/** The input methods for an answer. */
+/** The labels of the input methods for an answer. */
 export const ANSWER_METHODS = {
   event: "Event",
   choice: "Choices",
@@ -28,7 +28,7 @@ interface AnswerProps {
   readonly onChange: (answer: unknown) => void;
 }
 
-/** A field for a text. Enter sends, as it does for a message. */
+/** A field for an answer that is a text. Enter sends the answer; Shift+Enter begins a new line. */
 export function TextAnswer({ onChange }: AnswerProps) {
   const [rows, setRows] = useState(1);
   return (
@@ -63,7 +63,7 @@ export function YesNoAnswer({ onChange }: AnswerProps) {
   );
 }
 
-/** The largest number of choices that are shown as buttons. */
+/** Up to this number of choices, each is shown as a button. */
 const MAX_CHOICES = 8;
 
 const YES_AND_NO: readonly AnswerChoice[] = [
@@ -72,7 +72,8 @@ const YES_AND_NO: readonly AnswerChoice[] = [
 ];
 
 /**
- * Returns the values that a schema offers as choices; null if there are too many of them, or the schema offers none.
+ * Returns the values that a schema allows, as choices. Null if it does not list them, or lists more than {@link
+ * MAX_CHOICES}.
  */
 export function choicesOf(schema: JsonSchema | null): readonly AnswerChoice[] | null {
   const { type, enum: values } = simplifySchema(schema ?? {}, schema ?? {});
@@ -92,7 +93,10 @@ interface ChoiceButtonsProps extends AnswerProps {
 
 /** A button for each choice. */
 export function ChoiceButtons({ choices, onChange }: ChoiceButtonsProps) {
-  /** The chosen value as JSON: the choices are made anew with each read of the question. */
+  /**
+   * The JSON of the chosen value. Objects cannot be compared, because each read of the question creates the choices
+   * anew.
+   */
   const [chosen, setChosen] = useState<string | null>(null);
   return (
     <div class="ways" role="group" aria-label="Answer">
@@ -136,11 +140,14 @@ export const KeyValueAnswer = KeyValueFields;
 interface FormAnswerProps extends AnswerProps {
   readonly schema: JsonSchema;
   readonly value: unknown;
-  /** Called with the input, complete or not. */
+  /** Called with the form's value after each change, even if it is incomplete. */
   readonly onEnter: (value: unknown) => void;
 }
 
-/** A form generated from the schema that the graph supplied with its question. */
+/**
+ * A form generated from the schema of a question's answer. `onChange` gets the answer when it is complete, otherwise
+ * undefined.
+ */
 export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps) {
   const validation = useFormValidation(schema, value);
   const isWhole = value !== undefined || schema.properties !== undefined;

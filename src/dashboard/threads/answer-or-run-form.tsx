@@ -32,9 +32,11 @@ interface ComposerProps {
   readonly state: ThreadState;
 }
 
-/** The input area: an answer if a question is pending, else the input of a new run. */
+/**
+ * The area below the conversation: the form for an answer if a question is pending, otherwise the form for a new run.
+ */
 export function Composer({ watch, state }: ComposerProps) {
-  // The dialog is not a part of the forms, which change as soon as somebody else resumes the thread.
+  // The dialog is outside `AnswerOrRun`, whose form is replaced when somebody else resumes the thread.
   const [edited, setEdited] = useState<ThreadState | null>(null);
   const { assistant_id, graph_id } = watch.record.value?.metadata ?? {};
   return (
@@ -59,25 +61,27 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   const [isOther, setOther] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
   /**
-   * The id of the run that gives the answers, until it is known whether they are accepted; true: the run is being
-   * created; false: there is none.
+   * The run that gives the user's answers: its id, until it is known whether they are accepted; true while the run is
+   * being created; false if there is none.
    */
   const [answering, setAnswering] = useState<string | boolean>(false);
   const unfinished = watch.runs.value.filter((run) => !hasRunEnded(run));
   const isBusy = unfinished.length > 0;
-  // A question and the user's input stay visible until the answer is accepted, because the user may have to correct it.
+  // While the user's own answer is processed, the question and the input stay visible, because the user may have to
+  // correct the answer.
   const isWaiting = answering === true || unfinished.every(({ run_id }) => run_id === answering);
   const asked = isWaiting ? interruptsOf(state) : [];
-  /** Whether the user has entered something into the form of an answer, and has not sent it. */
+  /** Whether the user has entered something into the form for an answer, and has not sent it. */
   const [isEntered, setEntered] = useState(false);
-  /** Whether the last answer was refused, so that the question is still open. */
+  /** Whether the server has refused the user's latest answer, so that the question is still pending. */
   const [isRefused, setRefused] = useState(false);
-  /** The questions that the form of an answer has shown last. */
+  /** The questions that the form for an answer has most recently shown. */
   const shown = useRef<ShownQuestions | null>(null);
-  // Reads each open question from the server, for the schema of its answer. If that fails, the user enters the answer as JSON.
+  // Each pending question is read from the server, for the schema of its answer. If that fails, the user can enter the
+  // answer as JSON.
   const ids = asked.map(({ id }) => id);
   const key = ids.join();
-  // What the user has entered stays visible if somebody else answers.
+  // If somebody else answers, the form stays, because it contains what the user has entered.
   const isHeld =
     isEntered && (answering === false || isRefused) && shown.current !== null && shown.current.key !== key;
   const questions = useResource(
@@ -87,7 +91,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     }),
     [key],
   );
-  // The thread's assistant may have been deleted; the graph's default assistant takes its place.
+  // If the thread's assistant was deleted, the default assistant of its graph is used.
   const isDeleted =
     list.value !== undefined &&
     assistants.every(({ assistant_id }) => assistant_id !== metadata["assistant_id"]);
@@ -96,7 +100,8 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   ) as string | undefined;
   const start = (request: JsonRecord) => act(() => createRun(watch.id, request));
   const resume = (assistant: string) => {
-    // The runs are sorted by their creation, newest first. After a copy or an edit of the state, there may be none.
+    // The runs are sorted by creation, newest first. A thread that was copied, or whose state was only edited, has
+    // none.
     const [newest] = watch.runs.value;
     return start(newest === undefined ? { assistant_id: assistant, input: null } : resumeRequestOf(newest));
   };
@@ -118,7 +123,8 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     });
     if (isSent && refusal === null) setEntered(false);
     setRefused(refusal !== null);
-    // After a refusal, `answering` keeps the run's id: the page learns only from its next read that the run has ended.
+    // After a refusal, `answering` keeps the run's id, because the page still shows this run as unfinished until its
+    // next read.
     if (!isSent || refusal === null) setAnswering(false);
     return refusal;
   };
@@ -197,7 +203,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     <section class="composer" aria-label="Start a run">
       <RunForm
         assistants={assistants}
-        // Until the assistants are read, it is not known whether the thread's one is still there.
+        // Before the list of assistants has been read, it is not known whether the thread's assistant still exists.
         initial={list.value === undefined && list.error === null ? undefined : own}
         thread={watch.id}
         isBusy={isBusy}
@@ -214,11 +220,11 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   );
 }
 
-/** Questions in the form of an answer. */
+/** The questions that a form for an answer shows. */
 interface ShownQuestions {
-  /** The ids of the questions. */
+  /** The ids of the questions, joined by commas. */
   readonly key: string;
-  /** When they were asked. */
+  /** When the thread asked the questions; null if this is not known. */
   readonly since: string | null;
   readonly questions: readonly InterruptQuestion[];
 }
@@ -229,7 +235,7 @@ interface NoteProps {
   readonly onDiscard: () => void;
 }
 
-/** Says that the questions in the form are no longer open, and who has answered them. */
+/** A note that the questions in the form are no longer pending, and who has answered them. */
 function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
   const { key, since, questions } = form;
   const found = useResource(
@@ -262,7 +268,7 @@ function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
   );
 }
 
-/** Shows where the thread stopped, and which nodes run if it continues. */
+/** Says at which nodes the thread stopped, and which nodes run if it is resumed. */
 function StoppedAt({ state, isFailed }: { readonly state: ThreadState; readonly isFailed: boolean }) {
   const { tasks, next } = state;
   const named = (names: readonly string[]) => <strong>{[...new Set(names)].join(", ")}</strong>;
@@ -274,7 +280,7 @@ function StoppedAt({ state, isFailed }: { readonly state: ThreadState; readonly 
         {isFailed && " ran"}.
       </p>
     );
-  // Parallel tasks may have succeeded: they do not run again.
+  // Tasks that succeeded in parallel to the failed ones do not run again.
   const again = tasks.filter(({ result }) => result === null).map(({ name }) => name);
   return (
     <p>

@@ -14,25 +14,28 @@ import { idSuffix } from "../components/one-line-text.ts";
 interface CheckpointViewProps {
   readonly watch: ThreadSubscription;
   readonly state: ThreadState;
-  /** All states of the thread's history that were read, oldest first. */
+  /** The states of the thread's history that were read, oldest first. */
   readonly states: readonly ThreadState[];
-  /** Called when the user wants to edit the state. */
+  /** Called when the user clicks *Edit state*. */
   readonly onEdit: () => void;
 }
 
 const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
 
-/** The API counts the steps of all runs and state updates of a thread; a run's page counts those of the run. */
+/**
+ * The API's step number, which counts all runs and state updates of a thread. The page of a run counts only the steps
+ * of the run.
+ */
 const stepText = ({ metadata }: ThreadState): string =>
   `API step ${String(metadata["step"])} (${String(metadata["source"])})`;
 
-/** Returns the id of the assistant that made a state, else of the one that the thread ran last. */
+/** Returns the id of the assistant whose run created a state; otherwise that of the thread's latest assistant. */
 export function assistantOf({ metadata }: ThreadState, watch: ThreadSubscription): string | undefined {
   const names = [metadata["assistant_id"], watch.record.value?.metadata["assistant_id"]];
   return names.find((one) => typeof one === "string");
 }
 
-/** A past state: what changed since an earlier one, its values, and buttons to continue from it. */
+/** A past state: what changed since another state, its values, and buttons to continue from it. */
 export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewProps) {
   const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
   const { metadata, next, created_at, values } = state;

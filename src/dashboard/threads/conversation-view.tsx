@@ -6,37 +6,40 @@ import { useVirtualizer } from "../components/use-virtualizer.ts";
 import { toChatMessage } from "../live/chat-messages.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 
-/** The height of a message without its text, in pixels. */
+/** The height of a message without its text, in pixels, for estimates. */
 const FRAME_HEIGHT = 44;
-/** The height of a line of text, in pixels. */
+/** The height of a line of text, in pixels, for estimates. */
 const LINE_HEIGHT = 22;
-/** The number of characters in a line of text, for estimating heights. */
+/** The number of characters in a line of text, for estimates. */
 const LINE_CHARACTERS = 95;
 /** The space between two messages, in pixels. */
-const GAP = 13;
-/** The number of messages drawn beyond each edge of the visible part. */
-const MARGIN = 10;
-/** A conversation of at most this many messages is drawn whole, so that the browser's own search finds everything. */
-const WHOLE = 100;
+const GAP_PIXELS = 13;
+/** The number of messages that are drawn before and after the visible ones. */
+const OVERSCAN_MESSAGES = 10;
+/** Up to this number of messages, all of them are drawn, so that the browser's own search finds them. */
+const MAX_DRAWN_WHOLE = 100;
 const USER_EVENTS = ["wheel", "touchstart", "pointerdown", "keydown"];
 
 interface ConversationViewProps {
   readonly thread: string;
-  /** The messages of the state. */
+  /** The messages in the current state of the thread, oldest first. */
   readonly messages: readonly JsonRecord[];
-  /** The names of called tools, by call id. */
+  /** The names of the called tools, by the id of the tool call. */
   readonly calls: ReadonlyMap<string, string>;
-  /** The id of the message that the page's address names; null if it names none. */
+  /** The id of the message that the page's address names; null if there is none. */
   readonly wanted: string | null;
-  /** The element that scrolls. */
+  /** The scrolling element that contains the list. */
   readonly scroll: { readonly current: HTMLElement | null };
-  /** Whether the view stays at the end of the conversation. */
+  /** Returns whether the view follows the end of the conversation. */
   readonly isFollowing: () => boolean;
   /** Called when the height of the list has changed. */
   readonly onResize: () => void;
 }
 
-/** A conversation of any length: the visible messages are drawn, some around them, and the one with the focus. */
+/**
+ * A list of messages of any length. Only the visible messages, some before and after them, and the focused one are
+ * drawn.
+ */
 export function ConversationView({
   thread,
   messages,
@@ -48,19 +51,19 @@ export function ConversationView({
 }: ConversationViewProps) {
   const count = messages.length;
   const focused = useRef<number | null>(null);
-  // Each new function makes the virtualizer compute all positions again, so the function changes only with
-  // the messages.
+  // The function changes only with the messages, because the virtualizer computes all positions again for each new
+  // function.
   const keyOf = useCallback((index: number) => idOf(messages[index]) || index, [messages]);
   const virtual = useVirtualizer(scroll, {
     count,
     estimateSize: (index) => assumedHeight(messages[index]),
-    gap: GAP,
-    overscan: MARGIN,
+    gap: GAP_PIXELS,
+    overscan: OVERSCAN_MESSAGES,
     getItemKey: keyOf,
     rangeExtractor: (range) => indexesOf(range, focused.current),
   });
-  // A message that is higher or lower than estimated moves the messages below it. The scroll position is adjusted, so that the visible
-  // messages stay where they are.
+  // When a message turns out higher or lower than estimated, those below it move. The scroll position is adjusted by
+  // the difference, so that the visible messages stay in place.
   virtual.shouldAdjustScrollPositionOnItemSizeChange = (
     { key, start, end },
     _,
@@ -77,7 +80,7 @@ export function ConversationView({
   }, [wanted, wantedIndex >= 0]);
   useEffect(() => {
     const { current } = scroll;
-    // If the user scrolls before the wanted message is reached, the page stops scrolling to the message.
+    // If the user scrolls meanwhile, the page stops scrolling to the message in the address.
     const stop = () => virtual.cancelScroll();
     for (const event of USER_EVENTS) current?.addEventListener(event, stop, { passive: true });
     return () => {
@@ -113,7 +116,7 @@ export function ConversationView({
   );
 }
 
-/** Estimates the height of a message that is not drawn yet, so that the scroll bar is roughly right. */
+/** Estimates the height in pixels of a message that has not been drawn, so that the scroll bar is about right. */
 function assumedHeight(message: JsonRecord | undefined): number {
   const { text, calls } = toChatMessage(message ?? {});
   const count = text
@@ -133,9 +136,12 @@ const indexOfRow = (target: EventTarget | null): number | null => {
   return index === undefined ? null : Number(index);
 };
 
-/** Returns the indexes of the rows to draw. `focused`: the row with the keyboard focus, which is drawn even if it is out of view. */
+/**
+ * Returns the indexes of the messages to draw, ascending. `focused`: the index of the message with the keyboard focus,
+ * which is always drawn.
+ */
 function indexesOf(range: Range, focused: number | null): number[] {
-  if (range.count <= WHOLE) return Array.from({ length: range.count }, (_, index) => index);
+  if (range.count <= MAX_DRAWN_WHOLE) return Array.from({ length: range.count }, (_, index) => index);
   const indexes = defaultRangeExtractor(range);
   if (focused === null || focused >= range.count || indexes.includes(focused)) return indexes;
   return [...indexes, focused].toSorted((a, b) => a - b);

@@ -16,13 +16,16 @@ import { EventsAtWork } from "./running-machine-events.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
 import { Composer } from "./answer-or-run-form.tsx";
 
-/** The chat: the current conversation and state, the messages being streamed, and the input area. */
+/**
+ * The tab with the current state of the thread: its conversation and other values, the messages that are being
+ * streamed, and the form for an answer or a new run.
+ */
 export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   void watch.changes.count;
   const state = watch.state.value;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
-  const values = watch.state.value?.values ?? NOTHING;
+  const values = watch.state.value?.values ?? NO_VALUES;
   const { key, conversation, ids, calls } = useMemo(() => readConversation(values), [values]);
   const streamed = streamedMessages(
     trace,
@@ -38,7 +41,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   const known = trace?.error ?? watch.record.value?.error ?? null;
   const hasFailed = latest?.status === "error";
   const failedTask = state?.tasks.find(({ error }) => error !== null);
-  // The thread no longer has the error once its state was edited.
+  // After an edit of the state, the thread's record no longer contains the error, so it is read from the run.
   const { value: failed } = useResource(
     async () => (hasFailed && known === null ? findRuns({ thread_id: watch.id }, 1, null) : undefined),
     [latest?.run_id, hasFailed && known === null],
@@ -127,9 +130,8 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
 }
 
 /**
- * Returns whether a channel is internal to a graph, such as a machine's snapshot. `__state__` is not internal: it holds
- * the name of a machine's state, which people read; nor is `__end__`: it holds what a function (`entrypoint`) has
- * returned.
+ * Returns whether a channel is internal, such as the snapshot of a machine. Two channels with such names are not:
+ * `__state__` is the state of a machine, and `__end__` the return value of a function (`entrypoint`).
  */
 const isInternal = (name: string): boolean =>
   /^__.+__$/.test(name) && name !== "__state__" && name !== "__end__";
@@ -154,12 +156,15 @@ function StateValues({ values }: { readonly values: JsonRecord }) {
 }
 
 /**
- * The values of a thread without a state. This is one constant object, so that a new rendering does not count as a
- * change of the values.
+ * The values of a thread without a state. One constant object, because a new object in each rendering would count as a
+ * change.
  */
-const NOTHING: JsonRecord = {};
+const NO_VALUES: JsonRecord = {};
 
-/** Returns the streamed messages that are not in the state yet. If the state has a conversation, there are none once the run has ended. */
+/**
+ * Returns the streamed messages that are not in the state yet. `isOver`: the run has ended and the state has a
+ * conversation, so that all its messages are there.
+ */
 function streamedMessages(
   trace: Trace | undefined,
   known: ReadonlySet<unknown>,
@@ -169,7 +174,10 @@ function streamedMessages(
   return [...trace.messages.values()].filter(({ id, type }) => !known.has(id) && type !== "human");
 }
 
-/** Finds the conversation in a state, the ids of its messages, and the names of the tools that were called in it. */
+/**
+ * Finds the conversation in a state: its key, its messages and their ids, and the names of the called tools by the id
+ * of the call.
+ */
 function readConversation(values: JsonRecord) {
   const key = conversationKey(values);
   const conversation = key === null ? [] : (values[key] as readonly JsonRecord[]);
@@ -192,7 +200,10 @@ function workOf(trace: Trace | undefined): string {
   return names.length === 0 ? "Running…" : `${[...new Set(names)].join(", ")}…`;
 }
 
-/** Keeps the view scrolled to the end, unless the user has scrolled away from it. `wanted`: the id of a message to show instead of the end. */
+/**
+ * Scrolls to the end after each change of `on`, unless the user has scrolled away from the end. `wanted`: the id of a
+ * message that is shown instead of the end.
+ */
 function useFollow(on: readonly unknown[], wanted: string | null) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(wanted === null);
@@ -206,20 +217,20 @@ function useFollow(on: readonly unknown[], wanted: string | null) {
     const look = () => {
       const { scrollTop, scrollHeight, clientHeight } = current;
       const distance = scrollHeight - scrollTop - clientHeight;
-      // Only the user scrolls up: added content does not move what is visible, and when content is removed, the view stays at the end.
+      // Only the user scrolls up: the page itself scrolls down only, and removed content leaves the view at the end.
       if (distance < 2) isAtEnd.current = true;
       else if (scrollTop !== last) isAtEnd.current = scrollTop > last && (isAtEnd.current || distance < 60);
       last = scrollTop;
     };
-    // Jumps to the edge at once. A smooth scroll would pass through all messages, and stop where the end was estimated
-    // to be when the scroll started.
+    // The key Home or End jumps to the edge. A smooth scroll would draw all messages on its way, and stop at an
+    // outdated estimate of the end.
     const jump = (event: KeyboardEvent) => {
       if ((event.key !== "End" && event.key !== "Home") || event.target !== current) return;
       event.preventDefault();
       isAtEnd.current = event.key === "End";
       current.scrollTop = isAtEnd.current ? current.scrollHeight : 0;
     };
-    // The conversation gets less height when the form below it grows.
+    // The visible part of the conversation shrinks when the form below it grows.
     const resize = new ResizeObserver(follow);
     resize.observe(current);
     current.addEventListener("scroll", look, { passive: true });

@@ -2,8 +2,9 @@ import type { JsonRecord, JsonSchema } from "../api/records.ts";
 import { simplifySchema } from "../components/form-schema.ts";
 
 /**
- * Returns the parts of a state that are edited in fields: the values that its schema describes, and other
- * simple values. Objects without described members are left out, and lists: most append an update's values.
+ * Returns a schema of the values that are edited in fields: those that the state's schema describes, and other
+ * strings, numbers and booleans. Lists are left out, because most reducers append an update to them, and so are
+ * objects without described members.
  */
 export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSchema {
   const described = Object.entries(schema?.properties ?? {});
@@ -16,13 +17,13 @@ export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSch
     const kind = typeof (Object.hasOwn(values, name) ? values[name] : undefined);
     return ["string", "number", "boolean"].includes(kind) ? [[name, { ...one, type: kind }]] : [];
   });
-  // An update may omit keys, so none is required.
+  // A state update may leave out any value, so none is required.
   return { ...schema, type: "object", properties: Object.fromEntries(properties), required: [] };
 }
 
 /**
- * Returns the changed values. A cleared field of type string becomes an empty text, any other becomes null, which the
- * schema may reject.
+ * Returns the values that differ from the stored ones. A cleared field becomes an empty string if its type is string;
+ * otherwise it becomes null, which the schema may reject.
  */
 export function changesOf(shown: JsonSchema, values: JsonRecord, fields: JsonRecord): JsonRecord {
   const changed = Object.entries(shown.properties ?? {}).flatMap(([name, schema]) => {
@@ -35,6 +36,6 @@ export function changesOf(shown: JsonSchema, values: JsonRecord, fields: JsonRec
   return Object.fromEntries(changed);
 }
 
-/** Returns the value of a member of the object itself; undefined for inherited names such as `constructor`. */
+/** Returns the value of an object's own member; undefined for inherited names such as `constructor`. */
 export const valueAt = (of: JsonRecord, name: string): unknown =>
   Object.hasOwn(of, name) ? of[name] : undefined;

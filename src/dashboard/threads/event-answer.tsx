@@ -5,7 +5,10 @@ import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey, toLine } from "../components/one-line-text.ts";
 import { KeyValueFields } from "./key-value-fields.tsx";
 
-/** Returns the events that a machine waits for, such as `APPROVE` and `order.*`; null if the question is not a machine's. */
+/**
+ * Returns the types of the events that a machine waits for, such as `APPROVE` or `order.*`. Null if the question is
+ * not that of a machine.
+ */
 export function awaitedEvents({ value }: Pick<InterruptQuestion, "value">): readonly string[] | null {
   if (!isJsonRecord(value) || !("state" in value && "tags" in value && "meta" in value)) return null;
   const { events } = value;
@@ -13,7 +16,7 @@ export function awaitedEvents({ value }: Pick<InterruptQuestion, "value">): read
   return isList ? events : null;
 }
 
-/** The questions in the `meta` of the states in which a machine waits. */
+/** Returns the questions in the `meta` of the states in which a machine waits, with the ids of these states. */
 function metaQuestions({
   meta: metas,
 }: JsonRecord): readonly { readonly id: string; readonly text: string }[] {
@@ -23,7 +26,10 @@ function metaQuestions({
   });
 }
 
-/** Formats a question, which may be that of a machine, as one line of at most `most` characters. */
+/**
+ * Formats any question as one line of at most `most` characters. A machine without a text gets a line about its state
+ * and events.
+ */
 export function questionLine(value: unknown, most?: number): string {
   const events = awaitedEvents({ value });
   if (events === null || !isJsonRecord(value)) return toLine(readablePart(value), most);
@@ -33,8 +39,8 @@ export function questionLine(value: unknown, most?: number): string {
 }
 
 /**
- * Shortens an object without a question's text (see `findQuestionTextKey`) to its first text, as `key: text`.
- * Returns any other value unchanged.
+ * Replaces an object that has no question's text ({@link findQuestionTextKey}) by its first non-empty string, as `key:
+ * text`. Returns any other value unchanged.
  */
 function readablePart(value: unknown): unknown {
   if (!isJsonRecord(value) || findQuestionTextKey(value) !== undefined) return value;
@@ -42,7 +48,7 @@ function readablePart(value: unknown): unknown {
   return text === undefined ? value : text.join(": ");
 }
 
-/** Formats the state value of a machine: the paths of its innermost states, such as `charging.card`. */
+/** Formats the state value of a machine as the paths of its innermost states, such as `charging.card`. */
 export function stateText(state: unknown): string {
   const paths = (value: unknown): readonly string[] =>
     isJsonRecord(value)
@@ -54,7 +60,7 @@ export function stateText(state: unknown): string {
   return paths(state).join(", ");
 }
 
-/** Shows the questions of a machine and, below them, the state in which it waits. */
+/** Shows the questions of a waiting machine and, below them, its state. */
 export function MachineWaitState({ value }: { readonly value: unknown }) {
   const { events: _, ...state } = value as JsonRecord;
   return (
@@ -70,13 +76,16 @@ export function MachineWaitState({ value }: { readonly value: unknown }) {
 interface EventAnswerProps {
   readonly events: readonly string[];
   readonly isDisabled: boolean;
-  /** `clicks`: the number of the click among clicks in quick succession; 0: the event was sent by the keyboard. */
+  /**
+   * `clicks`: the `detail` of the click event: 2 for the second click of a double click, 0 if the event was sent with
+   * the keyboard.
+   */
   readonly onSend: (event: JsonRecord, clicks: number) => void;
 }
 
 /**
- * A button for each event that the machine handles, which sends it; a field for the type if the machine handles a
- * wildcard such as `order.*`; and fields for data that are sent with the event.
+ * Buttons for the events that a machine accepts, which send them; a field for the event type if it accepts a wildcard
+ * such as `order.*`; and fields for the event's data.
  */
 export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
   const [other, setOther] = useState("");

@@ -8,19 +8,19 @@ import { useResource } from "../components/use-resource.ts";
 import { assistantOf, CheckpointView } from "./checkpoint-view.tsx";
 import { StateEditor } from "./state-editor.tsx";
 
-/** The largest number of states read. */
+/** The largest number of states that are read. */
 const MAX_CHECKPOINTS = 200;
-/** The number of states read at first, however large they are. */
+/** The number of states that are read first, however large they are. */
 const FIRST_CHECKPOINTS = 20;
 /**
- * The most characters of all states together. More states are read only if the total is likely to stay below this
- * number.
+ * The most characters of all states together, as JSON. After the first {@link FIRST_CHECKPOINTS} states, only so many
+ * more are read that the total is likely to stay below it.
  */
 const MAX_HISTORY_CHARACTERS = 4_000_000;
 
-/** The states of a thread over time (time travel). */
+/** The stored states of a thread ("time travel"). */
 export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
-  // The dialog is not a part of the list, which shows another state as soon as the thread has a newer one.
+  // The dialog is outside the list, which selects another state when the thread gets a newer one.
   const [edited, setEdited] = useState<ThreadState | null>(null);
   return (
     <>
@@ -144,7 +144,10 @@ function StateList({ watch, onEdit }: ListProps) {
 
 const idOf = (state: ThreadState): string => state.checkpoint?.checkpoint_id ?? "";
 
-/** Reads the latest states, newest first. Reads fewer states if each state is large, as with a long conversation. */
+/**
+ * Reads the latest states, newest first: fewer if they are large, as in a long conversation. `isWhole`: whether these
+ * are all states of the thread.
+ */
 async function readHistory(thread: string) {
   const first = await getHistory(thread, { limit: FIRST_CHECKPOINTS });
   const last = first.at(-1);
@@ -158,7 +161,10 @@ async function readHistory(thread: string) {
 const timeOf = (state: ThreadState | undefined): string =>
   new Date(state?.created_at ?? "").toLocaleTimeString();
 
-/** Returns the branches of a history, the newest first: each from the first state to one without a successor. `states`: oldest first. */
+/**
+ * Returns the branches of a history, the branch with the newest state first. Each is a list from the oldest state to
+ * one without a successor. `states`: oldest first.
+ */
 export function branchesOf(states: readonly ThreadState[]): readonly (readonly ThreadState[])[] {
   const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id ?? "", state]));
   const parentOf = (state: ThreadState) => byId.get(state.parent_checkpoint?.checkpoint_id ?? "");

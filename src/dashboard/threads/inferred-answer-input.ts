@@ -1,34 +1,38 @@
 import { isJsonRecord } from "../api/records.ts";
 import { findQuestionTextKey } from "../components/one-line-text.ts";
 
-/** An answer that can be chosen. */
+/** An answer that the user can choose. */
 export interface AnswerChoice {
   readonly label: string;
   readonly value: unknown;
 }
 
-/** How a question without a schema is most likely to be answered. */
+/** The input method that fits a question without a schema best. */
 export interface SuggestedAnswer {
   readonly method: "choice" | "yes" | "text" | "json";
-  /** The answers that the question itself names; null: it names none. */
+  /** The answers that the question itself names; null if it names none. */
   readonly choices: readonly AnswerChoice[] | null;
 }
 
-/** Members of a question that may list the possible answers. */
+/** The names of members of a question's value that may list the possible answers. */
 const CHOICE_MEMBERS = ["options", "choices", "answers", "actions", "allowed_values"];
-/** The largest number of answers that are shown as buttons. */
+/** Up to this number of answers, each is shown as a button. */
 const MAX_CHOICES = 8;
 
-/** The part of a text that may have answers at its end. */
+/** Answers are searched only in this many characters at the end of a question's text. */
 const MAX_END_CHARACTERS = 300;
-/** Answers at the end of a text, such as `(yes/no)` or `[a / b / c]`. */
+/** Matches answers at the end of a text, such as `(yes/no)` or `[a / b / c]`. */
 const NAMED_AT_END = /[([]\s*([^()[\]/]{1,40}(?:\/[^()[\]/]{1,40})+)[)\]]\s*[?:.]*\s*$/u;
-/** Words that tell such answers from other texts with slashes, such as `(km/h)`. */
+/**
+ * Matches a word that is an answer. One of the words must be, to exclude other texts with slashes, such as `(km/h)`.
+ */
 const ANSWER_WORD =
   /^(?:yes|no|y|n|ok|true|false|approve|reject|accept|decline|deny|allow|confirm|cancel|continue|stop|edit|skip|retry)$/iu;
-/** Words of questions that are answered with yes or no, such as "Do you approve this transfer?". */
+/** Matches words of questions that are answered with yes or no, such as "Do you approve this transfer?". */
 const APPROVAL = /\b(?:approv|confirm|proceed|allow|permit|authori[sz]|accept|agree|are you sure|go ahead)/iu;
-/** Questions for something else than yes or no. */
+/**
+ * Matches questions that cannot be answered with yes or no, because they begin with a question word or contain "or".
+ */
 const OPEN_QUESTION = /^\W*(?:what|which|who|whom|whose|when|where|why|how)\b|\bor\b/iu;
 
 export function suggestAnswer(value: unknown): SuggestedAnswer {
@@ -59,7 +63,10 @@ function listedChoices(value: unknown): readonly AnswerChoice[] | null {
   return null;
 }
 
-/** Reads an entry of a list of answers: a plain value, or an object with a `value` and perhaps a `label`. */
+/**
+ * Converts an element of a list of answers: a plain value, or an object with a `value` and perhaps a `label`. Returns
+ * null for anything else.
+ */
 function choiceOf(one: unknown): AnswerChoice | null {
   if (typeof one === "string" || typeof one === "number" || typeof one === "boolean")
     return { label: String(one), value: one };

@@ -24,17 +24,20 @@ import {
 
 interface AnswersProps {
   readonly questions: readonly InterruptQuestion[];
-  /** The name of the graph that asks, if it is known. */
+  /** The name of the graph that asks; undefined if it is not known. */
   readonly graph: string | undefined;
-  /** Whether no answer can be sent any more. */
+  /** Whether it is too late for an answer. */
   readonly isClosed?: boolean;
-  /** The reason why the last answer was refused; null if it was accepted, or if none was sent. */
+  /** Why the latest answer was refused; null if it was accepted, or if there was none. */
   readonly refusal: string | null;
-  /** Called with the answers by the ids of their questions. Resolves with the reason if they are refused, else with null. */
+  /**
+   * Called with the answers, by the ids of their questions. Resolves with null if they are accepted, and otherwise
+   * with the reason.
+   */
   readonly onAnswer: (answers: JsonRecord) => Promise<string | null>;
 }
 
-/** The pending questions of the graph, each with a field for its answer. */
+/** The pending questions of a thread, each with a field for its answer. All answers are sent together. */
 export function InterruptAnswers({
   questions,
   graph,
@@ -45,7 +48,7 @@ export function InterruptAnswers({
   const [refusal, setRefusal] = useState(lastRefusal);
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
-  /** Whether the user has entered something since the last answer was sent. */
+  /** Whether the user has entered something that has not been sent. */
   const [isEdited, setEdited] = useState(false);
   const isMany = questions.length > 1;
   const isReady = !isClosed && questions.every(({ id }) => answers.get(id) !== undefined);
@@ -69,7 +72,7 @@ export function InterruptAnswers({
       text="Your answer has not been sent and will be lost."
     />
   );
-  // A state machine asks one question at a time, so several questions do not come from one.
+  // A machine asks only one question at a time, so several questions are never those of a machine.
   const [first] = questions;
   const events = first === undefined || isMany ? null : awaitedEvents(first);
   if (first !== undefined && events !== null)
@@ -96,7 +99,7 @@ export function InterruptAnswers({
       }}
       onKeyDown={(event) => {
         if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
-        // The field of a text sends by itself.
+        // The field for a text has handled this key press, and sends the form itself.
         if (event.defaultPrevented) return;
         event.preventDefault();
         event.currentTarget.requestSubmit();
@@ -120,7 +123,7 @@ export function InterruptAnswers({
   );
 }
 
-/** Returns the initial answers: an empty object for each question whose form has no required fields. */
+/** Returns the initial answers: an empty object for each question whose form requires no value. */
 function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, unknown> {
   const whole = questions.filter(({ response_schema: schema }) => {
     const form = formOf(schema);
@@ -129,7 +132,7 @@ function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, u
   return new Map(whole.map(({ id }) => [id, {}]));
 }
 
-/** Returns the schema if a form can be generated from it. */
+/** Returns the schema if a form can be generated from it; otherwise null. */
 const formOf = (schema: JsonSchema | null | undefined): JsonSchema | null =>
   schema === null ||
   schema === undefined ||
@@ -138,8 +141,8 @@ const formOf = (schema: JsonSchema | null | undefined): JsonSchema | null =>
     : schema;
 
 /**
- * The input method that the user chose last for a question without a schema, by the method with which the question
- * began. The next such question begins with it, because the questions in an inbox are often alike.
+ * The input method that the user most recently chose for questions without a schema, by the suggested method. The next
+ * question with the same suggestion begins with it, because the questions in an inbox are often alike.
  */
 const lastChosenMethods = new Map<AnswerMethod, AnswerMethod>();
 
@@ -168,7 +171,7 @@ function Asking({
   const box = useRef<HTMLFieldSetElement>(null);
   const choose = (next: AnswerMethod) => {
     setWay(next);
-    // A user who chooses an input wants to use it.
+    // The user wants to use the input that was just chosen, so it gets the focus.
     requestAnimationFrame(() => box.current?.querySelector<HTMLElement>("textarea, input")?.focus());
     if (suggested !== null) lastChosenMethods.set(suggested.method, next);
     setEntered(undefined);
@@ -207,7 +210,7 @@ function Asking({
   );
 }
 
-/** The text of a question, then the rest of its data. */
+/** Shows the text of a question, and below it the other members of its value. */
 function Asked({ value }: { readonly value: unknown }) {
   if (typeof value === "string") return <Markdown text={value} class="asked" />;
   const words = findQuestionTextKey(value);

@@ -5,21 +5,21 @@ interface Pair {
   readonly key: number;
   readonly name: string;
   readonly value: unknown;
-  /** Whether the value's field contains text that is not a valid value. */
+  /** Whether the field for the value contains invalid text. */
   readonly isWrong: boolean;
 }
 
 interface KeyValueProps {
   /**
-   * Called with the object; undefined if no field has both a name and a value, or if the text of a value is
-   * not valid.
+   * Called with the object. It is undefined if no pair has both a name and a value, or if the text of a value is
+   * invalid (`isWrong`).
    */
   readonly onChange: (value: unknown, isWrong: boolean) => void;
 }
 
 const newPair = (key: number): Pair => ({ key, name: "", value: undefined, isWrong: false });
 
-/** Edits an object field by field, without a schema. */
+/** Edits an object as pairs of a name and a value, without a schema. */
 export function KeyValueFields({ onChange }: KeyValueProps) {
   const [pairs, setPairs] = useState<readonly Pair[]>([newPair(0)]);
   const set = (next: readonly Pair[]) => {

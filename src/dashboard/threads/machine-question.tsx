@@ -5,19 +5,16 @@ import { MachineWaitState, EventAnswer, stateText } from "./event-answer.tsx";
 
 interface MachineQuestionProps {
   readonly question: InterruptQuestion;
-  /** The events that the machine waits for; empty: it waits for a timer. */
+  /** The events that the machine waits for; empty if it waits for a timer. */
   readonly events: readonly string[];
-  /** The name of the machine's graph, if it is known. */
+  /** The name of the machine's graph; undefined if it is not known. */
   readonly graph: string | undefined;
-  /** Whether no answer can be sent, because it is too late or because another one is being sent. */
+  /** Whether no answer can be sent: it is too late, or another answer is being sent. */
   readonly isDisabled: boolean;
   readonly onSend: (answer: unknown) => void;
 }
 
-/**
- * The question of a machine that waits for an event or a timer. Each event has a button, which sends it to
- * the machine.
- */
+/** The question of a machine that waits for an event or a timer, with a button for each event. */
 export function MachineQuestion({ question, events, graph, isDisabled, onSend }: MachineQuestionProps) {
   const [way, setWay] = useState<"event" | "json">("event");
   const [entered, setEntered] = useState<unknown>(undefined);
@@ -48,7 +45,7 @@ export function MachineQuestion({ question, events, graph, isDisabled, onSend }:
           events={events}
           isDisabled={isDisabled}
           onSend={(event, clicks) => {
-            // The second click of a double click may hit a button of the machine's next question.
+            // The second click of a double click could hit a button of the machine's next question, so it is ignored.
             if (clicks < 2) onSend(event);
           }}
         />

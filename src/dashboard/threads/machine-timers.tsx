@@ -4,12 +4,12 @@ import { formatDuration } from "../components/duration.ts";
 
 interface Timer {
   readonly id: string;
-  /** The time when the timer fires, in epoch milliseconds. */
+  /** When the timer fires, in epoch milliseconds. */
   readonly due: number;
   readonly event: string;
 }
 
-/** The timers that a machine has set, the next one first. */
+/** Returns the running timers of a machine, sorted by when they fire. */
 function timersOf({ __snapshot__: snapshot }: JsonRecord): readonly Timer[] {
   const timers = isJsonRecord(snapshot) ? snapshot["timers"] : undefined;
   if (!Array.isArray(timers)) return [];
@@ -24,8 +24,8 @@ function timersOf({ __snapshot__: snapshot }: JsonRecord): readonly Timer[] {
 }
 
 /**
- * Says what a timer does. The event of an `after` transition is `xstate.after.`, its delay, `.` and the
- * state's id. The id begins with the machine's name, then names the state, with dots between the names.
+ * Returns a text that says what a timer does. For an `after` transition, the event's type is `xstate.after.DELAY.ID`,
+ * where ID is the id of the state: the machine's id and the names of the states, separated by dots.
  */
 function timerLabel(event: string) {
   const [, delay, state] = /^xstate\.after\.([^.]+)\.(.+)$/.exec(event) ?? [];
@@ -43,7 +43,7 @@ function timerLabel(event: string) {
   );
 }
 
-/** The timers of a machine's thread, each with the time that is left. */
+/** The running timers of a machine, each with the time until it fires. */
 export function MachineTimers({ values }: { readonly values: JsonRecord }) {
   const timers = timersOf(values);
   if (timers.length === 0) return null;

@@ -6,19 +6,18 @@ import { JsonTree } from "../components/json-tree.tsx";
 
 interface BubbleProps {
   readonly message: ChatMessage;
-  /** The names of called tools, by call id. */
+  /** The names of the called tools, by the id of the tool call. */
   readonly calls: ReadonlyMap<string, string>;
   readonly isComing?: boolean;
   readonly node?: string | undefined;
-  /** The address of the message. */
   readonly href?: string;
-  /** Whether the page was opened by the address of this message. */
+  /** Whether the page's address names this message. */
   readonly isWanted?: boolean;
-  /** The position of the message in a list of which only a part is drawn. */
+  /** The position of the message in a virtual list, which draws only some of its rows. */
   readonly place?: {
     readonly index: number;
     readonly count: number;
-    /** Pixels from the top of the list. */
+    /** The distance from the top of the list, in pixels. */
     readonly top: number;
     measure(row: Element | null): void;
   };
@@ -32,10 +31,10 @@ const WHO: { readonly [type: string]: string } = {
   developer: "Developer",
 };
 
-/** A tool's answer with more characters than this is collapsed until the user opens it. */
-const LONG = 400;
-/** The number of tool calls shown before the user asks for more. */
-const CALLS = 50;
+/** The result of a tool is collapsed initially if it has more characters than this. */
+const MAX_OPEN_CHARACTERS = 400;
+/** The number of tool calls that are shown before the user asks for more. */
+const MAX_CALLS = 50;
 
 export function MessageBubble({
   message,
@@ -46,7 +45,7 @@ export function MessageBubble({
   isWanted = false,
   place,
 }: BubbleProps) {
-  const [most, setMost] = useState(CALLS);
+  const [most, setMost] = useState(MAX_CALLS);
   const { type, name, text, toolCallId } = message;
   const tool = toolCallId === null ? null : (name ?? calls.get(toolCallId) ?? null);
   const who = name !== null && type !== "tool" ? name : (WHO[type] ?? type);
@@ -80,7 +79,7 @@ export function MessageBubble({
         {text !== "" && <CopyButton text={text} label="message" />}
       </div>
       {type === "tool" ? (
-        <details open={text.length <= LONG}>
+        <details open={text.length <= MAX_OPEN_CHARACTERS}>
           <summary>Result</summary>
           <div class="text">{text}</div>
         </details>
@@ -98,7 +97,7 @@ export function MessageBubble({
         </div>
       ))}
       {message.calls.length > most && (
-        <button type="button" class="quiet" onClick={() => setMost(most + 10 * CALLS)}>
+        <button type="button" class="quiet" onClick={() => setMost(most + 10 * MAX_CALLS)}>
           {message.calls.length - most} more calls…
         </button>
       )}

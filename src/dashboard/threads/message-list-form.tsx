@@ -19,7 +19,7 @@ import {
 
 interface Row {
   readonly key: number;
-  /** The message as stored in the thread; null for a message that the user has added. */
+  /** The message as stored in the thread; null if the user has added it. */
   readonly stored: JsonRecord | null;
   readonly message: JsonRecord;
 }
@@ -28,19 +28,19 @@ interface ListProps {
   readonly name: string;
   /** The messages as stored in the thread. */
   readonly messages: MessageList;
-  /** The messages that the form begins with, if some of them are edited already. */
+  /** The messages with which the form begins, if they were edited before; default: the stored ones. */
   readonly initial?: MessageList | undefined;
   readonly onChange: (messages: MessageList) => void;
 }
 
-/** The number of messages shown at first, counted from the end of the list. */
-const SHOWN = 50;
+/** The number of messages at the end of the list that are shown before the user asks for earlier ones. */
+const MESSAGES_PER_STEP = 50;
 
-/** A form for a list of messages. Each message can be opened, edited, moved and removed. */
+/** A form for a list of messages, in which each message can be opened, edited, moved and removed. */
 export function MessageListForm({ name, messages, initial = messages, onChange }: ListProps) {
   const id = useId();
   const [rows, setRows] = useState(() => rowsOf(messages, initial));
-  const [most, setMost] = useState(SHOWN);
+  const [most, setMost] = useState(MESSAGES_PER_STEP);
   const set = (next: readonly Row[]) => {
     setRows(next);
     onChange(next.map(({ message }) => message));
@@ -51,7 +51,7 @@ export function MessageListForm({ name, messages, initial = messages, onChange }
     <section class="field" aria-labelledby={id}>
       <h4 id={id}>{name}</h4>
       {hidden > 0 && (
-        <button type="button" class="quiet" onClick={() => setMost(most + SHOWN)}>
+        <button type="button" class="quiet" onClick={() => setMost(most + MESSAGES_PER_STEP)}>
           {hidden} earlier messages…
         </button>
       )}
@@ -84,7 +84,10 @@ export function MessageListForm({ name, messages, initial = messages, onChange }
   );
 }
 
-/** Returns the rows that the form begins with. An edited message is the stored one with its id, or the same object. */
+/**
+ * Returns the initial rows of the form. Each row gets the stored message: the same object, or the one with the same
+ * id.
+ */
 function rowsOf(messages: MessageList, initial: MessageList): readonly Row[] {
   const unchanged = new Set(messages);
   const byId = new Map(messages.map((message) => [message["id"], message]));
@@ -114,8 +117,8 @@ function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps
   const id = useId();
   const [isOpen, setOpen] = useState(stored === null);
   /**
-   * True once the user has opened the message. From then on its fields stay in the DOM while they are hidden, so that text
-   * that is not valid yet is not lost.
+   * Whether the user has opened the message before. From then on, its fields stay in the DOM even while they are
+   * hidden, so that text that is not valid yet is not lost.
    */
   const [wasOpen, setWasOpen] = useState(isOpen);
   const role = messageTypeOf(message);
@@ -125,12 +128,13 @@ function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps
   const move = (by: number) => {
     const isEnd = list[index + by] === undefined;
     return {
-      // Not `disabled`: the button would lose the keyboard focus when the message reaches the end of the list.
+      // Not `disabled`, because the button would then lose the keyboard focus when the message reaches the end of the
+      // list.
       "aria-disabled": isEnd,
       onClick({ currentTarget: button }: { readonly currentTarget: HTMLElement }) {
         if (isEnd) return;
         onMove(by);
-        // Restores the focus: the browser removes it from an element that is moved in the DOM.
+        // A browser removes the focus from an element that is moved in the DOM.
         requestAnimationFrame(() => button.focus());
       },
     };
@@ -201,8 +205,8 @@ interface PartProps {
 
 function Content({ id, message, onChange }: PartProps & { readonly id: string }) {
   const { content } = message;
-  // The kind of editor is chosen once, so that it does not change while the user types: text for content that is a string at
-  // first, JSON for any other content.
+  // The editor is chosen only once, so that it does not change while the user types: text if the content was a string
+  // initially, otherwise JSON.
   const [isText] = useState(typeof content === "string");
   return (
     <div class="field">
@@ -228,7 +232,7 @@ function Content({ id, message, onChange }: PartProps & { readonly id: string })
 
 type ListedProps = PartProps & { readonly list: MessageList };
 
-/** Form fields of a tool message: the tool call that it answers, and its status. */
+/** The fields of a tool message: the id of the tool call to which it belongs, and its status. */
 function ToolFields({ id, message, list, onChange }: ListedProps & { readonly id: string }) {
   const { tool_call_id: call, status } = message;
   const isFailed = status === "error";
@@ -262,11 +266,12 @@ function ToolFields({ id, message, list, onChange }: ListedProps & { readonly id
   );
 }
 
-/** Form fields of the tool calls of a message. */
+/** The fields of a message's tool calls. */
 function Calls({ message, list, onChange }: ListedProps) {
   const calls = callsOf(message);
   const set = (next: readonly JsonRecord[]) => onChange(withCalls(message, next));
-  // Preact keys of the calls. Their ids cannot serve as keys: the user edits them, and they may be missing.
+  // The Preact keys of the tool calls. Their ids do not serve as keys, because the user edits them and they may be
+  // missing.
   const [keys, setKeys] = useState(() => calls.map((_, key) => key));
   return (
     <>

@@ -7,15 +7,18 @@ export type MessageList = readonly JsonRecord[];
 /** Lists of messages, by the names of the state values that contain them. */
 export type MessageLists = { readonly [name: string]: MessageList };
 
-/** The roles that the user can choose. A message with another role keeps it until the user chooses one of these. */
+/**
+ * The roles that the user can choose for a message. A message with another role keeps it until the user chooses one of
+ * these.
+ */
 export const ROLES = ["human", "ai", "system", "tool"] as const;
 
 const REMOVE_ALL = { type: "remove", id: "__remove_all__" } as const;
 
 /**
- * Returns the lists of messages in a state: those that the schema marks with `langgraph_type`, and a list
- * named `messages` if the schema does not give its type and all of its messages have ids, as reducers of
- * messages assign them. A list that contains anything but messages is not returned; it is edited as JSON.
+ * Returns the lists of messages in a state: the values that the schema marks with `langgraph_type`, and a value named
+ * `messages` for which the schema gives no type, if all of its messages have ids (which reducers for messages assign).
+ * A list with any other element is left out, and edited as JSON.
  */
 export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): MessageLists {
   const described = schema?.properties ?? {};
@@ -33,9 +36,9 @@ export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): M
 }
 
 /**
- * Returns the update that makes the graph change the list `before` to `after`; empty if they are equal. The graph's
- * reducer replaces a stored message by one with the same id, so unchanged messages are left out if ids and order allow
- * that.
+ * Returns the update with which the graph's reducer changes the list `before` to `after`; empty if they are equal. The
+ * reducer replaces a stored message by one with the same id, so unchanged messages are left out, unless the whole list
+ * has to be replaced ({@link isRearranged}).
  */
 export function messagesUpdate(before: MessageList, after: MessageList): MessageList {
   if (isSame(before, after)) return [];
@@ -50,9 +53,9 @@ export function messagesUpdate(before: MessageList, after: MessageList): Message
 }
 
 /**
- * Returns the list that a user has edited (`after`, from `before`), with what others have changed in the list meanwhile
- * (`newer`). A message that both have changed is the user's. Messages that others have added come before those that the user
- * has added at the end.
+ * Merges two changes of the list `before`: that of the user (`after`) and that of others (`newer`). For a message that
+ * both have changed, the user's version is kept. Messages that others have added come before those that the user has
+ * added at the end.
  */
 export function mergeMessages(before: MessageList, after: MessageList, newer: MessageList): MessageList {
   const [stored, latest] = [byId(before), byId(newer)];
@@ -69,15 +72,15 @@ export function mergeMessages(before: MessageList, after: MessageList, newer: Me
   return [...merge(after.slice(0, end)), ...added, ...merge(after.slice(end))];
 }
 
-/** The changes that edited lists of messages make to a state. */
+/** How edited lists of messages change a state. Only lists that differ are contained. */
 export interface MessageChanges {
   readonly update: MessageLists;
-  /** The complete lists after the edit. */
+  /** The complete lists as they should be after the update. */
   readonly lists: MessageLists;
-  /** The messages that differ, as stored (`before`) and as edited (`after`), for showing both. */
+  /** The messages that differ, before and after the edit, to show both. */
   readonly before: MessageLists;
   readonly after: MessageLists;
-  /** True if a changed message cannot be stored. */
+  /** Whether a changed message cannot be stored ({@link messageFault}). */
   readonly isInvalid: boolean;
 }
 
@@ -102,8 +105,8 @@ export function findMessageChanges(stored: MessageLists, edited: MessageLists): 
 }
 
 /**
- * Returns the messages of each list that the other one does not contain unchanged. If the order differs, returns all
- * messages except those at the beginning and the end that are the same in both lists.
+ * Returns the messages of each list that the other list does not contain. If the order differs, returns all messages
+ * between the common beginning and the common end of the two lists.
  */
 function differingParts(before: MessageList, after: MessageList) {
   if (isRearranged(before, after)) {
@@ -123,8 +126,8 @@ function differingParts(before: MessageList, after: MessageList) {
 }
 
 /**
- * True if the whole list has to be replaced: the kept messages are not in their old order before all new ones, or not
- * every stored message has an id of its own.
+ * Returns whether the update has to replace the whole list: a stored message has no unique id, or the stored messages
+ * that are kept are not in their old order before all new ones.
  */
 function isRearranged(before: MessageList, after: MessageList): boolean {
   const stored = byId(before);
@@ -133,14 +136,13 @@ function isRearranged(before: MessageList, after: MessageList): boolean {
   return before.filter(({ id }) => kept.has(id)).some(({ id }, i) => after[i]?.["id"] !== id);
 }
 
-/** Returns the messages of a list by id, without those that have no id. */
+/** Returns the messages of a list by id. Messages without an id are left out. */
 const byId = (list: MessageList): ReadonlyMap<unknown, JsonRecord> =>
   new Map(list.flatMap((message) => (isText(message["id"]) ? [[message["id"], message]] : [])));
 
 /**
- * True if the graph has made a list of the expected length, with the ids of the expected messages at their
- * positions; a new message, which has no id yet, may get any. False means that the list's reducer is not one
- * for messages.
+ * Returns whether the list that the graph's reducer made has the expected length, with the expected ids in the same
+ * order. A new message has no id yet, so it may have got any. False shows that the reducer is not one for messages.
  */
 export const isListOf = (expected: MessageList, made: unknown): boolean =>
   Array.isArray(made) &&
@@ -148,19 +150,22 @@ export const isListOf = (expected: MessageList, made: unknown): boolean =>
   expected.every(({ id }, i) => id === undefined || (isJsonRecord(made[i]) && made[i]["id"] === id));
 
 /**
- * Returns the message with another role, without the fields that belong to the old role. If the new role is
- * that of the stored message, all stored fields except the content are restored.
+ * Returns the message with another role, without the fields that only the old role has. If the stored message had the
+ * new role, all its fields are restored, except for the content.
  * @param stored the message as it is stored in the thread; null if the user has added it
  */
 export function withRole(message: JsonRecord, role: string, stored: JsonRecord | null): JsonRecord {
   const { id, content, name } = message;
   if (stored !== null && messageTypeOf(stored) === role) return { ...stored, content };
-  // In a tool's message, `name` is the name of the tool, which other roles do not keep.
+  // The `name` of a tool message is the name of the tool, so it is not kept.
   const hasName = name !== undefined && messageTypeOf(message) !== "tool";
   return { ...(id !== undefined && { id }), ...(hasName && { name }), content, type: role };
 }
 
-/** Returns the message with other tool calls. The copy of the old calls in `additional_kwargs` is removed, because models would read it. */
+/**
+ * Returns the message with other tool calls. The copy of the old calls in `additional_kwargs` is removed, because some
+ * models read it.
+ */
 export function withCalls(message: JsonRecord, tool_calls: readonly JsonRecord[]): JsonRecord {
   const { additional_kwargs: extra } = message;
   if (!isJsonRecord(extra) || !Object.hasOwn(extra, "tool_calls")) return { ...message, tool_calls };
@@ -171,12 +176,12 @@ export function withCalls(message: JsonRecord, tool_calls: readonly JsonRecord[]
 export const callsOf = ({ tool_calls: calls }: JsonRecord): readonly JsonRecord[] =>
   Array.isArray(calls) ? calls.filter(isJsonRecord) : [];
 
-/** True if the content repeats the tool calls as blocks. The messages of some models do. */
+/** Returns whether the content also contains the tool calls, as blocks. Some models write such messages. */
 export const hasCallBlocks = ({ content }: JsonRecord): boolean =>
   Array.isArray(content) &&
   content.some((block) => isJsonRecord(block) && ["tool_use", "tool_call"].includes(String(block["type"])));
 
-/** Returns a new tool call, with an id that no call of the list has. */
+/** Returns a new tool call, with an id that no other call in the list has. */
 export function newCall(list: MessageList): JsonRecord {
   const ids = new Set(list.flatMap(callsOf).map(({ id }) => id));
   let number = ids.size + 1;
@@ -184,7 +189,7 @@ export function newCall(list: MessageList): JsonRecord {
   return { name: "", args: {}, id: `call_${number}`, type: "tool_call" };
 }
 
-/** Returns why a message cannot be stored; null if it can. */
+/** Returns why a message cannot be stored; null if it can be. */
 export function messageFault(message: JsonRecord): string | null {
   const { content, tool_call_id } = message;
   const isBlocks = Array.isArray(content) && content.every((block) => isJsonRecord(block) || isText(block));

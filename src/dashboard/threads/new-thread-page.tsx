@@ -11,7 +11,7 @@ import { JsonField } from "../components/json-field.tsx";
 import { isJsonRecord } from "../api/records.ts";
 import { RunForm } from "./run-form.tsx";
 
-/** The page with the form that creates a thread and starts its first run. */
+/** The page with the form that creates a thread together with its first run. */
 export function NewThreadPage({ graph }: { readonly graph: string | null }) {
   const { value: assistants } = useAssistantList();
   // The metadata that the user has typed; null while the text is not a JSON object.

@@ -11,7 +11,7 @@ interface ProposalFormProps {
   readonly onChange: (answer: unknown) => void;
 }
 
-/** The actions that a graph proposes, each with buttons for the decisions. */
+/** The actions that a graph proposes, each with buttons for the user's decision. */
 export function ProposalForm({ proposal, onChange }: ProposalFormProps) {
   const [decisions, setDecisions] = useState<ReadonlyMap<number, ActionDecision>>(new Map());
   const say = (place: number, one: ActionDecision | undefined) => {

@@ -1,6 +1,6 @@
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 
-/** An action that a graph proposes, and the decisions that a person can make. */
+/** An action that a graph proposes, with the kinds of decision that it allows (`ways`). */
 export interface ProposedAction {
   readonly name: string;
   readonly args: JsonRecord;
@@ -11,13 +11,16 @@ export interface ProposedAction {
 export const DECISION_KINDS = ["accept", "edit", "respond", "ignore"] as const;
 export type DecisionKind = (typeof DECISION_KINDS)[number];
 
-/** A person's decision about an action. `args` belongs to an edit, `text` to a response. */
+/** The user's decision about an action. `args`: the edited arguments. `text`: the response. */
 export type ActionDecision =
   | { readonly way: "accept" | "ignore" }
   | { readonly way: "edit"; readonly args: JsonRecord }
   | { readonly way: "respond"; readonly text: string };
 
-/** A question that asks for decisions about actions. `answer` converts the decisions to the format that the graph expects. */
+/**
+ * A question that asks for a decision about each action. `answer` converts the decisions, in the order of the actions,
+ * to the answer that the graph expects.
+ */
 export interface ActionReview {
   readonly actions: readonly ProposedAction[];
   answer(said: readonly ActionDecision[]): unknown;
@@ -26,12 +29,15 @@ export interface ActionReview {
 const str = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
 /**
- * Parses an interrupt's value in one of the two formats that LangChain's agent inbox and human-in-the-loop middleware use;
- * null for any other value.
+ * Parses a question in one of the two formats of LangChain: that of the agent inbox, and that of the human-in-the-loop
+ * middleware. Returns null for any other value.
  */
 export const proposalOf = (value: unknown): ActionReview | null => humanInterrupt(value) ?? review(value);
 
-/** Parses `{ action_request: { action, args }, config: { allow_accept, ... }, description }`, or a list with one such object. */
+/**
+ * Parses the format of the agent inbox: `{ action_request: { action, args }, config: { allow_accept, ... },
+ * description }`, or a list with one such object.
+ */
 function humanInterrupt(value: unknown): ActionReview | null {
   const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
   if (!isJsonRecord(one) || !isJsonRecord(one["action_request"])) return null;
@@ -60,7 +66,7 @@ function responseOf(said: ActionDecision | undefined, action: string): JsonRecor
   }
 }
 
-/** The kind of decision for each name in `allowed_decisions`. */
+/** The kind of decision for each name in `allowed_decisions`. A rejection contains a text, like a response. */
 const DECISIONS: { readonly [decision: string]: DecisionKind } = {
   approve: "accept",
   edit: "edit",
@@ -68,7 +74,10 @@ const DECISIONS: { readonly [decision: string]: DecisionKind } = {
   respond: "respond",
 };
 
-/** Parses `{ action_requests: [{ name, args }], review_configs: [{ action_name, allowed_decisions }] }`, in snake or camel case. */
+/**
+ * Parses the format of the middleware: `{ action_requests: [{ name, args }], review_configs: [{ action_name,
+ * allowed_decisions }] }`, in snake or camel case.
+ */
 function review(value: unknown): ActionReview | null {
   if (!isJsonRecord(value)) return null;
   const isSnake = Array.isArray(value["action_requests"]);

@@ -2,7 +2,7 @@ import type { JsonRecord } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { copyText } from "../components/copy-button.tsx";
 
-/** A menu that copies the form's request as a curl command, or as code for an SDK. */
+/** A menu that copies the form's request, as a curl command or as code for an SDK. */
 export function CopyCode({
   thread,
   request,
@@ -37,7 +37,10 @@ export function CopyCode({
 
 const base = (): string => new URL(".", location.href.replace(/#.*$/, "")).href.replace(/\/$/, "");
 
-/** Quotes a text for a shell. Within single quotes, a shell takes every character literally, except the single quote. */
+/**
+ * Quotes a text for a POSIX shell, which takes all characters between single quotes literally except for the single
+ * quote.
+ */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 export function curlOf(thread: string | null, request: JsonRecord): string {

@@ -1,21 +1,26 @@
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 
-/** The input of a run that the user has not started yet. */
+/** The unsent input of the form for a new run. */
 export interface RunInputDraft {
-  /** The text of the message. */
+  /** The text in the field for the message. */
   readonly text: string;
   readonly input: JsonRecord;
-  /** The assistant that the user has chosen; undefined: the thread's own. */
+  /** The id of the assistant that the user has chosen; undefined if the user has not chosen one. */
   readonly assistant?: string | undefined;
   /** Whether the user enters the input as JSON. */
   readonly isJson: boolean;
 }
 
-/** The key in the session storage under which the drafts are stored, as pairs of a thread's id and its draft. */
+/**
+ * The key in the session storage under which the drafts are stored, as a list of pairs of a thread's id and its draft.
+ */
 const KEY = "heddle.drafts";
-/** The largest number of drafts. The oldest are dropped. */
+/** The largest number of drafts. If there are more, the oldest are removed. */
 const MAX_DRAFTS = 20;
-/** The most characters of a draft as JSON. A longer one is not kept, because the browser's storage is small. */
+/**
+ * The largest number of characters of a draft as JSON. Longer drafts are not stored, because the session storage is
+ * small.
+ */
 const MAX_CHARACTERS = 100_000;
 
 export const EMPTY_RUN_DRAFT: RunInputDraft = { text: "", input: {}, isJson: false };
@@ -29,7 +34,7 @@ function readDrafts(): readonly (readonly [thread: string, draft: RunInputDraft]
   }
 }
 
-/** Returns the unsent input of the form for a new run on a thread, which this browser tab has stored; an empty draft if there is none. */
+/** Returns the draft that this browser tab has stored for a thread, or an empty one. */
 export function loadRunDraft(thread: string): RunInputDraft {
   const draft = readDrafts().find(([id]) => id === thread)?.[1];
   return draft !== undefined && isJsonRecord(draft.input) ? draft : EMPTY_RUN_DRAFT;
@@ -43,9 +48,9 @@ export function saveRunDraft(thread: string, draft: RunInputDraft): void {
   try {
     sessionStorage.setItem(KEY, JSON.stringify(drafts));
   } catch {
-    // The storage is full, or switched off: the draft is not kept.
+    // The session storage is full or disabled, so the draft is not stored.
   }
 }
 
-/** Drops all drafts, as at a sign-out: another user may sign in. */
+/** Removes all drafts of this browser tab. Called at a sign-out, because another user may sign in next. */
 export const forgetRunDrafts = (): void => sessionStorage.removeItem(KEY);

@@ -22,23 +22,22 @@ import {
 
 interface RunFormProps {
   readonly assistants: readonly Assistant[];
-  /** The assistant that is chosen at first: an assistant's id or a graph's name. */
+  /** The assistant that is selected initially: an assistant's id, or a graph's name. */
   readonly initial: string | undefined;
-  /** The id of the thread; null if the thread is created together with the run. */
+  /** The id of the thread; null if a new thread is created for the run. */
   readonly thread: string | null;
   readonly isBusy: boolean;
-  /** True: only the message and the choice of the assistant are shown until the user asks for more. */
+  /** Whether only the message and the assistant are shown until the user asks for the other fields. */
   readonly isCompact?: boolean;
   readonly submit: string;
-  /** Called when the user chooses another assistant. */
   readonly onChoose?: () => void;
-  /** Starts the run. Resolves with false if the server refused the run; the form then keeps its input. */
+  /** Starts the run. Resolves with false if this failed; the form then keeps its input. */
   readonly onRun: (request: JsonRecord) => Promise<boolean>;
 }
 
 /**
- * The form for a new run. If the graph's input has messages, the user types a message; all other input has
- * form fields made from the input schema. Without such a schema, the user enters the input as JSON.
+ * The form for a new run. If the graph's input schema has messages, there is a field for a message. Other input has
+ * fields generated from the schema; without a schema, it is entered as JSON.
  */
 export function RunForm({
   assistants,
@@ -53,7 +52,7 @@ export function RunForm({
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
   const [draft] = useState(() => (thread === null ? EMPTY_RUN_DRAFT : loadRunDraft(thread)));
-  // Input that the user has entered before is shown, since it is sent with the run.
+  // Stored input is shown in the other fields, because it will be sent with the run.
   const [wanted, setOpen] = useState<boolean | null>(Object.keys(draft.input).length > 0 ? true : null);
   const isOpen = wanted ?? !isCompact;
   const [chosen, setChosen] = useState<string | undefined>(draft.assistant);
@@ -62,20 +61,20 @@ export function RunForm({
   latestInput.current = input;
   const [text, setText] = useState(draft.text);
   const [isJsonWanted, setJsonWanted] = useState(draft.isJson);
-  // A layout effect, because an ordinary one is dropped if the user leaves before the next frame.
+  // A layout effect, because an ordinary effect would be lost if the user left the page before the next frame.
   useLayoutEffect(() => {
     if (thread === null) return;
     saveRunDraft(thread, { text, input, assistant: chosen, isJson: isJsonWanted });
   }, [thread, text, input, chosen, isJsonWanted]);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
   /**
-   * The number of inputs that were begun. It is part of the Preact key of the fields, so that each input begins with empty
-   * fields. The assistant is not part of the key: its value changes from the graph's name to an id when the list of
-   * assistants arrives, and the fields would then lose what the user is typing.
+   * Counts how often the input was cleared. It is part of the Preact keys of the fields, so that cleared fields are
+   * created anew. The assistant is not part of the keys: it changes from the graph's name to an id when the list of
+   * assistants arrives, and the fields would then lose what the user has typed.
    */
   const [round, setRound] = useState(0);
   const [isSending, setSending] = useState(false);
-  /** What is wrong in the options; null: nothing. */
+  /** What is wrong with the options; null if nothing is. */
   const [fault, setFault] = useState<string | null>(null);
   const fallback = assistants.find(({ assistant_id, graph_id }) =>
     [assistant_id, graph_id].includes(initial ?? ""),
@@ -119,10 +118,10 @@ export function RunForm({
     if (wrong !== undefined) return setFault(`In the options, ${wrong.at} ${wrong.text}.`);
     setFault(null);
     setSending(true);
-    // The page may not know yet that a run is active, such as the one of the message before this.
+    // The page may not know yet that a run is in progress, such as one just started with the previous message.
     const queued = thread !== null && !isBusy ? { ...request, multitask_strategy: "enqueue" } : request;
     if (await onRun(queued)) {
-      // What the user has typed meanwhile stays.
+      // What the user has typed since the run was sent is kept.
       setText((now) => (now === text ? "" : now));
       if (latestInput.current === input) {
         setOpen(null);
@@ -139,7 +138,7 @@ export function RunForm({
         value={assistant}
         onChange={({ currentTarget }) => {
           setChosen(currentTarget.value);
-          // An error of the last attempt was about the other assistant.
+          // An error that is shown belongs to a request with the previous assistant.
           dismissErrorIf(() => true);
           onChoose?.();
           begin();
@@ -179,7 +178,7 @@ export function RunForm({
             placeholder={'{"messages": [{"role": "user", "content": "hello"}]}'}
             isStrict
             onChange={(value) => {
-              // If the schema could not be read, the user enters the input as JSON. The form keeps this field even if a
+              // The schema could not be read, so the input is entered as JSON. The form keeps this field even if a
               // later attempt reads the schema.
               if (schemas.error !== null) setJsonWanted(true);
               setInput(isJsonRecord(value) ? value : {});

@@ -2,8 +2,8 @@ import type { JsonRecord, JsonSchema } from "../api/records.ts";
 import { validateFormValue, simplifySchema } from "../components/form-schema.ts";
 
 /**
- * Returns an example input with which a graph can be tried: a greeting if the graph takes messages, and an example of each required value.
- * Null if such an input does not match the schema.
+ * Returns an example input for a graph: a greeting if the graph takes messages, and an example of each required value.
+ * Null if the result does not match the schema.
  */
 export function exampleInput(schema: JsonSchema | null): JsonRecord | null {
   const root = schema ?? {};
@@ -24,7 +24,7 @@ function exampleOf({ type, enum: choices, default: initial }: JsonSchema): unkno
   return type === "boolean" ? false : undefined;
 }
 
-/** Returns the name of the first input property that takes messages; null if there is none. */
+/** Returns the name of the first property of the input that takes messages; null if there is none. */
 export function messagesProperty(schema: JsonSchema | null): string | null {
   const entries = Object.entries(schema?.properties ?? {});
   return entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages")?.[0] ?? null;

@@ -13,8 +13,8 @@ export interface RunSettings {
   readonly context?: JsonRecord;
   readonly checkpoint?: string;
   /**
-   * The text of each field that does not contain a JSON object, by the field's name. While there is any such text, the form
-   * cannot be sent.
+   * The texts of fields that do not contain a JSON object, by the field's name. The form cannot be sent while there
+   * are any.
    */
   readonly unread?: Readonly<Partial<Record<Name, string>>>;
 }
@@ -22,8 +22,8 @@ export interface RunSettings {
 type Name = "config" | "context";
 
 /**
- * Returns the schema of a run's context, with what the assistant supplies as the default values: a run need not give them, and the form shows
- * them.
+ * Returns the schema of a run's context in which the values that the assistant supplies are the defaults, so that the
+ * form shows them and does not require them.
  */
 export function contextSchemaOf(
   schema: JsonSchema | null | undefined,
@@ -38,7 +38,7 @@ export function contextSchemaOf(
   return { ...schema, properties: Object.fromEntries(withDefaults) };
 }
 
-/** Returns why these settings cannot be sent; undefined if they can. */
+/** Returns why the options cannot be sent; undefined if they can be. */
 export function settingsErrorOf({ unread = {} }: RunSettings): string | undefined {
   const [name] = Object.keys(unread);
   return name === undefined ? undefined : `${name} is not a JSON object`;
@@ -49,7 +49,7 @@ const namesOf = (text: string | undefined): readonly string[] | "*" | undefined 
   return names.length === 0 ? undefined : names.includes("*") ? "*" : names;
 };
 
-/** Converts the settings to the fields of a run request. */
+/** Converts the options to fields of a run request. */
 export function runFieldsOf(
   { strategy, before, after, config, context }: RunSettings,
   isBusy: boolean,
@@ -67,7 +67,7 @@ export function runFieldsOf(
 interface RunOptionsProps {
   readonly settings: RunSettings;
   readonly isBusy: boolean;
-  /** The schema of the context, as {@link contextSchemaOf} gives it. */
+  /** The schema of the context, from {@link contextSchemaOf}. */
   readonly context: JsonSchema | null;
   readonly onChange: (settings: RunSettings) => void;
 }
@@ -79,7 +79,7 @@ const STRATEGIES = [
   ["reject", "reject", "reject the new run"],
 ] as const;
 
-/** The options of a run besides its input. */
+/** The options of a run: everything besides its input and assistant. */
 export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
@@ -170,8 +170,8 @@ interface SettingProps {
   readonly value: JsonRecord | undefined;
   readonly unread: string | undefined;
   /**
-   * Called with the JSON object that the user has typed; with undefined if the field is empty; with undefined and the text
-   * if it is not a JSON object.
+   * Called with the JSON object in the field. It is undefined if the field is empty, and also if its text is not a
+   * JSON object; this text is then `unread`.
    */
   readonly onChange: (value: JsonRecord | undefined, unread?: string) => void;
 }

@@ -7,10 +7,10 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { EventAnswer } from "./event-answer.tsx";
 
 /**
- * The words for what became of a sent event, by the status of the run that delivers it. Another status: "not
+ * The text about a sent event, by the status of the run that delivers it. For any other status, the event was "not
  * accepted".
  */
-const FATES: Readonly<Record<string, string>> = {
+const EVENT_TEXTS: Readonly<Record<string, string>> = {
   pending: "queued",
   running: "processing",
   success: "accepted",
@@ -20,13 +20,13 @@ const FATES: Readonly<Record<string, string>> = {
 interface EventsAtWorkProps {
   readonly watch: ThreadSubscription;
   readonly values: JsonRecord;
-  /** The run in progress. */
+  /** The run in progress; undefined if there is none. */
   readonly run: Run | undefined;
 }
 
 /**
- * Shows a button for each event that a machine accepts while its actors work, and what became of the events
- * that were sent.
+ * Shows buttons for the events that a machine accepts while its child actors are working, and whether the sent events
+ * were accepted.
  */
 export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   const isMachine = isJsonRecord(values["__snapshot__"]);
@@ -45,7 +45,7 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   };
   const fateOf = (id: string) => {
     const status = watch.runs.value.find(({ run_id }) => run_id === id)?.status ?? "pending";
-    return FATES[status] ?? "not accepted";
+    return EVENT_TEXTS[status] ?? "not accepted";
   };
   return (
     <section class="card state" aria-label="Events">

@@ -21,10 +21,12 @@ import { RepeatButton } from "../runs/repeat-button.tsx";
 import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 
-/** The largest number of runs whose times are read. */
+/** The largest number of runs whose start and end are read. */
 const MAX_TIMES = 100;
 
-/** The tab with the runs of a thread. Queued runs are shown with their position in the queue. */
+/**
+ * The tab with the runs of a thread. Queued runs are shown with their position in the queue, such as "next" or "2nd".
+ */
 export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
   const [deleting, setDeleting] = useState<Run | null>(null);
   const [marked, setMarked] = useState<readonly string[]>([]);
@@ -132,7 +134,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
           yes="Delete"
           onYes={async () => {
             const isDeleted = await act(() => deleteRun(watch.id, deleting.run_id), "Run deleted.");
-            // The button that had the focus goes with its row.
+            // The focused button has been removed together with its row, so the list gets the focus.
             if (isDeleted) list.current?.focus();
           }}
           onClose={() => setDeleting(null)}
@@ -142,14 +144,14 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
   );
 }
 
-/** Reads when the newest runs of a thread started and ended, by their ids. */
+/** Reads the start and end of the newest runs of a thread, by run id. */
 async function readTimes(thread: string, most: number): Promise<ReadonlyMap<string, RunTimes>> {
   if (most === 0) return new Map();
   const { runs } = await findRuns({ thread_id: thread }, Math.min(most, MAX_TIMES), null);
   return new Map(runs.map((run) => [run.run_id, run]));
 }
 
-/** How long a run has been executed, with its queue time as the tooltip; nothing if it has not started. */
+/** How long a run has been executed, with its time in the queue as a tooltip. Empty if the run has not started. */
 function Duration({ times }: { readonly times: RunTimes | undefined }) {
   const duration = times === undefined ? null : runDurationMs(times, now.value);
   if (times === undefined || duration === null) return null;
@@ -163,7 +165,7 @@ function Duration({ times }: { readonly times: RunTimes | undefined }) {
 
 const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${index + 1}th`;
 
-/** Formats the input of a run as one line. */
+/** Formats the input of a run, or the answers that it gives, as one line. */
 export function inputSummary(run: Run): string {
   const { input, command } = run.kwargs;
   const [answer, ...others] = extractAnswersById(isJsonRecord(command) ? command["resume"] : null) ?? [];

@@ -8,12 +8,12 @@ import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { exampleInput } from "./run-input.ts";
 
-/** The most graphs that have a run button on the page; further graphs have none. */
+/** The largest number of graphs that get a button on the page. */
 const MAX_GRAPHS = 12;
 
 /**
- * The page that is shown while no thread is chosen. If there are no threads yet, graphs have buttons that run
- * them with an example input.
+ * The page that is shown if no thread is chosen. If there are no threads yet, it has buttons that run a graph with an
+ * example input.
  */
 export function StartPage() {
   const { value: first } = useResource(() => listThreads({}, "latest", 0, 1), []);
@@ -40,7 +40,9 @@ export function StartPage() {
   );
 }
 
-/** Runs a graph with an example input. If no example can be made, opens the form of a new run instead. */
+/**
+ * Runs a graph with an example input. If there is no example that matches its schema, opens the form for a new run.
+ */
 async function tryGraph({ assistant_id }: Assistant): Promise<void> {
   const { input_schema } = await getSchemas(assistant_id);
   const input = exampleInput(input_schema);

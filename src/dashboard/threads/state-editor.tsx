@@ -34,48 +34,51 @@ import {
 import { MessageListForm } from "./message-list-form.tsx";
 
 /**
- * Milliseconds from the last change in the form until the form is compared with the stored state. Comparing a
- * large state takes long.
+ * Milliseconds without a change in the form after which the form is compared with the stored state. Comparing a large
+ * state takes long.
  */
 const COMPARE_AFTER_MS = 250;
 
-/** A change of a thread's state that the user has made in a form. */
+/** A change of a thread's state, as entered in a form. */
 export interface StateFormChange {
-  /** The changed values, in the form in which a node would return them. */
+  /** The changed values, like the return value of a node. */
   readonly update: JsonRecord;
-  /** The content that each edited list of messages should have after the update, by state key. It is compared with the stored list. */
+  /** The content that each edited list of messages should have after the update, by its name in the state. */
   readonly lists: MessageLists;
-  /** The node in whose name the update is stored (`as_node`); if empty, the server uses the node that wrote last. */
+  /**
+   * The node that is named as the author of the update (`as_node`). If empty, the server uses the node that wrote
+   * last.
+   */
   readonly asNode: string;
 }
 
-/** What the user has entered in the form of a state, for entering it again in the form of a newer state. */
+/** What the user has entered in the form, to enter it again in the form of a newer state. */
 interface StateDraft {
-  /** The changes made in fields. */
+  /** The changes made in fields for single values. */
   readonly changes: JsonRecord;
-  /** The text of the other changes, which are given as JSON. */
+  /** The text in the field for other changes as JSON. `rest` is its parsed value. */
   readonly restText: string;
   readonly rest: JsonRecord;
-  /** The lists of messages that were edited, as stored and as edited. */
+  /** The edited lists of messages, as stored and as edited. */
   readonly lists: readonly (readonly [name: string, before: MessageList, after: MessageList])[];
   readonly asNode: string;
 }
 
-/** The choices of a user whose form shows a state that is no longer the thread's latest. */
+/** The choices of the user if the thread now has a newer state than the one in the form. */
 interface NewerState {
-  /** What has changed the state, and who did it. */
+  /** A text that says what or who has made the newer state. */
   readonly text: string;
-  /** Shows the newer state in the form, with the user's changes on it. */
+  /** Shows the newer state in the form, and applies the user's changes to it. */
   readonly onRebase: (draft: StateDraft) => Promise<void>;
-  /** Stores the change after the state in the form all the same. */
+  /** Stores the change as a branch, which begins at the state in the form. */
   readonly onBranch: (change: StateFormChange) => Promise<void>;
 }
 
 interface EditProps {
   readonly watch: ThreadSubscription;
-  /** The assistant whose schema describes the state. */
+  /** The id of the assistant whose schema describes the state. */
   readonly assistant: string | undefined;
-  /** The state that the dialog was opened on. */
+  /** The state for which the dialog was opened. */
   readonly state: ThreadState;
   readonly onStored: () => void;
   readonly onClose: () => void;
@@ -84,18 +87,25 @@ interface EditProps {
 const idOf = (state: ThreadState | null): string => state?.checkpoint?.checkpoint_id ?? "";
 
 /**
- * A dialog to edit a state. The edited state is stored as a new checkpoint whose parent is the edited one. If the edited one was the thread's
- * latest and no longer is, the user chooses where the change is stored, so that nobody's change is lost unnoticed.
+ * A dialog to edit a state. The result is stored as a new checkpoint, whose parent is the edited one. If the thread
+ * has got a newer state meanwhile, the user chooses which of the two is the parent, so that no change of others is
+ * lost unnoticed.
  */
 export function StateEditor({ watch, assistant, state, onStored, onClose }: EditProps) {
   const { id: thread } = watch;
   const [edited, setEdited] = useState(state);
   const [draft, setDraft] = useState<StateDraft | undefined>();
-  /** Whether the user edits the thread's latest state. To edit a past one means to begin a branch there. */
+  /**
+   * Whether the edited state was the thread's latest when the dialog was opened. An edit of an older state begins a
+   * branch.
+   */
   const [isOfLatest] = useState(() => idOf(state) === idOf(watch.state.peek()));
-  /** The states that this dialog has had in its form. The page may show one of them again until its next read. */
+  /**
+   * The ids of the states that were in this form. Until its next read, the page may still hold one of them, which is
+   * not a newer state.
+   */
   const [known, setKnown] = useState<readonly string[]>([idOf(state)]);
-  /** The newer state because of which the server has refused to store the change. */
+  /** The newer state that made the server refuse to store the change; null if it has not. */
   const [refusing, setRefusing] = useState<ThreadState | null>(null);
   const shown = watch.state.value;
   const newer = refusing ?? (isOfLatest && shown !== null && !known.includes(idOf(shown)) ? shown : null);
@@ -146,7 +156,7 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
   );
 }
 
-/** Says what has made a newer state, and who. */
+/** Returns a text that says what or who has made a newer state. */
 function changeText({ metadata }: ThreadState): string {
   const user = userNamedIn(metadata);
   const who =
@@ -162,10 +172,11 @@ function busyText(run: Run): string {
 }
 
 /**
- * Stores a changed state. Resolves with the id of the new checkpoint. `isLatestRequired`: whether the server refuses the change if the
- * checkpoint is not the thread's latest.
- * @throws Error if the stored lists of messages differ from those that the form has shown, since the graph's
- *   reducer may combine lists in another way than the form assumes; the state is stored all the same
+ * Stores a changed state. Resolves with the id of the new checkpoint. `isLatestRequired`: the server refuses the
+ * change unless `checkpoint` is the thread's latest.
+ * @throws RequestError if the server refuses the change; Error if a stored list of messages differs from the edited
+ * one, because the graph's reducer works differently than the form assumes. In the latter case, the new checkpoint
+ * stays.
  */
 export async function storeEdit(
   thread: string,
@@ -195,29 +206,29 @@ interface ChangeProps {
   readonly title: string;
   readonly hint: string;
   readonly values: JsonRecord;
-  /** The id of the checkpoint with these values. The form begins anew when it changes. */
+  /** The id of the checkpoint with these values. If it changes, the form begins anew. */
   readonly checkpoint: string;
-  /** What the form begins with; absent: the values. */
+  /** What the form contains initially; absent: the values. */
   readonly draft?: StateDraft | undefined;
-  /** Set when a newer state exists than the one in the form. */
+  /** Not null if the thread has a newer state than the one in the form. */
   readonly newer?: NewerState | null;
-  /** Why nothing can be stored now; null: it can. */
+  /** Why nothing can be stored now; null if it can be. */
   readonly busy?: string | null;
   readonly assistant: string | undefined;
   readonly submit: string;
-  /** Stores the change. The form shows the error if it fails. */
+  /** Stores the change. If it rejects, the form shows the error. */
   readonly onSubmit: (change: StateFormChange) => Promise<void>;
   readonly onClose: () => void;
 }
 
 /**
- * A form for changing a state. Values that the state's schema describes have fields, lists of messages have message forms,
- * and all other values are edited as JSON.
+ * A form for changing a state. Values that the state's schema describes have fields, lists of messages have their own
+ * form, and all other values are edited as JSON.
  */
 export function StateForm(props: ChangeProps) {
   const { title, hint, assistant, checkpoint, onClose } = props;
   const [isEdited, setEdited] = useState(false);
-  // The values stay the same object, even if they are read again.
+  // The same object as before while the checkpoint is the same, even if the values are read again.
   const values = useMemo(() => props.values, [checkpoint]);
   const { value: schemas, isReading } = useResource(
     async () => (assistant === undefined ? undefined : getSchemas(assistant)),
@@ -263,7 +274,7 @@ function ChangeForm({
 }: ChangeProps & {
   schema: JsonSchema | null;
   nodes: readonly string[];
-  /** Called with whether the user has entered a change. */
+  /** Called with true when the user has entered a change, and with false when there is none. */
   onEdit: (isEdited: boolean) => void;
 }) {
   const [fields, setFields] = useState(() => ({ ...values, ...draft?.changes }));
@@ -292,7 +303,7 @@ function ChangeForm({
     };
   }, [values, changes, rest, messages]);
   const compared = useDebouncedValue(difference, COMPARE_AFTER_MS);
-  /** Does something with the change, if it is valid. */
+  /** Calls `work` if the form is valid, and shows its error. */
   const use = (work: () => Promise<void>): void => {
     if (!validation.validate() || wrong !== null || messages.isInvalid) return;
     request.start(async () => {
@@ -325,7 +336,7 @@ function ChangeForm({
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        // The Enter key must not choose between the two states.
+        // If there is a newer state, the user has to click one of two buttons, so the Enter key does nothing.
         if (newer === null) use(() => onSubmit(change));
       }}
     >
@@ -450,7 +461,7 @@ function ChangeForm({
   );
 }
 
-/** Merges the message lists of a draft with the changes that others have stored since. */
+/** Returns the edited message lists of a draft, merged with changes that others have stored since. */
 function mergedLists(stored: MessageLists, draft: StateDraft | undefined): MessageLists {
   const lists = (draft?.lists ?? []).flatMap(([name, before, after]) => {
     const newer = stored[name];
@@ -460,13 +471,13 @@ function mergedLists(stored: MessageLists, draft: StateDraft | undefined): Messa
 }
 
 /**
- * True if the server refuses a change because of `as_node`: none is given although several nodes ran last, in
- * parallel; or the graph has no node of the given name.
+ * Returns whether the server refuses a change because of `as_node`: it is missing although several nodes ran last, in
+ * parallel, or the graph has no such node.
  */
 const isFaultOfNode = (cause: unknown): cause is RequestError =>
   cause instanceof RequestError && cause.status === 422 && cause.message.includes("as_node");
 
-/** Returns why the values given as JSON cannot be stored; null if they can. */
+/** Returns why the values entered as JSON cannot be stored; null if they can be. */
 function restFault(rest: JsonRecord | null, lists: MessageLists): string | null {
   if (rest === null) return "must be an object with the fields that change and their values";
   const twice = Object.keys(rest).find((name) => Object.hasOwn(lists, name));

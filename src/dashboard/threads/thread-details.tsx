@@ -14,17 +14,20 @@ interface DetailsProps {
   readonly onClose: () => void;
 }
 
-/** Returns the metadata of a thread without its title, which has a form field of its own, and without the keys that the server adds. */
+/**
+ * Returns a thread's metadata without the title, which has a field of its own, and without the members that the server
+ * adds.
+ */
 export function ownMetadata(metadata: JsonRecord): JsonRecord {
   const { title: _, graph_id: _graph, assistant_id: _assistant, ...own } = metadata;
   return own;
 }
 
-/** The form of a thread's title and metadata. */
+/** A dialog with the form for a thread's title and metadata. */
 export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps) {
   const { thread_id: id } = thread;
   const submit = useSubmit();
-  // As they were when the dialog was opened: the fields show them, also when somebody else changes the thread meanwhile.
+  // The values when the dialog was opened. The fields do not change if somebody else edits the thread meanwhile.
   const [before] = useState(() => ({
     title: typeof thread.metadata["title"] === "string" ? thread.metadata["title"] : "",
     own: ownMetadata(thread.metadata),

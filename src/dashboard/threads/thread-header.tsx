@@ -13,7 +13,7 @@ import { toLine } from "../components/one-line-text.ts";
 import { ownMetadata, ThreadDetailsDialog } from "./thread-details.tsx";
 import { threadTitle } from "./thread-title.ts";
 
-/** The header of a thread: its id, its status, and its actions. */
+/** The header of a thread's page: the thread's title, status and actions. */
 export function ThreadHeader({
   watch,
   record,

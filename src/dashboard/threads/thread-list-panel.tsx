@@ -22,7 +22,10 @@ import { saveSearch, loadSearch, type ThreadListSearch } from "./thread-search-s
 import { VirtualThreadList } from "./virtual-thread-list.tsx";
 import { threadFilterOf, freeWords } from "./thread-search-filter.ts";
 
-/** The panel with the list of all threads, sorted by last change or creation. It shows each change of a thread at once. */
+/**
+ * The panel with the list of all threads, sorted by last change or creation. The visible part is read again about
+ * every second, less often if the server is slow.
+ */
 export function ThreadListPanel({ chosen }: { readonly chosen: string | undefined }) {
   const list = useMemo(() => new ThreadList(), []);
   useEffect(() => () => list.close(), []);
@@ -157,7 +160,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
   );
 }
 
-/** Returns the chosen thread if the list no longer contains it, because its status has changed and the list is filtered by status. */
+/** Returns the chosen thread if the filter by status has removed it from the list, because its status has changed. */
 function useFilteredOutThread(
   list: ThreadList,
   chosen: string | undefined,
@@ -194,7 +197,7 @@ interface RowProps {
   readonly isChosen: boolean;
 }
 
-/** A row of the list: the thread's id, description and status. */
+/** A row of the list: the thread's title, description and status. */
 function Row({ thread, about, isChosen }: RowProps) {
   const { thread_id: id, status, metadata, updated_at, error } = thread;
   const { graph_id, assistant_id: _, title: _title, name: _name, ...rest } = metadata;
@@ -208,7 +211,7 @@ function Row({ thread, about, isChosen }: RowProps) {
     ...(about === "" ? [] : others),
   ];
   const { path, query } = currentLocation.value;
-  // On the page of a run, `tab` names a tab of that page, and not one of a thread's page.
+  // If the page of a run is open, `tab` names a tab of that page, not a tab of a thread's page.
   const tab = (path[2] === undefined && query.get("tab")) || "";
   return (
     <a

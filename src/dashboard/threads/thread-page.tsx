@@ -17,7 +17,7 @@ interface ThreadPageProps {
   readonly tab: ThreadTab;
 }
 
-/** The page of one thread. It shows each change of the thread at once. */
+/** The page of a thread, which is updated as soon as the thread changes. */
 export function ThreadPage({ id, tab }: ThreadPageProps) {
   const watch = useMemo(() => new ThreadSubscription(id), [id]);
   useEffect(() => () => watch.close(), [watch]);

@@ -10,13 +10,11 @@ export interface ThreadSearchTerms {
 
 const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== "");
 
-/**
- * Returns the words of a search text that are neither a complete id nor a pair `name=value` or `name:value`.
- */
+/** Returns the words of a search text that are neither a complete id nor a pair (`name=value` or `name:value`). */
 export const freeWords = (text: string): readonly string[] =>
   searchTermsOf(text).words.filter((word) => !UUID.test(word));
 
-/** Splits a search text into its pairs (`name=value` or `name:value`) and all other words. */
+/** Splits a search text into pairs (`name=value` or `name:value`) and other words. */
 export function searchTermsOf(text: string): {
   readonly words: readonly string[];
   readonly pairs: JsonRecord;
@@ -29,8 +27,8 @@ export function searchTermsOf(text: string): {
 }
 
 /**
- * Converts a search to a filter. Complete ids, and pairs of metadata (`name=value` or `name:value`), become
- * filters; other words are ignored.
+ * Converts a search to a filter of the API: complete ids, and pairs (`name=value` or `name:value`) that the metadata
+ * must contain. Other words are ignored.
  */
 export function threadFilterOf({ text, status, graph }: ThreadSearchTerms): ThreadListFilter {
   const { words, pairs } = searchTermsOf(text);
@@ -48,7 +46,7 @@ function pairOf(word: string): readonly [string, unknown] | null {
   return at > 0 && at < word.length - 1 ? [word.slice(0, at), valueOf(word.slice(at + 1))] : null;
 }
 
-/** Parses numbers, `true`, `false`, `null` and quoted texts as JSON; any other text stays a string. */
+/** Parses numbers, `true`, `false`, `null` and quoted strings as JSON. Any other text is returned as a string. */
 function valueOf(text: string): unknown {
   if (!/^(-?\d+(\.\d+)?|true|false|null|".*")$/.test(text)) return text;
   try {

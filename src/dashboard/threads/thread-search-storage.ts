@@ -9,7 +9,7 @@ export interface ThreadListSearch extends ThreadSearchTerms {
 const KEY = "heddle.search";
 const EVERYTHING: ThreadListSearch = { text: "", status: "", graph: "", order: "latest" };
 
-/** Returns the search that this browser tab had before the page was reloaded. */
+/** Returns the search that this browser tab has stored, so that it survives a reload of the page. */
 export function loadSearch(): ThreadListSearch {
   try {
     const { text, status, graph, order } = JSON.parse(

@@ -1,7 +1,8 @@
 import type { JsonRecord } from "../api/records.ts";
 
 /**
- * Returns the title of a thread: `title` or else `name` of its metadata; without both, the name of its graph.
+ * Returns the title of a thread: `title` or otherwise `name` in its metadata. Without both, returns the name of its
+ * graph.
  */
 export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): string {
   const { title, name, graph_id } = metadata;
@@ -9,7 +10,7 @@ export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): st
   return ([title, name, graph_id].find(isName) as string | undefined) ?? "Untitled thread";
 }
 
-/** Returns the name of a thread's graph; undefined if the thread has had no run yet. */
+/** Returns the name of the graph in a thread's metadata; undefined if the thread has had no run. */
 export function graphOf({ graph_id }: JsonRecord): string | undefined {
   return typeof graph_id === "string" ? graph_id : undefined;
 }

@@ -4,20 +4,20 @@ import type { ThreadRow } from "../api/records.ts";
 import { useVirtualizer } from "../components/use-virtualizer.ts";
 import type { ThreadList } from "../live/thread-list.ts";
 
-/** Pixels: the height of a row. */
-const HEIGHT = 72;
+/** The height of a row, in pixels. */
+const ROW_HEIGHT_PIXELS = 72;
 
 interface RowsProps {
   readonly list: ThreadList;
   readonly row: (thread: ThreadRow) => ComponentChildren;
 }
 
-/** A virtual list of any length: only the visible rows, and a few before and after them, are rendered. */
+/** A virtual list: only the visible rows, and some before and after them, are rendered. */
 export function VirtualThreadList({ list, row }: RowsProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const count = list.total.value ?? 0;
   void list.version.value;
-  const current = useVirtualizer(scroll, { count, estimateSize: () => HEIGHT, overscan: 8 });
+  const current = useVirtualizer(scroll, { count, estimateSize: () => ROW_HEIGHT_PIXELS, overscan: 8 });
   const items = current.getVirtualItems();
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
   useEffect(() => list.setVisible(first, last), [first, last]);
@@ -40,7 +40,7 @@ export function VirtualThreadList({ list, row }: RowsProps) {
               role="listitem"
               aria-setsize={count}
               aria-posinset={index + 1}
-              style={{ transform: `translateY(${start}px)`, height: `${HEIGHT}px` }}
+              style={{ transform: `translateY(${start}px)`, height: `${ROW_HEIGHT_PIXELS}px` }}
             >
               {thread === undefined ? <span class="thread blank" aria-busy="true" /> : row(thread)}
             </div>
@@ -51,7 +51,7 @@ export function VirtualThreadList({ list, row }: RowsProps) {
   );
 }
 
-/** Moves the focus to the next or previous row when an arrow key is pressed. */
+/** Moves the focus to the next or the previous row when the user presses ↓ or ↑. */
 function walk(event: KeyboardEvent, box: HTMLElement | null): void {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
   const rows = [...(box?.querySelectorAll<HTMLElement>("a.thread") ?? [])];
