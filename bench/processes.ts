@@ -57,7 +57,9 @@ export class Processes implements Server {
 
   /** Why waiting any longer is pointless: a command has exited or could not be started. Otherwise undefined. */
   ended(): string | undefined {
-    const gone = this.#leaders.some(({ child }) => child.exitCode !== null || child.signalCode !== null || child.pid === undefined);
+    const gone = this.#leaders.some(
+      ({ child }) => child.exitCode !== null || child.signalCode !== null || child.pid === undefined,
+    );
     return gone ? `ended: ${this.#said.trim()}` : undefined;
   }
 

@@ -24,7 +24,10 @@ export async function startHeddle(built: string, data: string, node = process.ex
     await firstAnswer(
       port,
       "/ok",
-      () => (child.exitCode === null ? undefined : `heddle start ended with ${child.exitCode}: ${said}`),
+      () =>
+        child.exitCode === null && child.signalCode === null
+          ? undefined
+          : `heddle start ended with ${child.exitCode ?? child.signalCode}: ${said}`,
       20,
     );
     return performance.now() - began;

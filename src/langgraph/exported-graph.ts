@@ -9,6 +9,7 @@ import type { LibraryGraph } from "../ports/library-graph.ts";
 import { resolveLibrary, type Library } from "./user-library.ts";
 
 // The types of a graph's nodes and channels are defined by the user, so they are not known here.
+// oxlint-disable-next-line typescript/no-explicit-any
 export type CompiledGraph = Pregel<any, any>;
 
 /** A LangGraph.js graph that a file exports. */
