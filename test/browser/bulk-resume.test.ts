@@ -137,6 +137,8 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     await expect.poll(since).toEqual([resumed, resumed, resumed, resumed, gone, gone]);
     const failed = rows.filter({ hasText: resumed }).filter({ hasText: "js" });
     await failed.locator(".which a").first().click();
+    await page.waitForURL(/#\/threads\/.*\/runs\//);
+    await rows.first().waitFor({ state: "detached" });
     await page.getByRole("link", { name: /^…/ }).click();
     await expect.poll(() => page.locator(".head .status").innerText()).toBe("succeeded");
     expect(wrong).toEqual([]);
