@@ -89,7 +89,7 @@ const MAX_SELECTED_NAMES = 1000;
 
 /**
  * Converts `select`, the list of fields to return. If it contains names such as `values.messages`, and not `values` itself, the state's
- * values are limited to these keys.
+ * values are limited to these keys; the same holds for `metadata`.
  * @throws ServiceError `validation.failed`
  */
 export function projectionOf(select: readonly string[]): StateProjection {
@@ -97,12 +97,23 @@ export function projectionOf(select: readonly string[]): StateProjection {
   if (select.length > MAX_SELECTED_NAMES)
     throw invalidField("select", `must not have more than ${MAX_SELECTED_NAMES} entries`);
   const fields = new Set<string>();
-  const keys: string[] = [];
+  const keys = new Set<string>();
+  const metadata = new Set<string>();
   for (const name of select) {
-    if (name.startsWith("values.")) keys.push(name.slice("values.".length));
+    if (name.startsWith("values.")) keys.add(name.slice("values.".length));
+    else if (name.startsWith("metadata.")) metadata.add(name.slice("metadata.".length));
     else if (STATE_FIELDS.has(name)) fields.add(name);
     else throw invalidField("select", `"${name.slice(0, 100)}" is no field of a state`);
   }
-  if (fields.has("values") || keys.length === 0) return { fields };
-  return { fields: fields.add("values"), keys };
+  const [areKeysLimited, isMetadataLimited] = [
+    keys.size > 0 && !fields.has("values"),
+    metadata.size > 0 && !fields.has("metadata"),
+  ];
+  if (areKeysLimited) fields.add("values");
+  if (isMetadataLimited) fields.add("metadata");
+  return {
+    fields,
+    ...(areKeysLimited && { keys: [...keys] }),
+    ...(isMetadataLimited && { metadata }),
+  };
 }

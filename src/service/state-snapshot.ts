@@ -18,6 +18,8 @@ export interface StateProjection {
   readonly fields?: ReadonlySet<string>;
   /** Only these keys of the state's `values`; undefined: all. */
   readonly keys?: readonly string[];
+  /** Only these members of the state's `metadata`; undefined: all. */
+  readonly metadata?: ReadonlySet<string>;
   /** True: each task that runs a subgraph has the subgraph's state. */
   readonly subgraphs?: boolean;
 }
@@ -56,7 +58,7 @@ export async function stateSnapshot(
     checkpoint,
     values,
     writes,
-    withWrites: isShown("metadata"),
+    withWrites: isShown("metadata") && projection.metadata?.has("writes") !== false,
     ...(inner && { within: inner }),
     ...(later && { later }),
   });
@@ -65,10 +67,15 @@ export async function stateSnapshot(
   return chosen({ ...state, tasks: [...(state["tasks"] as readonly unknown[]), ...children] }, projection);
 }
 
-function chosen(state: JsonObject, { fields }: StateProjection): JsonObject {
+function chosen(state: JsonObject, { fields, metadata }: StateProjection): JsonObject {
   if (fields === undefined) return state;
-  return Object.fromEntries(Object.entries(state).filter(([name]) => fields.has(name)));
+  const shown = onlyMembers(state, fields);
+  if (metadata === undefined) return shown;
+  return { ...shown, metadata: onlyMembers(shown["metadata"] as JsonObject, metadata) };
 }
+
+const onlyMembers = (object: JsonObject, names: ReadonlySet<string>): JsonObject =>
+  Object.fromEntries(Object.entries(object).filter(([name]) => names.has(name)));
 
 /** The state of a thread or subgraph that has no checkpoint yet. */
 export const emptySnapshot = (projection: StateProjection): JsonObject => chosen(emptyApiState, projection);

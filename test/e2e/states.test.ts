@@ -448,6 +448,10 @@ describe("what is asked wrongly of the history", () => {
       next: [],
       metadata: { source: "loop", writes: expect.anything() as unknown },
     });
+    const members = { select: ["metadata.step", "metadata.source", "metadata.nothing"], limit: 1 };
+    expect(await postJson(`${url}/threads/${thread_id}/history`, members)).toEqual([
+      { metadata: { step: expect.any(Number) as number, source: "loop" } },
+    ]);
   });
 });
 

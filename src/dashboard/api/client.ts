@@ -19,6 +19,7 @@ import type {
   Thread,
   ThreadListFilter,
   ThreadRow,
+  StateHead,
   ThreadState,
   WaitingThread,
 } from "./records.ts";
@@ -160,6 +161,22 @@ export interface StateHistoryQuery {
   readonly before?: string;
   readonly metadata?: JsonRecord;
 }
+
+/** The fields of a {@link StateHead}. */
+const STATE_HEAD_FIELDS = [
+  "next",
+  "created_at",
+  "checkpoint",
+  "parent_checkpoint",
+  // Without `writes`, the updates of the nodes, which may be as large as the state.
+  ...["step", "source", "run_id", "assistant_id", "user_id", "langgraph_auth_user_id"].map(
+    (name) => `metadata.${name}`,
+  ),
+];
+
+/** Reads the states of a thread without their values, newest first. */
+export const getHistoryHeads = (id: string, query: StateHistoryQuery): Promise<readonly StateHead[]> =>
+  fetchJson(`threads/${part(id)}/history`, { body: { ...query, select: STATE_HEAD_FIELDS }, isRead: true });
 
 export const getHistory = (id: string, query: StateHistoryQuery): Promise<readonly ThreadState[]> =>
   fetchJson(`threads/${part(id)}/history`, { body: query, isRead: true });

@@ -151,6 +151,9 @@ export interface ThreadState {
   readonly interrupts?: readonly ApiInterrupt[];
 }
 
+/** A state without what may be large. */
+export type StateHead = Omit<ThreadState, "values" | "tasks" | "interrupts">;
+
 export interface Assistant {
   readonly assistant_id: string;
   readonly graph_id: string;

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
-import { createRun } from "../api/client.ts";
-import type { ThreadState } from "../api/records.ts";
+import { createRun, getStateAt } from "../api/client.ts";
+import type { StateHead, ThreadState } from "../api/records.ts";
 import { replaceQuery, runHref } from "../app/page-location.ts";
+import { isNotFound } from "../api-errors.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { userNamedIn } from "../live/answer-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
@@ -9,28 +10,30 @@ import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Diff } from "../components/diff.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
+import { LoadFailure } from "../components/empty-state.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
+import { useResource } from "../components/use-resource.ts";
 
 interface CheckpointViewProps {
   readonly watch: ThreadSubscription;
-  readonly state: ThreadState;
+  readonly state: StateHead;
   /** The states of the thread's history that were read, oldest first. */
-  readonly states: readonly ThreadState[];
+  readonly states: readonly StateHead[];
   /** Called when the user clicks *Edit state*. */
-  readonly onEdit: () => void;
+  readonly onEdit: (state: ThreadState) => void;
 }
 
-const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
+const idOf = (state: StateHead | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
 
 /**
  * The API's step number, which counts all runs and state updates of a thread. The page of a run counts only the steps
  * of the run.
  */
-const stepText = ({ metadata }: ThreadState): string =>
+const stepText = ({ metadata }: StateHead): string =>
   `API step ${String(metadata["step"])} (${String(metadata["source"])})`;
 
 /** Returns the id of the assistant whose run created a state; otherwise that of the thread's latest assistant. */
-export function assistantOf({ metadata }: ThreadState, watch: ThreadSubscription): string | undefined {
+export function assistantOf({ metadata }: StateHead, watch: ThreadSubscription): string | undefined {
   const names = [metadata["assistant_id"], watch.record.value?.metadata["assistant_id"]];
   return names.find((one) => typeof one === "string");
 }
@@ -38,8 +41,24 @@ export function assistantOf({ metadata }: ThreadState, watch: ThreadSubscription
 /** A past state: what changed since another state, its values, and buttons to continue from it. */
 export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewProps) {
   const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
-  const { metadata, next, created_at, values } = state;
-  const before = states.find((one) => idOf(one) === against);
+  const { metadata, next, created_at } = state;
+  // Only the states that are shown are read with their values.
+  const read = async (id: string): Promise<ThreadState> => {
+    const latest = watch.state.peek();
+    return latest !== null && idOf(latest) === id ? latest : getStateAt(watch.id, id);
+  };
+  const whole = useResource(() => read(idOf(state)), [idOf(state)]);
+  const before = useResource(
+    async () =>
+      against === ""
+        ? null
+        : read(against).catch((cause: unknown) => {
+            // The state before may have been pruned.
+            if (isNotFound(cause)) return null;
+            throw cause;
+          }),
+    [against],
+  );
   const run = metadata["run_id"];
   const user = userNamedIn(metadata);
   const assistant = assistantOf(state, watch);
@@ -66,10 +85,18 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
             Run from this state
           </ActionButton>
         )}
-        <button type="button" onClick={onEdit}>
-          Edit state
-        </button>
-        <CopyButton text={() => JSON.stringify(values, null, 2)} label="state" shown="Copy" />
+        {whole.value !== undefined && (
+          <>
+            <button type="button" onClick={() => whole.value !== undefined && onEdit(whole.value)}>
+              Edit state
+            </button>
+            <CopyButton
+              text={() => JSON.stringify(whole.value?.values, null, 2)}
+              label="state"
+              shown="Copy"
+            />
+          </>
+        )}
       </div>
       <p class="dim">
         {created_at !== null && <time dateTime={created_at}>{new Date(created_at).toLocaleString()}</time>}
@@ -105,12 +132,30 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
             </select>
           </label>
         </div>
-        <Diff before={before?.values ?? {}} after={values} />
+        {before.error !== null ? (
+          <LoadFailure text={before.error} onRetry={before.reload} />
+        ) : whole.value === undefined || before.value === undefined ? (
+          <Loading />
+        ) : (
+          <Diff before={before.value?.values ?? {}} after={whole.value.values} />
+        )}
       </section>
       <section class="card">
         <h4>State</h4>
-        <JsonTree value={values} open={2} />
+        {whole.error !== null ? (
+          <LoadFailure text={whole.error} onRetry={whole.reload} />
+        ) : whole.value === undefined ? (
+          <Loading />
+        ) : (
+          <JsonTree value={whole.value.values} open={2} />
+        )}
       </section>
     </article>
   );
 }
+
+const Loading = () => (
+  <p class="dim" aria-busy="true">
+    Loading…
+  </p>
+);

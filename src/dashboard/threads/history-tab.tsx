@@ -1,22 +1,15 @@
 import { useState } from "preact/hooks";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import type { ThreadState } from "../api/records.ts";
-import { getHistory, getStateAt } from "../api/client.ts";
+import type { StateHead, ThreadState } from "../api/records.ts";
+import { getHistoryHeads, getStateAt } from "../api/client.ts";
 import { replaceQuery, currentLocation, threadHref } from "../app/page-location.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { assistantOf, CheckpointView } from "./checkpoint-view.tsx";
 import { StateEditor } from "./state-editor.tsx";
 
-/** The largest number of states that are read. */
+/** The largest number of states that are listed. */
 const MAX_CHECKPOINTS = 200;
-/** The number of states that are read first, however large they are. */
-const FIRST_CHECKPOINTS = 20;
-/**
- * The most characters of all states together, as JSON. After the first {@link FIRST_CHECKPOINTS} states, only so many
- * more are read that the total is likely to stay below it.
- */
-const MAX_HISTORY_CHARACTERS = 4_000_000;
 
 /** The stored states of a thread ("time travel"). */
 export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
@@ -48,9 +41,12 @@ interface ListProps {
 
 function StateList({ watch, onEdit }: ListProps) {
   const newest = watch.state.value?.checkpoint?.checkpoint_id ?? "";
-  const { value, error, reload } = useResource(() => readHistory(watch.id), [watch.id, newest]);
+  const { value, error, reload } = useResource(
+    () => getHistoryHeads(watch.id, { limit: MAX_CHECKPOINTS }),
+    [watch.id, newest],
+  );
   const wanted = currentLocation.value.query.get("at");
-  const isWithin = (value?.states ?? []).some((state) => idOf(state) === wanted);
+  const isWithin = (value ?? []).some((state) => idOf(state) === wanted);
   const older = useResource(
     async () => (wanted === null || isWithin ? null : getStateAt(watch.id, wanted).catch(() => null)),
     [watch.id, wanted, isWithin],
@@ -62,10 +58,9 @@ function StateList({ watch, onEdit }: ListProps) {
         Loading…
       </p>
     );
-  const all = [
-    ...(older.value === null || isWithin ? [] : [older.value]),
-    ...value.states.toReversed(),
-  ].filter((state) => state !== undefined);
+  const all = [...(older.value === null || isWithin ? [] : [older.value]), ...value.toReversed()].filter(
+    (state) => state !== undefined,
+  );
   if (all.length === 0)
     return (
       <EmptyState title="No checkpoints yet">
@@ -107,7 +102,7 @@ function StateList({ watch, onEdit }: ListProps) {
           →
         </button>
         <span class="dim">
-          {at + 1} of {!value.isWhole && "the latest "}
+          {at + 1} of {value.length === MAX_CHECKPOINTS && "the latest "}
           {states.length}
         </span>
       </div>
@@ -135,39 +130,25 @@ function StateList({ watch, onEdit }: ListProps) {
           watch={watch}
           state={state}
           states={all}
-          onEdit={() => onEdit(state)}
+          onEdit={onEdit}
         />
       )}
     </div>
   );
 }
 
-const idOf = (state: ThreadState): string => state.checkpoint?.checkpoint_id ?? "";
+const idOf = (state: StateHead): string => state.checkpoint?.checkpoint_id ?? "";
 
-/**
- * Reads the latest states, newest first: fewer if they are large, as in a long conversation. `isWhole`: whether these
- * are all states of the thread.
- */
-async function readHistory(thread: string) {
-  const first = await getHistory(thread, { limit: FIRST_CHECKPOINTS });
-  const last = first.at(-1);
-  if (first.length < FIRST_CHECKPOINTS || last === undefined) return { states: first, isWhole: true };
-  const size = JSON.stringify(first).length / first.length;
-  const limit = Math.min(MAX_CHECKPOINTS, Math.floor(MAX_HISTORY_CHARACTERS / size)) - first.length;
-  const more = limit > 0 ? await getHistory(thread, { limit, before: idOf(last) }) : [];
-  return { states: [...first, ...more], isWhole: limit > 0 && more.length < limit };
-}
-
-const timeOf = (state: ThreadState | undefined): string =>
+const timeOf = (state: StateHead | undefined): string =>
   new Date(state?.created_at ?? "").toLocaleTimeString();
 
 /**
  * Returns the branches of a history, the branch with the newest state first. Each is a list from the oldest state to
  * one without a successor. `states`: oldest first.
  */
-export function branchesOf(states: readonly ThreadState[]): readonly (readonly ThreadState[])[] {
+export function branchesOf(states: readonly StateHead[]): readonly (readonly StateHead[])[] {
   const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id ?? "", state]));
-  const parentOf = (state: ThreadState) => byId.get(state.parent_checkpoint?.checkpoint_id ?? "");
+  const parentOf = (state: StateHead) => byId.get(state.parent_checkpoint?.checkpoint_id ?? "");
   const parents = new Set(states.map(parentOf));
   const last = states.filter((state) => !parents.has(state)).toReversed();
   return last.map((leaf) => {
