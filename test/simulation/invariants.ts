@@ -55,6 +55,9 @@ async function checkRun(world: World, key: ThreadKey, id: string): Promise<void>
   const transcript = world.clients.transcripts.get(id);
   if (transcript === undefined) return;
   for (const fault of transcript.faults) observed.violation("I4", `run ${id}: ${fault}`);
+  // Only the thread of a stateless run is deleted while a client may still read: some time after its end.
+  if (transcript.isThreadDeleted)
+    observed.violation("I4", `run ${id}: its reader was told that the thread was deleted`);
   const all = await Transcript.replay(world.life.hub, key, record);
   // The received events must equal the log, from the start without a gap up to the last received one.
   const last = transcript.last;

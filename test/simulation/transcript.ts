@@ -1,3 +1,4 @@
+import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import type { Hub } from "../../src/stream/hub.ts";
@@ -18,6 +19,8 @@ export class Transcript {
   /** The number of frames received before a power cut: unsynced events may be gone from the log. */
   uncertain = 0;
   ended = false;
+  /** Whether the client was told that the thread was deleted, before it had read all events. */
+  isThreadDeleted = false;
   #reader: Reader | undefined;
   #left = 0;
 
@@ -39,7 +42,9 @@ export class Transcript {
     const more = () => {
       void this.#pull(reader).catch((thrown: unknown) => {
         // Errors of a dead server's reader do not count, nor do those after a stopping server has cut its streams: its storage is closed.
-        if (this.#reader === reader && !reader.isCut) this.faults.push(String(thrown));
+        if (this.#reader !== reader || reader.isCut) return;
+        if (thrown instanceof ServiceError && thrown.code === "thread.not_found") this.isThreadDeleted = true;
+        else this.faults.push(String(thrown));
       });
     };
     reader.onReady(more);
