@@ -175,7 +175,10 @@ const STATE_HEAD_FIELDS = [
 ];
 
 /** Reads the states of a thread without their values, newest first. */
-export const getHistoryHeads = (id: string, query: StateHistoryQuery): Promise<readonly StateHead[]> =>
+export const getHistoryWithoutValues = (
+  id: string,
+  query: StateHistoryQuery,
+): Promise<readonly StateHead[]> =>
   fetchJson(`threads/${part(id)}/history`, { body: { ...query, select: STATE_HEAD_FIELDS }, isRead: true });
 
 export const getHistory = (id: string, query: StateHistoryQuery): Promise<readonly ThreadState[]> =>

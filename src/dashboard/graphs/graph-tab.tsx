@@ -29,7 +29,7 @@ export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
       </EmptyState>
     );
   return (
-    <ActorsGraph
+    <GraphAndActorCharts
       model={watch.model}
       traces={trace === undefined ? [] : [trace]}
       graph={graph}
@@ -55,7 +55,7 @@ function useRecalled(thread: string, run: string | undefined): Trace | undefined
   return watch?.trace;
 }
 
-interface ActorsGraphProps {
+interface GraphAndActorChartsProps {
   readonly model: FeedModel;
   readonly traces: readonly Trace[];
   readonly graph?: string | undefined;
@@ -66,7 +66,15 @@ interface ActorsGraphProps {
   readonly onTask: (task: Task) => void;
 }
 
-export function ActorsGraph({ model, traces, graph, values, machineStatus, onTask }: ActorsGraphProps) {
+/** The chart of a graph, and under it the statecharts of the actors that run it. */
+export function GraphAndActorCharts({
+  model,
+  traces,
+  graph,
+  values,
+  machineStatus,
+  onTask,
+}: GraphAndActorChartsProps) {
   usePreloadedLayoutWorker();
   const actor = model.latest("graph");
   const name = actor?.name ?? graph;

@@ -12,7 +12,7 @@ import type { JsonRecord } from "../api/records.ts";
 import type { Task, TaskStatus } from "../live/trace.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { errorMessage } from "../app/notices.ts";
-import { machineMarksOf, visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
+import { activeMarksOf, visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
 
 /** One renderer for all charts of the page, so that each layout is computed only once. */
 const drawing = new ChartRenderer("dashboard/elk-worker.js");
@@ -83,10 +83,10 @@ export function StatechartView({
   const { chart } = gone;
   const further = addedArrowsKey(chart, declared);
   const marks = isChart
-    ? machineMarksOf(chart, value, "running")
+    ? activeMarksOf(chart, value, "running")
     : valueKey === undefined
       ? marksOf(chart, value, tasks)
-      : machineMarksOf(chart, value ?? (values?.[valueKey] as ActiveStateValue | undefined), machineStatus);
+      : activeMarksOf(chart, value ?? (values?.[valueKey] as ActiveStateValue | undefined), machineStatus);
   const light = () => {
     for (const group of svg.current?.querySelectorAll<SVGElement>("[data-state]") ?? []) {
       const mark = marks.get(Number(group.dataset["state"]));

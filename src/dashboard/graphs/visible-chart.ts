@@ -70,8 +70,8 @@ export function marksOf(
   return marks;
 }
 
-/** Returns the marks of a machine's active states. `status`: the mark. */
-export const machineMarksOf = (
+/** Marks all active states of a chart with the same status. */
+export const activeMarksOf = (
   chart: ChartModel,
   value: ActiveStateValue | undefined,
   status: TaskStatus,

@@ -18,7 +18,7 @@ import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { Tabs } from "../components/tabs.tsx";
-import { ActorsGraph } from "../graphs/graph-tab.tsx";
+import { GraphAndActorCharts } from "../graphs/graph-tab.tsx";
 import { questionLine } from "../threads/event-answer.tsx";
 import { repeatRequestOf, resumeRequestOf } from "../live/repeat-and-resume-requests.ts";
 import { RunComparison } from "./run-comparison.tsx";
@@ -96,7 +96,7 @@ function Side({
   switch (tab) {
     case "graph":
       return (
-        <ActorsGraph
+        <GraphAndActorCharts
           model={watch.model}
           traces={[watch.trace]}
           graph={typeof run.metadata["graph_id"] === "string" ? run.metadata["graph_id"] : undefined}

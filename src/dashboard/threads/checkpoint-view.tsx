@@ -33,7 +33,7 @@ const stepText = ({ metadata }: StateHead): string =>
   `API step ${String(metadata["step"])} (${String(metadata["source"])})`;
 
 /** Returns the id of the assistant whose run created a state; otherwise that of the thread's latest assistant. */
-export function assistantOf({ metadata }: StateHead, watch: ThreadSubscription): string | undefined {
+export function assistantIdOf({ metadata }: StateHead, watch: ThreadSubscription): string | undefined {
   const names = [metadata["assistant_id"], watch.record.value?.metadata["assistant_id"]];
   return names.find((one) => typeof one === "string");
 }
@@ -61,7 +61,7 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
   );
   const run = metadata["run_id"];
   const user = userNamedIn(metadata);
-  const assistant = assistantOf(state, watch);
+  const assistant = assistantIdOf(state, watch);
   const fork = () =>
     runAction(async () => {
       await createRun(watch.id, {

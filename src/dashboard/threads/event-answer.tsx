@@ -61,7 +61,7 @@ export function stateText(state: unknown): string {
 }
 
 /** Shows the questions of a waiting machine and, below them, its state. */
-export function MachineWaitState({ value }: { readonly value: unknown }) {
+export function WaitingMachineState({ value }: { readonly value: unknown }) {
   const { events: _, ...state } = value as JsonRecord;
   return (
     <>

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { StateHead, ThreadState } from "../api/records.ts";
-import { getHistoryHeads, getStateAt } from "../api/client.ts";
+import { getHistoryWithoutValues, getStateAt } from "../api/client.ts";
 import { replaceQuery, currentLocation, threadHref } from "../app/page-location.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { assistantOf, CheckpointView } from "./checkpoint-view.tsx";
+import { assistantIdOf, CheckpointView } from "./checkpoint-view.tsx";
 import { StateEditor } from "./state-editor.tsx";
 
 /** The largest number of states that are listed. */
@@ -21,7 +21,7 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
       {edited !== null && (
         <StateEditor
           watch={watch}
-          assistant={assistantOf(edited, watch)}
+          assistant={assistantIdOf(edited, watch)}
           state={edited}
           onStored={() => {
             watch.refresh();
@@ -42,7 +42,7 @@ interface ListProps {
 function StateList({ watch, onEdit }: ListProps) {
   const newest = watch.state.value?.checkpoint?.checkpoint_id ?? "";
   const { value, error, reload } = useResource(
-    () => getHistoryHeads(watch.id, { limit: MAX_CHECKPOINTS }),
+    () => getHistoryWithoutValues(watch.id, { limit: MAX_CHECKPOINTS }),
     [watch.id, newest],
   );
   const wanted = currentLocation.value.query.get("at");

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord } from "../api/records.ts";
 import { ANSWER_METHODS, JsonAnswer } from "./answer-fields.tsx";
-import { MachineWaitState, EventAnswer, stateText } from "./event-answer.tsx";
+import { WaitingMachineState, EventAnswer, stateText } from "./event-answer.tsx";
 
 interface MachineQuestionProps {
   readonly question: InterruptQuestion;
@@ -26,7 +26,7 @@ export function MachineQuestion({ question, events, graph, isDisabled, onSend }:
         <span class="dot interrupted" aria-hidden="true" /> {graph ?? "The machine"} waits for {awaited} in{" "}
         {stateText(state)}
       </legend>
-      <MachineWaitState value={question.value} />
+      <WaitingMachineState value={question.value} />
       <div class="ways" role="group" aria-label="How to answer">
         {(["event", "json"] as const).map((name) => (
           <button

@@ -13,7 +13,7 @@ import { CopyCode } from "./request-code.tsx";
 import { EMPTY_RUN_DRAFT, loadRunDraft, saveRunDraft } from "./run-drafts.ts";
 import { messagesProperty, withMessage } from "./run-input.ts";
 import {
-  contextSchemaOf,
+  contextSchemaWithDefaults,
   runFieldsOf,
   RunOptions,
   type RunSettings,
@@ -87,7 +87,7 @@ export function RunForm({
   const schema = schemas.value?.input_schema ?? null;
   const supplied = assistants.find(({ assistant_id }) => assistant_id === assistant)?.context;
   const contextSchema = useMemo(
-    () => contextSchemaOf(schemas.value?.context_schema, supplied),
+    () => contextSchemaWithDefaults(schemas.value?.context_schema, supplied),
     [schemas.value, supplied],
   );
   const talk = messagesProperty(schema);

@@ -25,7 +25,7 @@ type Name = "config" | "context";
  * Returns the schema of a run's context in which the values that the assistant supplies are the defaults, so that the
  * form shows them and does not require them.
  */
-export function contextSchemaOf(
+export function contextSchemaWithDefaults(
   schema: JsonSchema | null | undefined,
   supplied: JsonRecord = {},
 ): JsonSchema | null {
@@ -67,7 +67,7 @@ export function runFieldsOf(
 interface RunOptionsProps {
   readonly settings: RunSettings;
   readonly isBusy: boolean;
-  /** The schema of the context, from {@link contextSchemaOf}. */
+  /** The schema of the context, from {@link contextSchemaWithDefaults}. */
   readonly context: JsonSchema | null;
   readonly onChange: (settings: RunSettings) => void;
 }
