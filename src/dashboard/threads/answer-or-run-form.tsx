@@ -26,6 +26,7 @@ import { InterruptAnswers } from "./interrupt-answers.tsx";
 import { graphOf } from "./thread-title.ts";
 import { StateEditor } from "./state-editor.tsx";
 import { RunForm } from "./run-form.tsx";
+import { Loading } from "../components/empty-state.tsx";
 
 interface ComposerProps {
   readonly watch: ThreadSubscription;
@@ -164,9 +165,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
       >
         {asked.length > 0 ? (
           !isRead || form === null ? (
-            <p class="dim" aria-busy="true">
-              Loading…
-            </p>
+            <Loading />
           ) : (
             <InterruptAnswers
               key={key}
