@@ -1,11 +1,10 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { assign, fromPromise, setup } from "xstate";
 import { heldCalls } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const order = setup({
   types: {
@@ -48,8 +47,6 @@ async function waiting() {
 }
 
 describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("says what it waits for, and has a button for each event, which sends it", async () => {
     const { page, wrong, values, buttons } = await waiting();
     expect(await buttons.allInnerTexts()).toEqual(["APPROVE", "REJECT"]);
@@ -174,8 +171,6 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
 });
 
 describe.skipIf(isMissing)("a machine whose actor works, in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("has a button for each event that its state takes, and shows what became of those that were sent", async () => {
     const { work, calls } = heldCalls<string>();
     const busy = setup({
