@@ -203,7 +203,7 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     expect(await page.locator(".rows a.thread").count()).toBe(1);
     await page.getByRole("button", { name: "Resume" }).click();
     await expect.poll(() => page.locator(".rows a.thread").count()).toBe(2);
-    expect(await page.locator(".left").count()).toBe(0);
+    await expect.poll(() => page.locator(".left").count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 
