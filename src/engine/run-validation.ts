@@ -1,5 +1,6 @@
 import { type FieldError, ServiceError, toPlainError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
+import { MAX_REPORTED_FIELDS } from "../model/json-schema-errors.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
 import type { Breakpoints, RunKwargs } from "../model/run.ts";
 import type { Eventually } from "../ports/eventually.ts";
@@ -128,7 +129,7 @@ async function parseBy(validate: () => Eventually<SchemaResult<unknown>>, at: st
     });
   }
   if (result.issues === undefined) return toStorable(result.value, at);
-  const fields = toFieldErrors(at, result.issues);
+  const fields = toFieldErrors(at, [...result.issues].slice(0, MAX_REPORTED_FIELDS));
   throw new ServiceError("validation.failed", describeFieldErrors(fields), { fields });
 }
 

@@ -9,7 +9,7 @@ export interface JsonSchemaError {
 }
 
 /** The largest number of fields that are reported in one response. */
-const MAX_REPORTED_FIELDS = 20;
+export const MAX_REPORTED_FIELDS = 20;
 
 /**
  * The largest number of schema errors that are examined. It is higher than the number of reported fields, because one field may have

@@ -111,7 +111,8 @@ export interface StartOptions {
 
 export interface Runs extends RunCancellation {
   /**
-   * Starts a run, or queues it. Resolves when the run is stored.
+   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is stored with the
+   * input, or the event, that its schema returns.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
    *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
    */

@@ -3,6 +3,7 @@ import { assign, fromPromise, setup } from "xstate";
 import { z } from "zod";
 import { heldCalls } from "./support/latches.ts";
 import { serve, type Server } from "./support/server.ts";
+import { dial } from "./support/sockets.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -202,6 +203,19 @@ describe("the events of a machine with schemas", () => {
     );
   });
 
+  test("are validated on the thread's socket too", async () => {
+    const { begin, path } = await on(await serve({ graphs: { payment } }));
+    await begin();
+    const socket = await dial(`${path}/stream`);
+    expect(await socket.ask({ id: 1, type: "event", event: { type: "NOTE" } })).toMatchObject({
+      type: "error",
+      detail: "text: is required",
+    });
+    expect(await socket.ask({ id: 2, type: "event", event: { type: "NOTE", text: "x" } })).toMatchObject({
+      type: "ack",
+    });
+  });
+
   test("may have an asynchronous schema", async () => {
     const { begin, send, sent } = await on(await serve({ graphs: { payment } }));
     await begin();
@@ -253,6 +267,18 @@ describe("the events of a machine with schemas", () => {
     const { event: taken } = await sent({ type: "order.lost", why: "x", constructor: 1, toString: 2 });
     expect(taken).toEqual({ type: "order.lost", why: "x" });
     expect(({} as Json)["polluted"]).toBeUndefined();
+  });
+
+  test("with many wrong members are refused with some of them", async () => {
+    const list = z.object({ all: z.array(z.number()) });
+    const many = setup({ schemas: { events: { GO: list } } }).createMachine({
+      initial: "a",
+      states: { a: { on: { GO: "b" } }, b: {} },
+    });
+    const { run, send } = await on(await serve({ graphs: { many } }), "many");
+    await run({ input: {} });
+    const { status, body } = await send({ type: "GO", all: Array.from({ length: 9_000 }, () => "x") });
+    expect([status, (body["errors"] as readonly object[]).length]).toEqual([422, 20]);
   });
 
   test("whose schema fails itself are refused with its error, and nothing is stored", async () => {

@@ -2,6 +2,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import { createMachine, setup } from "xstate";
+import * as oldest from "xstate-5.19";
 import { z } from "zod";
 import { toFieldErrors } from "../../src/graph/standard-schema.ts";
 import { loadMachine } from "../../src/machines/exported-machine.ts";
@@ -44,7 +45,8 @@ describe("the schemas of a machine", () => {
   test("are found where createMachine was called with them, and where the machine was provided with actors", () => {
     const schemas = { events: { PAY: z.object({ amount: z.number() }) } };
     const machine = createMachine({ schemas } as never);
-    for (const one of [machine, machine.provide({})])
+    const older = oldest.setup({ schemas }).createMachine({});
+    for (const one of [machine, machine.provide({}), older, older.provide({})])
       expect(readDeclaredSchemas(one as unknown as Machine)).toBeInstanceOf(DeclaredSchemas);
   });
 
