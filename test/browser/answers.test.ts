@@ -85,6 +85,39 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
     expect(wrong).toEqual([]);
   });
 
+  test("an answer stays in its form while the run that it was sent with is at work, and is refused", async () => {
+    let go = () => {};
+    const gone = new Promise<void>((resolve) => (go = resolve));
+    let tries = 0;
+    const slow = graph({
+      state: { answers: list<unknown>() },
+      nodes: {
+        ask: async (_, ctx) => {
+          tries += 1;
+          if (tries > 1) await gone;
+          return { answers: [await ctx.interrupt("How many?", { schema: z.number() })] };
+        },
+      },
+      edges: { start: "ask" },
+    });
+    const { url } = await serve({ graphs: { slow } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "slow", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await button(page, "JSON").click();
+    const field = page.getByLabel("Answer, as JSON");
+    await field.fill('"Tom"');
+    await button(page, "Send answer").click();
+    await page.locator(".head").getByText("busy", { exact: true }).waitFor();
+    expect(await field.inputValue()).toBe('"Tom"');
+    // After a while the run is taken to have accepted the answer.
+    await field.waitFor({ state: "hidden" });
+    go();
+    await page.locator(".composer").getByRole("alert").getByText("expected number").waitFor();
+    expect(await field.inputValue()).toBe('"Tom"');
+    expect(wrong).toEqual([]);
+  });
+
   test("one of a single value has a single field; another than the schema allows can be sent as JSON, and is refused", async () => {
     const { page, wrong, answers } = await asked("number");
     await button(page, "JSON").click();

@@ -1,10 +1,11 @@
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 /**
  * While `isEdited`, lets the browser ask before the user closes or reloads the tab, which would lose unsaved input.
  */
 export function useUnloadWarning(isEdited: boolean): void {
-  useEffect(() => {
+  // A layout effect, because the user may leave before the next frame.
+  useLayoutEffect(() => {
     if (!isEdited) return undefined;
     const warn = (event: BeforeUnloadEvent) => event.preventDefault();
     addEventListener("beforeunload", warn);

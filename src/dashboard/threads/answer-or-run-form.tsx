@@ -72,6 +72,8 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   // correct the answer.
   const isWaiting = answering === true || unfinished.every(({ run_id }) => run_id === answering);
   const asked = isWaiting ? interruptsOf(state) : [];
+  /** The id of the run with the user's latest answer; null if there is none. */
+  const [sent, setSent] = useState<string | null>(null);
   /** Whether the user has entered something into the form for an answer, and has not sent it. */
   const [isEntered, setEntered] = useState(false);
   /** Whether the server has refused the user's latest answer, so that the question is still pending. */
@@ -119,6 +121,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     const isSent = await act(async () => {
       const run = await sendAnswers(watch.id, assistant, answers, shown.current?.since ?? null);
       setAnswering(run.run_id);
+      setSent(run.run_id);
       watch.refresh();
       refusal = await waitForRefusal(run, shown.current?.questions ?? []).catch(() => null);
     });
@@ -180,26 +183,33 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
       </>
     );
   const isAnswerable = isPaused && own !== undefined;
+  const isAsked = isAnswerable && asked.length > 0;
+  const sentRun = watch.runs.value.find(({ run_id }) => run_id === sent);
+  // The run with the answer has no question while it is at work. The form for the answer stays, hidden after a while,
+  // because the run may still refuse the answer.
+  const isAtWork = answering === true || (sent !== null && (sentRun === undefined || !hasRunEnded(sentRun)));
+  const isKept = !isAsked && isAtWork && form !== null;
+  const isKeptHidden = isKept && answering === false;
   return (
     <>
-      {/* The form for an answer stays behind that for another run, because it contains what the user has entered. */}
-      {isAnswerable && (
+      {/* The form for an answer also stays behind that for another run, because it contains what the user has entered. */}
+      {(isAnswerable || isKept) && (
         <section
           class="composer asks"
-          hidden={isOther}
-          aria-label={asked.length > 0 ? "Waiting for an answer" : "Resume the thread"}
-          onInput={() => setEntered(asked.length > 0)}
+          hidden={isOther || isKeptHidden}
+          aria-label={isAsked || isKept ? "Waiting for an answer" : "Resume the thread"}
+          onInput={() => setEntered(isAsked)}
         >
-          {asked.length > 0 ? (
-            !isRead || form === null ? (
+          {isAsked || isKept ? (
+            form === null || (isAsked && !isRead && form.key !== key) ? (
               <Loading />
             ) : (
               <InterruptAnswers
-                key={key}
+                key={form.key}
                 questions={form.questions}
                 graph={graphOf(metadata)}
                 refusal={questions.value?.refusal ?? null}
-                onAnswer={(answers) => answer(own, answers)}
+                onAnswer={async (answers) => (own === undefined ? null : answer(own, answers))}
               />
             )
           ) : (
@@ -208,7 +218,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
               <button type="button" onClick={onEdit}>
                 Edit state
               </button>
-              <ActionButton class="primary" onAct={() => resume(own)}>
+              <ActionButton class="primary" onAct={async () => own !== undefined && resume(own)}>
                 Resume
               </ActionButton>
             </div>
@@ -218,7 +228,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
           </button>
         </section>
       )}
-      {(isOther || !isAnswerable) && runForm}
+      {(isOther || !(isAnswerable || isKept) || isKeptHidden) && runForm}
     </>
   );
 }

@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { validateFormValue } from "../components/form-schema.ts";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
@@ -50,6 +50,12 @@ export function InterruptAnswers({
   const [isSending, setSending] = useState(false);
   /** Whether the user has entered something that has not been sent. */
   const [isEdited, setEdited] = useState(false);
+  // A run may refuse an answer long after it was sent. The form still contains it then.
+  useEffect(() => {
+    if (lastRefusal === null) return;
+    setRefusal(lastRefusal);
+    setEdited(true);
+  }, [lastRefusal]);
   const isMany = questions.length > 1;
   const isReady = !isClosed && questions.every(({ id }) => answers.get(id) !== undefined);
   const send = async (given: JsonRecord) => {
