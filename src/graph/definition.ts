@@ -67,6 +67,21 @@ export interface MachineParts {
   refusesEvent(event: unknown): string | undefined;
   /** The events that the machine accepts while some of its invoked actors are running; null if none of them is running. */
   acceptedEvents(values: JsonObject): AcceptedEvents | null;
+  /**
+   * The fault of a client's write to a key that the machine keeps for itself; undefined if there is none. `values` returns
+   * the state with the write.
+   */
+  writeFault(
+    write: JsonObject,
+    values: () => JsonObject,
+  ): { readonly key: string; readonly message: string } | undefined;
+  /**
+   * The write that puts the machine into one of its states, named by path or id. Other regions of parallel states stay as
+   * they are in `values`. Undefined if the machine has no such state.
+   */
+  writeOfState(name: string, values: JsonObject): JsonObject | undefined;
+  /** The paths of the machine's states. */
+  stateNames(): readonly string[];
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
   /** The context with which the machine begins; undefined if it depends on the input. */

@@ -137,6 +137,15 @@ export interface MachineDriver {
   readonly version: string | null;
   /** The descriptors of events that the machine handles in any of its states. */
   readonly events: readonly string[];
+  /** The paths of the machine's states, such as `charging.card`. */
+  readonly states: readonly string[];
+  /** The reason why a value is no state value of the machine; undefined if it is one. */
+  whyNotState(value: unknown): string | undefined;
+  /**
+   * The state value in which the machine is in a state, which is named by its path or its id. Other regions of parallel states stay as they
+   * are in `current`. Undefined if the machine has no such state.
+   */
+  stateValue(name: string, current: unknown): unknown;
   begin(input: unknown): Taken;
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;

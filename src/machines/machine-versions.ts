@@ -72,6 +72,13 @@ export class MachineVersions {
     return this.#drivers.find((one) => one.version === version);
   }
 
+  /** Returns the versions that may continue a state: the one that made it, if the graph has it; all, if the state contains no machine. */
+  of(state: JsonObject): readonly MachineDriver[] {
+    if (state[SNAPSHOT_KEY] === undefined && state[VERSION_KEY] === undefined) return this.#drivers;
+    const driver = this.find(versionOf(state));
+    return driver === undefined ? [] : [driver];
+  }
+
   #missing(version: string | null): Error {
     const known = this.#drivers.map((one) => describeVersion(one.version)).join(", ");
     return stateMismatch(

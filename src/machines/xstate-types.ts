@@ -87,6 +87,7 @@ export interface Machine {
   readonly implementations: { readonly actors: { readonly [src: string]: unknown } };
   transition(...given: readonly never[]): unknown;
   getInitialSnapshot(scope: ActorScope, input: unknown): Snapshot;
+  resolveState(config: { readonly value: unknown; readonly context: object }): Snapshot;
   restoreSnapshot(snapshot: object, scope: ActorScope): Snapshot;
   getPersistedSnapshot(snapshot: Snapshot): Snapshot;
 }

@@ -37,6 +37,14 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
     ),
     version: machine.version ?? null,
     events: eventsOf(allStates(machine.root)),
+    states: statesOf(machine).map(pathOf),
+    whyNotState: (value) => stateValueFault(machine.root, value),
+    stateValue(name, current) {
+      const node = statesOf(machine).find((one) => pathOf(one) === name || one.id === name.replace(/^#/, ""));
+      if (node === undefined) return undefined;
+      const value = withActive(machine.root, node.path, current);
+      return toStorable(machine.resolveState({ value, context: {} }).value, "state");
+    },
     begin: (input) => taken(new ActorTree(roots, { input })),
     take(stored, message) {
       const tree = restore(stored);
@@ -76,6 +84,39 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
     },
     childMachines: () => childMachinesOf(xstate, machine),
   };
+}
+
+const pathOf = ({ path }: StateNode) => path.join(".");
+
+/** The states in which a machine can be. A history state is none: it stands for the states that were active before. */
+const statesOf = ({ root }: Machine) =>
+  allStates(root).filter((node) => node !== root && node.type !== "history");
+
+/** XState restores a value that names no state of a region, and the machine then takes no event there. So the value is checked here. */
+function stateValueFault(node: StateNode, value: unknown): string | undefined {
+  const active = typeof value === "string" ? { [value]: undefined } : value;
+  const at = node.parent === undefined ? "the machine" : `"${pathOf(node)}"`;
+  const known = Object.values(node.states).filter(({ type }) => type !== "history");
+  const names = known.map(({ key }) => key).join(", ") || "none";
+  if (!isObject(active)) return `must be the name of a state of ${at}, or an object of them: ${names}`;
+  const keys = Object.keys(active);
+  if (node.type === "compound" && keys.length !== 1) return `must name exactly one state of ${at}: ${names}`;
+  for (const key of keys) {
+    const inner = known.find((one) => one.key === key);
+    if (inner === undefined)
+      return `names ${JSON.stringify(key.slice(0, 128))}, which is no state of ${at}; it has ${names}`;
+    const fault = active[key] === undefined ? undefined : stateValueFault(inner, active[key]);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** A state value with the state at `path` active, below `node`. The other regions of parallel states are those of `current`. */
+function withActive(node: StateNode, [key, ...below]: readonly string[], current: unknown): JsonObject {
+  if (key === undefined) return {};
+  const before = isObject(current) ? current : {};
+  const inner = withActive(node.states[key] as StateNode, below, before[key]);
+  return node.type === "parallel" ? { ...before, [key]: inner } : { [key]: inner };
 }
 
 function childMachinesOf(
