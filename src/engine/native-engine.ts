@@ -32,6 +32,8 @@ export function nativeEngine(registry: GraphRegistry): Engine {
       registry.has(graph) ? registry.get(graph).machine?.refusesEvent(event) : undefined,
     acceptedEvents: (graph, values) =>
       registry.has(graph) ? (registry.get(graph).machine?.acceptedEvents(values) ?? null) : null,
+    migratedQuestion: (graph, values) =>
+      registry.has(graph) ? (registry.get(graph).machine?.migratedQuestion(values) ?? null) : null,
     open: (run, position, source) => {
       const { definition, edition } = registry.current(run.graph_id);
       return new NativeExecution(new SuperstepState(definition, run, position, source), edition);

@@ -16,7 +16,7 @@ import {
   describeType,
 } from "./definition-checks.ts";
 import { isBranch, type Target } from "./commands.ts";
-import type { AcceptedEvents } from "../model/machine-mailbox.ts";
+import type { AcceptedEvents, QuestionAfterMigration } from "../model/machine-mailbox.ts";
 import { isGraphNode, readNode, type NodeRule } from "./node.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 
@@ -63,6 +63,8 @@ export interface MachineParts {
   readonly recursionLimit: number;
   /** The reason to refuse `answer`, given the value of the interrupt (`question`); undefined if the answer is accepted. */
   refusesAnswer(answer: unknown, question: unknown): string | undefined;
+  /** The question that the machine asks when a stored state is migrated, with the schema of its answer; null if nothing is migrated. */
+  migratedQuestion(values: JsonObject): QuestionAfterMigration | null;
   /** The reason to refuse an event that the machine accepts in none of its states; undefined for other events. */
   refusesEvent(event: unknown): string | undefined;
   /** The events that the machine accepts while some of its invoked actors are running; null if none of them is running. */

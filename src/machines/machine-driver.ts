@@ -149,6 +149,15 @@ export interface MachineDriver {
   begin(input: unknown): Taken;
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;
+  /**
+   * Completes a snapshot that was migrated from another version: children whose state is not active are left out, and each promise actor
+   * that an active state invokes is among the children. `working`: the promise actors that run, at any depth. Throws if the machine cannot
+   * go on from the snapshot.
+   */
+  completed(snapshot: StoredSnapshot): {
+    readonly snapshot: StoredSnapshot;
+    readonly working: readonly PromiseStart[];
+  };
   startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
   /**
    * All machines that this machine and its children may start. A machine that is started again below itself is listed there once more,

@@ -10,10 +10,11 @@ import { reduce } from "../graph/channels/reduce.ts";
 import type { ChannelRule } from "../graph/channel.ts";
 import { END, send } from "../graph/commands.ts";
 import type { Ctx } from "../graph/node-context.ts";
+import { jsonSchemaOf } from "../graph/json-schema-conversion.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { toPlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
-import { type JsonObject, toStorable } from "../model/json.ts";
+import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { AcceptedEvents, MachineMailbox, WaitingEvent } from "../model/machine-mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
 import { PromiseActors } from "./promise-actors.ts";
@@ -176,8 +177,10 @@ export function machineGraph(
         // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for an event.
         if ((stored[EVENTS_KEY] as readonly Pending[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
+        // The state to which the machine was migrated invokes actors: they start, and no client is asked for an event.
+        if (storedMachineOf(state).work.length > 0 && ctx["~isAnswered"] !== true) return {};
         const waiting = driver.waiting(snapshotOf(state));
-        const event = await ctx.interrupt(questionOf(state, waiting), {
+        const event = await ctx.interrupt(versionedQuestion(driver, state, waiting), {
           schema: acceptedEventSchema(waiting),
         });
         return { [EVENTS_KEY]: [{ event }] };
@@ -212,7 +215,11 @@ export function machineGraph(
       ...views,
       inputKey: INPUT_KEY,
       recursionLimit: RECURSION_LIMIT,
-      refusesAnswer,
+      refusesAnswer: (answer: unknown, question: unknown) =>
+        isOfMigrated(versions, question)
+          ? whyNotEvent(answer, versions, "takes")
+          : refusesAnswer(answer, question),
+      migratedQuestion: (values: JsonObject) => migratedQuestion(versions, values),
       refusesEvent: (event: unknown) => whyNotEvent(event, versions, "takes"),
       acceptedEvents: (values: JsonObject) => acceptedEvents(versions, values),
       writeFault: (write: JsonObject, values: () => JsonObject) => writeFault(versions, write, values),
@@ -461,6 +468,36 @@ function acceptedEvents(versions: MachineVersions, values: JsonObject): Accepted
     return { state: values[STATE_KEY], events: driver.waiting(snapshotOf(values)).events };
   } catch {
     // The machine has not begun yet, or it no longer has the stored state.
+    return null;
+  }
+}
+
+const versionedQuestion = ({ version }: MachineDriver, state: JsonObject, waiting: Waiting) => ({
+  ...questionOf(state, waiting),
+  ...(version !== null && { version }),
+});
+
+/**
+ * Whether a question is of a version that will be migrated. Which events the migrated machine takes depends on the thread's state, so the
+ * run checks its event itself.
+ */
+function isOfMigrated(versions: MachineVersions, question: unknown): boolean {
+  const { version = null } = isObject(question) ? question : {};
+  return (version === null || typeof version === "string") && versions.migrates(version);
+}
+
+/** The question that a machine asks when it is migrated; null if the version that asks is one of the graph's, or cannot be migrated. */
+function migratedQuestion(versions: MachineVersions, values: JsonObject) {
+  if (!versions.migrates(versionOf(values))) return null;
+  try {
+    const { driver, state } = versions.at(values);
+    const waiting = driver.waiting(snapshotOf(state));
+    return {
+      value: versionedQuestion(driver, state, waiting),
+      schema: jsonSchemaOf(acceptedEventSchema(waiting), "input"),
+    };
+  } catch {
+    // The next run fails with the error.
     return null;
   }
 }

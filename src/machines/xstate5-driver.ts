@@ -1,7 +1,7 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
-import { logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
+import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { ActorTree, RootActorFactory } from "./actor-tree.ts";
 import type { ActorResult, ChildMachine, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
 import {
@@ -60,6 +60,10 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
       const meta = toStorable(snapshot.getMeta(), "meta") as JsonObject;
       const can = (event: object) => snapshot.can(event);
       return { tags: [...snapshot.tags], meta, events, forbidden, can };
+    },
+    completed(stored) {
+      const snapshot = withInvokedActors(machine, restore, stored);
+      return { snapshot, working: restore(snapshot).promises() };
     },
     startActor({ at, owner, src, input }, emit) {
       const above = owner.reduce((one, name) => logicOf(one, name) as Machine, machine);
@@ -148,6 +152,38 @@ function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | u
   } catch {
     return undefined;
   }
+}
+
+/** XState starts the actor of a state when it enters the state, and a migration enters none. */
+function withInvokedActors(
+  machine: Machine,
+  restore: (stored: StoredSnapshot) => ActorTree,
+  stored: StoredSnapshot,
+): StoredSnapshot {
+  const { rest } = stored;
+  if (rest["status"] !== "active") return stored;
+  const { root } = restore({ ...stored, rest: { ...rest, children: {} } });
+  const { _nodes: nodes, context } = root._snapshot;
+  const active = nodes.flatMap(({ invoke }) => invoke);
+  const ids = new Set(active.map(({ id }) => id));
+  const other = new Set(allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ id }) => id)));
+  // The id of an actor without an id of its own is its index and the id of its state.
+  const isLeft = (id: string) => !ids.has(id) && (other.has(id) || /^\d+\./.test(id));
+  const given = isObject(rest["children"]) ? rest["children"] : {};
+  const children = Object.fromEntries(Object.entries(given).filter(([id]) => !isLeft(id)));
+  for (const { id, src, systemId, input, onSnapshot } of active) {
+    if (Object.hasOwn(children, id)) continue;
+    const kind = kindOfActor(logicOf(machine, src));
+    if (kind !== "promise")
+      throw new Error(
+        `"${src}" (${kind} logic) is invoked in the state to which it migrates, and has no child "${id}" in the snapshot`,
+      );
+    const event = { type: "xstate.init" };
+    const made: unknown = typeof input === "function" ? input({ context, event, self: root }) : input;
+    const snapshot = { status: "active", input: toStorable(made ?? null, "input") };
+    children[id] = { snapshot, src, systemId, syncSnapshot: onSnapshot !== undefined };
+  }
+  return { ...stored, rest: toStorable({ ...rest, children }, "snapshot") as JsonObject };
 }
 
 /** The descriptors of events for which the states have transitions, without XState's own events. */
