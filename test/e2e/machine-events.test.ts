@@ -272,6 +272,24 @@ describe("an event", () => {
     expect(await runs()).toHaveLength(1);
   });
 
+  test("has the metadata of the query in its run", async () => {
+    const server = await serve({ graphs: { order } });
+    const { thread, begin, runs } = await onThread(server);
+    await begin();
+    const path = `${server.url}/threads/${thread}/events`;
+    for (const wrong of ["[]", "5", "{", ""]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const refused = await post(`${path}?metadata=${encodeURIComponent(wrong)}`, { type: "APPROVE" });
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect([refused.status, await refused.json()]).toMatchObject([
+        422,
+        { detail: "metadata must be a JSON object" },
+      ]);
+    }
+    await postJson(`${path}?metadata=${encodeURIComponent('{"from": "shop"}')}`, { type: "APPROVE" });
+    expect(await runs()).toMatchObject([{ metadata: { from: "shop" } }, {}]);
+  });
+
   test("sent again under one idempotency key is taken once", async () => {
     const { begin, send, join, runs } = await onThread(await serve({ graphs: { order } }));
     await begin();
