@@ -124,6 +124,74 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     expect(wrong).toEqual([]);
   });
 
+  test("says where its state is edited that each field replaces the stored one", async () => {
+    const { page, wrong } = await waiting();
+    await page.click('.tabs a:has-text("History")');
+    await page.getByRole("button", { name: "Edit state" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Each field replaces the stored one, lists too.").waitFor();
+    expect(await dialog.innerText()).not.toContain("appended");
+    expect(wrong).toEqual([]);
+  });
+
+  test("says once why an event was refused, and says so again on a new page", async () => {
+    const guarded = setup({ guards: { never: () => false } }).createMachine({
+      initial: "waiting",
+      states: { waiting: { on: { GO: { guard: "never", target: "gone" } } }, gone: {} },
+    });
+    const { url } = await serve({ graphs: { guarded } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "guarded", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    const reasons = page.getByText("its guard does not hold");
+    for (const again of [false, true]) {
+      // oxlint-disable-next-line no-await-in-loop -- the page is read again
+      if (again) await page.reload();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      else await page.getByRole("button", { name: "GO" }).click();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await page.getByText("The last answer was refused.").waitFor();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await expect.poll(() => reasons.count()).toBe(1);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("has the steps of its child machines in the timeline where they belong, with their names", async () => {
+    const counter = setup({}).createMachine({ initial: "even", states: { even: {}, odd: {} } });
+    const parent = setup({
+      actors: { counter, load: fromPromise(async () => "loaded") },
+    }).createMachine({
+      initial: "loading",
+      states: {
+        loading: { invoke: { src: "load", onDone: "counting" } },
+        counting: { invoke: { src: "counter" }, on: { STOP: "loading" } },
+      },
+    });
+    const { url } = await serve({ graphs: { parent } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "parent", input: {} });
+    const runs = (await (await get(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+    const { page, wrong } = await opened(
+      await browser(),
+      `${url}/#/threads/${thread}/runs/${String(runs[0]?.run_id)}`,
+    );
+    const steps = page.locator(".superstep");
+    const names = () =>
+      steps.evaluateAll((all) =>
+        all.map((one) => [...one.querySelectorAll(".name")].map((name) => name.textContent)),
+      );
+    await expect
+      .poll(names)
+      .toEqual([
+        ["xstate.transition"],
+        ["load"],
+        ["xstate.transition", "counter › xstate.transition"],
+        ["xstate.wait"],
+      ]);
+    expect(wrong).toEqual([]);
+  });
+
   test("is in the inbox with its question, or with what it waits for, and takes an event there", async () => {
     const { page, wrong, values, buttons } = await waiting();
     await page.goto(page.url().replace(/#.*/, "#/inbox"));
@@ -212,6 +280,12 @@ describe.skipIf(isMissing)("a machine whose actor works, in a real browser", { t
     await expect.poll(sent).toEqual(["LEAVE queued"]);
     await buttons.getByText("NOTE").click();
     await expect.poll(sent).toEqual(["LEAVE accepted", "NOTE accepted"]);
+    const runs = (await (await get(`${url}/threads/${thread}/runs`)).json()) as { metadata: object }[];
+    expect(runs.map(({ metadata }) => metadata)).toEqual([
+      expect.objectContaining({ started_from: "dashboard" }),
+      expect.objectContaining({ started_from: "dashboard" }),
+      expect.not.objectContaining({ started_from: "dashboard" }),
+    ]);
     expect(held?.signal.aborted).toBe(true);
     // The machine waits now, and asks as usual.
     await page.waitForSelector(".question");
