@@ -93,6 +93,66 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     expect(wrong).toEqual([]);
   });
 
+  test("is drawn with its child machines, with what stays in a state, and with plain words for XState's own events", async () => {
+    const inner = setup({}).createMachine({
+      initial: "even",
+      states: { even: { on: { TICK: "odd" } }, odd: { on: { TICK: "even" } } },
+    });
+    const counter = setup({ actors: { inner } }).createMachine({
+      id: "order",
+      initial: "counting",
+      states: { counting: { invoke: { src: "inner" } } },
+    });
+    const parent = setup({
+      types: { context: {} as { notes: number } },
+      actors: { counter, charge: fromPromise(async () => "charged") },
+    }).createMachine({
+      id: "order",
+      context: { notes: 0 },
+      initial: "charging",
+      on: { NOTE: { actions: assign({ notes: ({ context }) => context.notes + 1 }) }, RESET: ".charging" },
+      states: {
+        charging: { invoke: { src: "charge", onDone: "waitingForTheCustomer", onError: "failed" } },
+        waitingForTheCustomer: {
+          invoke: { src: "counter", onDone: "failed" },
+          on: { PING: { actions: assign({ notes: 0 }) }, NEVER: {} },
+          after: { 86_400_000: "failed" },
+        },
+        failed: { type: "final" },
+      },
+    });
+    const { url } = await serve({ graphs: { parent } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "parent", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.click('.tabs a:has-text("Graph")');
+    const drawn = (what: string) => () =>
+      page.locator(`figure svg ${what}`).evaluateAll((all) => all.map((one) => one.textContent));
+    const lit = () =>
+      page
+        .locator("figure svg [data-state].lit")
+        .evaluateAll((all) => all.map((one) => one.getAttribute("data-path")));
+    await expect
+      .poll(lit)
+      .toEqual([
+        "waitingForTheCustomer",
+        "waitingForTheCustomer/counter",
+        "waitingForTheCustomer/counter/counting",
+        "waitingForTheCustomer/counter/counting/inner",
+        "waitingForTheCustomer/counter/counting/inner/even",
+      ]);
+    expect((await drawn(".label")()).toSorted()).toEqual(
+      ["NOTE", "PING", "RESET", "TICK", "TICK", "after 24 h 0 m", "charge failed", "charge is done"].concat(
+        "counter is done",
+      ),
+    );
+    expect(await drawn("g > title")()).toContain("charge is done (xstate.done.actor.0.order.charging)");
+    expect(await drawn(".edge title")()).toContain(
+      "counter is done (xstate.done.actor.0.order.waitingForTheCustomer)\nafter 24 h 0 m (xstate.after.86400000.order.waitingForTheCustomer)",
+    );
+    expect(wrong).toEqual([]);
+  });
+
   test("sends an event with the data that were entered for it", async () => {
     const { page, wrong, values, buttons } = await waiting();
     await page.getByText("Event data").click();
