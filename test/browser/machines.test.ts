@@ -163,6 +163,19 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     expect(wrong).toEqual([]);
   });
 
+  test("takes no data with the name type, which is that of the event", async () => {
+    const { page, wrong, values, buttons } = await waiting();
+    await page.getByText("Event data").click();
+    await page.getByLabel("Name of field 1").fill("type");
+    await page.getByLabel("Value of field 1").fill("express");
+    await page.getByText("The name type is taken: the button gives its value.").waitFor();
+    expect(await buttons.getByText("APPROVE").isDisabled()).toBe(true);
+    await page.getByLabel("Name of field 1").fill("by");
+    await buttons.getByText("APPROVE").click();
+    await expect.poll(values).toMatchObject({ __state__: "approved", by: "express" });
+    expect(wrong).toEqual([]);
+  });
+
   test("offers no states as nodes where its state is edited, and sends no event whose data are wrong", async () => {
     const { page, wrong, values, buttons } = await waiting();
     await page.getByText("Event data").click();
