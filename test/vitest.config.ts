@@ -124,7 +124,15 @@ export default defineConfig({
             // `npm run test:processes`
             { test: { ...shared, name: "processes", include: PROCESSES, isolate: false } },
             // `npm run test:browser`: a third of the time of all tests, and it needs Chromium.
-            { test: { ...shared, name: "browser", include: [BROWSER], isolate: false } },
+            {
+              test: {
+                ...shared,
+                name: "browser",
+                include: [BROWSER],
+                isolate: false,
+                globalSetup: join(import.meta.dirname, "browser/pages.ts"),
+              },
+            },
           ],
   },
 });

@@ -28,6 +28,7 @@ export function combineEngines(
       takesEvents: (graph) => of(graph).engine.takesEvents?.(graph) ?? false,
       refusesEvent: (graph, event) => of(graph).engine.refusesEvent?.(graph, event),
       acceptedEvents: (graph, values) => of(graph).engine.acceptedEvents?.(graph, values) ?? null,
+      parseRun: (run, values) => of(run.graph_id).engine.parseRun?.(run, values),
       open: (run, ...rest) => of(run.graph_id).engine.open(run, ...rest),
       update: (asked, ...rest) => of(asked.graph).engine.update(asked, ...rest),
       output: (graph) => of(graph).engine.output(graph),

@@ -7,7 +7,7 @@ import { definitionSchemas, subgraphsByPath } from "../graph/graph-schemas.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { NativeExecution } from "./native-execution.ts";
 import { SuperstepState } from "./superstep-state.ts";
-import { validateRun } from "./run-validation.ts";
+import { parseMachineRun, validateRun } from "./run-validation.ts";
 import { computeUpdatedState } from "./state-update.ts";
 
 /** Heddle's own engine: runs graphs made by `graph()` in supersteps. It has no side effects, and executions share no state. */
@@ -34,6 +34,8 @@ export function nativeEngine(registry: GraphRegistry): Engine {
       registry.has(graph) ? (registry.get(graph).machine?.acceptedEvents(values) ?? null) : null,
     migratedQuestion: (graph, values) =>
       registry.has(graph) ? (registry.get(graph).machine?.migratedQuestion(values) ?? null) : null,
+    parseRun: (run, values) =>
+      registry.has(run.graph_id) ? parseMachineRun(registry.get(run.graph_id), run, values) : undefined,
     open: (run, position, source) => {
       const { definition, edition } = registry.current(run.graph_id);
       return new NativeExecution(new SuperstepState(definition, run, position, source), edition);

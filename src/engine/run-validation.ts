@@ -1,10 +1,13 @@
-import type { FieldError, ServiceError } from "../model/errors.ts";
+import { type FieldError, ServiceError, toPlainError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
-import type { Breakpoints } from "../model/run.ts";
+import { MAX_REPORTED_FIELDS } from "../model/json-schema-errors.ts";
+import { type JsonObject, toStorable } from "../model/json.ts";
+import type { Breakpoints, RunKwargs } from "../model/run.ts";
+import type { Eventually } from "../ports/eventually.ts";
 import type { UnadmittedRun, RunRefusal } from "../ports/engine.ts";
 import { subgraphOf, type GraphDefinition } from "../graph/definition.ts";
 import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
-import { parse } from "../graph/standard-schema.ts";
+import { describeFieldErrors, parse, type SchemaResult, toFieldErrors } from "../graph/standard-schema.ts";
 import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
 import { checkRequiredKeys, readInput } from "./graph-input.ts";
 
@@ -89,6 +92,57 @@ function validateResume(
     return { code: "validation.failed", message: `${at} ${why}`, fields: [{ at, message: why }] };
   }
   return null;
+}
+
+/**
+ * Validates the input of a machine's run, or the events with which the run answers, by the schemas that the machine declares. Resolves with
+ * the run's arguments, which have the values that the schemas returned. Returns undefined if there is nothing to validate.
+ * @param values reads the values from which the run will start; null if there are none
+ */
+export function parseMachineRun(
+  { machine }: GraphDefinition,
+  { kwargs }: UnadmittedRun,
+  values: () => Eventually<JsonObject | null>,
+): Promise<RunKwargs> | undefined {
+  const schemas = machine?.schemas;
+  if (schemas === undefined) return undefined;
+  const { command, input } = kwargs;
+  if (command !== null && isResume(command)) {
+    return (async () => {
+      const { resume } = command;
+      const state = schemas.areByVersion ? await values() : null;
+      const parseAnswer = (answer: unknown, at: string) =>
+        parseBy(() => schemas.parseEvent(answer, state), at);
+      const byId = answersById(resume);
+      if (byId === undefined)
+        return { ...kwargs, command: { ...command, resume: await parseAnswer(resume, "command.resume") } };
+      const parsed: Record<string, unknown> = {};
+      for (const [id, answer] of byId) parsed[id] = await parseAnswer(answer, `command.resume.${id}`);
+      return { ...kwargs, command: { ...command, resume: parsed } };
+    })();
+  }
+  if (command !== null && (isGiven(command.update) || isGiven(command.goto))) return undefined;
+  const { input: schema } = schemas;
+  if (schema === null || !isGiven(input)) return undefined;
+  return parseBy(() => schema["~standard"].validate(input), "input").then((parsed) => ({
+    ...kwargs,
+    input: parsed,
+  }));
+}
+
+/** @throws ServiceError `validation.failed`, `value.unstorable`; `graph.invalid` if the schema itself fails */
+async function parseBy(validate: () => Eventually<SchemaResult<unknown>>, at: string): Promise<unknown> {
+  let result: SchemaResult<unknown>;
+  try {
+    result = await validate();
+  } catch (cause) {
+    throw new ServiceError("graph.invalid", `${at}: its schema failed: ${toPlainError(cause).message}`, {
+      cause,
+    });
+  }
+  if (result.issues === undefined) return toStorable(result.value, at);
+  const fields = toFieldErrors(at, [...result.issues].slice(0, MAX_REPORTED_FIELDS));
+  throw new ServiceError("validation.failed", describeFieldErrors(fields), { fields });
 }
 
 function unknownNode(root: GraphDefinition, points: Breakpoints | null, at: string): RunRefusal | null {

@@ -3,7 +3,14 @@ import type { AnswerSchemas, Interrupt } from "../model/interrupt.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Ctx } from "../graph/node-context.ts";
-import { readAnswer, MAX_INTERRUPTS, PauseSignal, taskNamespace, toInterrupt } from "../graph/interrupts.ts";
+import {
+  readAnswer,
+  MAX_INTERRUPTS,
+  MAX_SCHEMA_LENGTH,
+  PauseSignal,
+  taskNamespace,
+  toInterrupt,
+} from "../graph/interrupts.ts";
 import { jsonSchemaOf } from "../graph/json-schema-conversion.ts";
 import { describeFieldErrors, validate, type Schema } from "../graph/standard-schema.ts";
 
@@ -17,9 +24,6 @@ interface Scope {
   readonly stride: number;
   asked: number;
 }
-
-/** The most characters of a JSON Schema that is sent with an interrupt, for clients to build forms. A longer one is left out. */
-const MAX_SCHEMA_LENGTH = 32_768;
 
 /** The interrupts of one attempt of a task. The n-th interrupt gets the n-th answer. */
 export class TaskInterrupts {

@@ -18,7 +18,7 @@ import {
 import { isBranch, type Target } from "./commands.ts";
 import type { AcceptedEvents, QuestionAfterMigration } from "../model/machine-mailbox.ts";
 import { isGraphNode, readNode, type NodeRule } from "./node.ts";
-import { isSchema, type Schema } from "./standard-schema.ts";
+import { isSchema, type Schema, type SchemaResult } from "./standard-schema.ts";
 
 /** The edges of a node: fixed targets, or a function that chooses targets, given the state. */
 export type EdgeRule =
@@ -52,6 +52,21 @@ export interface ChildNode {
   readonly start: number | null;
 }
 
+/** The schemas that a machine declares for its input and its events. */
+export interface MachineSchemas {
+  /** The JSON Schema of the input; null if it is not known. */
+  readonly inputJson: JsonObject | null;
+  /** Whether `parseEvent` needs the values of the thread: the graph has several versions of the machine, with schemas of their own. */
+  readonly areByVersion: boolean;
+  /** The schema of the input; null if none is declared. */
+  readonly input: Schema | null;
+  /**
+   * Validates the data of an event, and returns the event with the data that its schema returns. An event without a schema, and one that
+   * the machine takes in none of its states, is returned as it is.
+   */
+  parseEvent(event: unknown, values: JsonObject | null): Promise<SchemaResult<unknown>>;
+}
+
 /** Extra data of a graph that was made from an XState machine. */
 export interface MachineParts {
   /** The machine's own statechart, which is drawn instead of the graph's nodes. */
@@ -59,6 +74,8 @@ export interface MachineParts {
   drawing(): GraphDrawing;
   /** The state key that receives the whole input. */
   readonly inputKey: string;
+  /** Undefined if the machine declares no schemas. */
+  readonly schemas?: MachineSchemas | undefined;
   /** The default of `recursion_limit`, in steps. */
   readonly recursionLimit: number;
   /** The reason to refuse `answer`, given the value of the interrupt (`question`); undefined if the answer is accepted. */
@@ -122,7 +139,7 @@ export interface MachineParts {
 export type DescribedGraph = Pick<
   GraphDefinition,
   "name" | "rules" | "required" | "context" | "input" | "output" | "outputSchemas"
-> & { readonly machine?: Pick<MachineParts, "inputKey" | "firstContext"> };
+> & { readonly machine?: Pick<MachineParts, "inputKey" | "firstContext" | "schemas"> };
 
 /** A validated graph definition: immutable data. */
 export interface GraphDefinition {

@@ -8,7 +8,7 @@ import type { Schema } from "./standard-schema.ts";
  * Makes the JSON Schemas of a graph's input, output, state and context. A key that cannot be described may have any value.
  * No input key is required, because the thread may already have a value for it. In the output schema, the keys that the
  * graph requires are required. For a graph made from an XState machine, the schemas have the keys and values of the
- * machine's initial context, unless these depend on its input.
+ * machine's initial context, unless these depend on its input; the input schema is the one that the machine declares, if it does.
  */
 export function definitionSchemas(definition: DescribedGraph, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name, machine } = definition;
@@ -43,9 +43,15 @@ export function definitionSchemas(definition: DescribedGraph, graph_id: string):
       ...(there.length > 0 && { required: there }),
     };
   };
+  const inputJson = machine?.schemas?.inputJson ?? null;
+  const declaredInput = inputJson && {
+    $schema: JSON_SCHEMA_DIALECT,
+    title: `${title} input`,
+    ...inputJson,
+  };
   return {
     graph_id,
-    input_schema: describe("input", "input", input && [...input.keys()], input),
+    input_schema: declaredInput ?? describe("input", "input", input && [...input.keys()], input),
     output_schema: describe("output", "output", output, outputSchemas, required),
     state_schema: describe("state", "output"),
     // There is no schema for `config`: all keys are allowed in it, and the settings of a graph are in its `context`.

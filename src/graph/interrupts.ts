@@ -12,6 +12,9 @@ export interface StoredAnswer {
 /** The most interrupts that one task may raise. */
 export const MAX_INTERRUPTS = 65_536;
 
+/** The most characters of a JSON Schema that is sent with an interrupt, for clients to build forms. A longer one is left out. */
+export const MAX_SCHEMA_LENGTH = 32_768;
+
 /**
  * The error that `ctx.interrupt` throws to leave the node's function. It is not exported to users. If a function
  * catches the error, the run pauses all the same, because the engine has recorded the interrupt before.

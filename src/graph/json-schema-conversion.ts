@@ -49,13 +49,22 @@ export function embedSchema(schema: JsonObject, pointer: string): JsonObject {
   return rewriteRefs(rest, pointer) as JsonObject;
 }
 
-function rewriteRefs(value: unknown, pointer: string): unknown {
-  if (Array.isArray(value)) return value.map((item) => rewriteRefs(item, pointer));
+/** Undoes {@link embedSchema}: makes a schema of its own of the one that is embedded at `pointer`. */
+export function extractSchema(schema: JsonObject, pointer: string): JsonObject {
+  return rewriteRefs(schema, "", pointer) as JsonObject;
+}
+
+/** Replaces the pointer `before` at the beginning of internal references by `pointer`. */
+function rewriteRefs(value: unknown, pointer: string, before = ""): unknown {
+  if (Array.isArray(value)) return value.map((item) => rewriteRefs(item, pointer, before));
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
-      const isOwn = name === "$ref" && typeof member === "string" && member.startsWith("#");
-      return [name, isOwn ? `#${pointer}${member.slice(1)}` : rewriteRefs(member, pointer)];
+      const isOwn = name === "$ref" && typeof member === "string" && member.startsWith(`#${before}`);
+      return [
+        name,
+        isOwn ? `#${pointer}${member.slice(before.length + 1)}` : rewriteRefs(member, pointer, before),
+      ];
     }),
   );
 }

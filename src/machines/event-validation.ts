@@ -1,6 +1,9 @@
 import type { MachineParts } from "../graph/definition.ts";
 import type { Schema } from "../graph/standard-schema.ts";
+import { embedSchema } from "../graph/json-schema-conversion.ts";
+import { MAX_SCHEMA_LENGTH } from "../graph/interrupts.ts";
 import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
+import type { DeclaredSchemas } from "./declared-schemas.ts";
 import { isHandled, type MachineEvent, type Waiting } from "./machine-driver.ts";
 import { STATE_KEY } from "./machine-state.ts";
 
@@ -26,8 +29,14 @@ export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }:
   ...(forbidden.length > 0 && { forbidden }),
 });
 
-/** A schema that accepts an event if the machine takes it, guards included, and that describes the possible events for forms. */
-export function acceptedEventSchema(waiting: Waiting): Schema<unknown, MachineEvent> {
+/**
+ * A schema that accepts an event if the machine takes it, guards included, and that describes the possible events for forms. It does not
+ * validate the events' data: that was done when they were sent.
+ */
+export function acceptedEventSchema(
+  waiting: Waiting,
+  schemas: DeclaredSchemas | null,
+): Schema<unknown, MachineEvent> {
   const { events, can } = waiting;
   const validate = (event: unknown) => {
     const why = whyNotEvent(event, waiting);
@@ -36,12 +45,35 @@ export function acceptedEventSchema(waiting: Waiting): Schema<unknown, MachineEv
     const { type } = event as MachineEvent;
     return { issues: [{ message: `no transition for "${type}" is enabled now: its guard does not hold` }] };
   };
-  const isOpen = events.some((type) => type.endsWith("*"));
-  const type = isOpen ? { type: "string" } : { type: "string", enum: events };
-  const described = () => ({ type: "object", required: ["type"], properties: { type } });
+  const described = () => describeEvents(events, schemas);
   const standard = { version: 1 as const, vendor: "heddle", validate, jsonSchema: { input: described } };
   return { "~standard": standard };
 }
+
+/**
+ * The JSON Schema of the events of some types or descriptors. If the data of one of them can be described, its `anyOf` has a schema for
+ * each type, in the order of `events`.
+ */
+export function describeEvents(events: readonly string[], schemas: DeclaredSchemas | null): JsonObject {
+  const isOpen = events.some((type) => type.endsWith("*"));
+  const type = isOpen ? { type: "string" } : { type: "string", enum: events };
+  const plain = { type: "object", required: ["type"], properties: { type } };
+  if (schemas === null) return plain;
+  const declared = events.map((event) => schemas.eventSchema(event));
+  if (declared.every((schema) => schema === null)) return plain;
+  const anyOf = declared.map((schema, index) =>
+    schema === null ? anyDataOf(events[index] as string) : embedSchema(schema, `/anyOf/${index}`),
+  );
+  const full = { ...plain, anyOf };
+  // The length is that of the question, whose schema would be left out altogether.
+  return JSON.stringify(full).length > MAX_SCHEMA_LENGTH ? plain : full;
+}
+
+const anyDataOf = (type: string) => ({
+  type: "object",
+  required: ["type"],
+  properties: { type: type.endsWith("*") ? { type: "string" } : { const: type } },
+});
 
 /** The reason why a machine that handles `events` cannot take an event, whatever its guards return; undefined if it may take it. */
 export function whyNotEvent(

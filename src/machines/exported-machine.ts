@@ -10,6 +10,7 @@ import {
   sourcesOf,
 } from "./actor-logic.ts";
 import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
+import { DeclaredSchemas, readDeclaredSchemas } from "./declared-schemas.ts";
 import type { MachineDriver } from "./machine-driver.ts";
 import { machineGraph } from "./machine-graph.ts";
 import { describeVersion, MachineVersions, type Migrate } from "./machine-versions.ts";
@@ -27,7 +28,7 @@ interface Exported {
  * Creates a graph from a machine, or from several versions of a machine, with the XState of the machine's own project.
  * @param files the files from which `xstate` is resolved; the copy of XState that made the machine is preferred
  * @throws ServiceError `config.invalid` if XState is missing or is not version 5.19 or a later version 5, or if the machine contains
- * something that is not supported
+ * something that is not supported, or declares a broken schema
  */
 export function loadMachine(exported: Machine | Exported, files: readonly string[]): GraphDefinition {
   const { versions, migrate }: Exported = isMachine(exported) ? { versions: [exported] } : exported;
@@ -61,7 +62,10 @@ function driverOf(machine: Machine, files: readonly string[]): MachineDriver {
   );
   if (faults.length > 0)
     throw refusal(`the machine "${id}" has parts that are not supported: ${faults.join("; ")}`);
-  return xstate5Driver(xstate, machine);
+  const schemas = readDeclaredSchemas(machine);
+  if (schemas !== null && !(schemas instanceof DeclaredSchemas))
+    throw refusal(`the machine "${id}" declares schemas that cannot be used: ${schemas.faults.join("; ")}`);
+  return xstate5Driver(xstate, machine, schemas);
 }
 
 const refusal = (message: string, cause?: unknown) => new ServiceError("config.invalid", message, { cause });

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../model/json.ts";
 import type { ChildMachineStatus } from "../model/machine-child.ts";
+import type { DeclaredSchemas } from "./declared-schemas.ts";
 
 export interface MachineEvent extends JsonObject {
   readonly type: string;
@@ -135,6 +136,8 @@ export interface MachineDriver {
   readonly hash: string;
   /** The version that the machine declares; null if it declares none. */
   readonly version: string | null;
+  /** The schemas that the machine declares; null if it declares none. */
+  readonly schemas: DeclaredSchemas | null;
   /** The descriptors of events that the machine handles in any of its states. */
   readonly events: readonly string[];
   /** The paths of the machine's states, such as `charging.card`. */

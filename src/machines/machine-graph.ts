@@ -3,6 +3,7 @@ import {
   type DescribedGraph,
   type GraphDefinition,
   type MachineParts,
+  type MachineSchemas,
 } from "../graph/definition.ts";
 import { value } from "../graph/channels/last-value.ts";
 import { ephemeral } from "../graph/channels/ephemeral.ts";
@@ -25,7 +26,14 @@ import {
   TRANSITION_NODE,
   WAIT_NODE,
 } from "./machine-node-names.ts";
-import { canTake, acceptedEventSchema, questionOf, refusesAnswer, whyNotEvent } from "./event-validation.ts";
+import {
+  canTake,
+  acceptedEventSchema,
+  describeEvents,
+  questionOf,
+  refusesAnswer,
+  whyNotEvent,
+} from "./event-validation.ts";
 import {
   addressKey,
   changedChildren,
@@ -181,7 +189,7 @@ export function machineGraph(
         if (storedMachineOf(state).work.length > 0 && ctx["~isAnswered"] !== true) return {};
         const waiting = driver.waiting(snapshotOf(state));
         const event = await ctx.interrupt(versionedQuestion(driver, state, waiting), {
-          schema: acceptedEventSchema(waiting),
+          schema: acceptedEventSchema(waiting, driver.schemas),
         });
         return { [EVENTS_KEY]: [{ event }] };
       },
@@ -214,6 +222,7 @@ export function machineGraph(
     machine: {
       ...views,
       inputKey: INPUT_KEY,
+      schemas: schemasOf(versions),
       recursionLimit: RECURSION_LIMIT,
       refusesAnswer: (answer: unknown, question: unknown) =>
         isOfMigrated(versions, question)
@@ -465,7 +474,9 @@ function acceptedEvents(versions: MachineVersions, values: JsonObject): Accepted
   if (driver === undefined) return null;
   try {
     if (storedMachineOf(values).work.length === 0) return null;
-    return { state: values[STATE_KEY], events: driver.waiting(snapshotOf(values)).events };
+    const { events } = driver.waiting(snapshotOf(values));
+    const schema = driver.schemas === null ? null : describeEvents(events, driver.schemas);
+    return { state: values[STATE_KEY], events, schema };
   } catch {
     // The machine has not begun yet, or it no longer has the stored state.
     return null;
@@ -494,7 +505,7 @@ function migratedQuestion(versions: MachineVersions, values: JsonObject) {
     const waiting = driver.waiting(snapshotOf(state));
     return {
       value: versionedQuestion(driver, state, waiting),
-      schema: jsonSchemaOf(acceptedEventSchema(waiting), "input"),
+      schema: jsonSchemaOf(acceptedEventSchema(waiting, driver.schemas), "input"),
     };
   } catch {
     // The next run fails with the error.
@@ -502,8 +513,29 @@ function migratedQuestion(versions: MachineVersions, values: JsonObject) {
   }
 }
 
+/** The schemas of a graph's machine. An input is for the current version, and an event for the version of the thread's state. */
+function schemasOf(versions: MachineVersions): MachineSchemas | undefined {
+  if (!versions.haveSchemas) return undefined;
+  const { input = null, inputJson = null } = versions.current.schemas ?? {};
+  return {
+    input,
+    inputJson,
+    areByVersion: !versions.isSingle,
+    parseEvent: async (event, values) => {
+      if (whyNotEvent(event, versions) !== undefined) return { value: event };
+      const { schemas } = versions.find(versionOf(values ?? {})) ?? versions.current;
+      return schemas === null ? { value: event } : schemas.parseEvent(event as MachineEvent);
+    },
+  };
+}
+
 function whyNeedsInput(driver: MachineDriver): string | undefined {
   try {
+    const none = driver.schemas?.input?.["~standard"].validate(undefined);
+    if (none !== undefined && !(none instanceof Promise) && none.issues !== undefined)
+      return "is required: the machine declares a schema for it";
+    // Nobody awaits the result. If it rejected, the unhandled rejection would end the process.
+    if (none instanceof Promise) none.catch(() => undefined);
     driver.begin(undefined);
     return undefined;
   } catch (thrown) {

@@ -37,6 +37,10 @@ export class MachineVersions {
   readonly events: readonly string[];
   /** Whether at least one of the machines declares a `version`. Each thread then stores the version of the machine that made its state. */
   readonly areDeclared: boolean;
+  /** Whether at least one of the machines declares schemas. */
+  readonly haveSchemas: boolean;
+  /** Whether there is only one version, so that a state's version need not be known. */
+  readonly isSingle: boolean;
   readonly #drivers: readonly MachineDriver[];
   readonly #migrate: Migrate | undefined;
 
@@ -45,6 +49,8 @@ export class MachineVersions {
     this.current = drivers.at(-1) as MachineDriver;
     this.hash = drivers.length === 1 ? this.current.hash : md5Hex(drivers.map(({ hash }) => hash).join());
     this.areDeclared = drivers.some(({ version }) => version !== null);
+    this.haveSchemas = drivers.some(({ schemas }) => schemas !== null);
+    this.isSingle = drivers.length === 1;
     this.events = [...new Set(drivers.flatMap(({ events }) => events))];
     this.#drivers = drivers;
     this.#migrate = migrate;

@@ -91,6 +91,8 @@ export interface Machine {
   readonly id: string;
   readonly config: object;
   readonly version: string | undefined;
+  /** What was given as `schemas`, which XState keeps and does not use. */
+  readonly schemas?: unknown;
   readonly root: StateNode;
   readonly definition: object;
   readonly implementations: { readonly actors: { readonly [src: string]: unknown } };

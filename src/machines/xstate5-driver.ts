@@ -3,6 +3,7 @@ import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { ActorTree, RootActorFactory } from "./actor-tree.ts";
+import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type { ActorResult, ChildMachine, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
 import {
   allStates,
@@ -14,7 +15,11 @@ import {
 } from "./xstate-types.ts";
 
 /** Creates the driver of a machine of XState 5. It uses the pure transition functions of the actors' logic. */
-export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
+export function xstate5Driver(
+  xstate: XStateLibrary,
+  machine: Machine,
+  schemas: DeclaredSchemas | null = null,
+): MachineDriver {
   const roots = new RootActorFactory(xstate, machine);
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState writes references to actors into the context.
@@ -33,8 +38,9 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
     hash: md5Hex(
       machinesOf(machine)
         .map(({ definition }) => JSON.stringify(definition, describeFunction))
-        .join(),
+        .join() + (schemas?.fingerprint ?? ""),
     ),
+    schemas,
     version: machine.version ?? null,
     events: eventsOf(allStates(machine.root)),
     states: statesOf(machine).map(pathOf),

@@ -15,6 +15,8 @@ export interface AcceptedEvents {
   readonly state: unknown;
   /** Descriptors of the events that the machine accepts now, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];
+  /** The JSON Schema of these events; null if the machine declares no schemas. */
+  readonly schema: JsonObject | null;
 }
 
 /** The question that a machine asks once its stored state is migrated to the current version. */

@@ -6,7 +6,7 @@ import type { Fact } from "../model/run-event.ts";
 import type { PendingInterrupts, Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { AcceptedEvents, QuestionAfterMigration } from "../model/machine-mailbox.ts";
-import type { RunRecord } from "../model/run.ts";
+import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
 import type { Emission, Position, EngineHost } from "./engine-host.ts";
@@ -290,6 +290,13 @@ export interface Engine {
    * migrates the machine; null if it migrates nothing. MUST NOT throw.
    */
   migratedQuestion?(graph: string, values: JsonObject): QuestionAfterMigration | null;
+  /**
+   * For a graph made from an XState machine that declares schemas: validates the run's input, or the events with which it answers. Resolves
+   * with the run's arguments, with the values that the schemas returned. Undefined: nothing has to be validated.
+   * @param values reads the values from which the run will start; null if there are none
+   * @throws ServiceError (the promise rejects) `validation.failed`, naming the wrong fields; `value.unstorable`; `graph.invalid`
+   */
+  parseRun?(run: UnadmittedRun, values: () => Eventually<JsonObject | null>): Promise<RunKwargs> | undefined;
   /** Opens the execution of an attempt of `run` that starts at `position`. @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**

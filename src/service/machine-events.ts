@@ -1,5 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
+import { extractSchema } from "../graph/json-schema-conversion.ts";
 import type { RunOrigin, RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -48,8 +49,9 @@ export interface MachineEvents {
    * Sends an event to the machine, in a run of its own. Resolves with this run when it is stored. The run sends the event when the runs
    * before it have ended, unless the machine processes the event earlier, while its invoked actors are running. If no other run is in
    * progress or queued, an event that the machine does not accept now is refused, and nothing is stored. Otherwise only an event that the
-   * machine accepts in none of its states is refused; any other event is checked when the run starts.
-   * @throws ServiceError `validation.failed`, `resume.invalid` when the thread has no machine or waits for no event; and as {@link
+   * machine accepts in none of its states is refused; any other event is checked when the run starts. The event's data are always validated
+   * now, if the machine declares a schema for them, and the event is stored with what the schema returns.
+   * @throws ServiceError `validation.failed`, naming the wrong members; `resume.invalid` when the thread has no machine or waits for no event; and as {@link
    * Runs.start}
    */
   send(key: ThreadKey, event: SentEvent, options?: EventOptions): Promise<RunRecord>;
@@ -65,7 +67,7 @@ interface Deps {
 
 const NONE: PossibleEvents = { events: [], state: null, interrupt_id: null };
 
-const NONE_AT_WORK = { state: null, events: [] };
+const NONE_AT_WORK = { state: null, events: [], schema: null };
 
 const ANY_EVENT: JsonObject = {
   type: "object",
@@ -81,8 +83,8 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
     const checkpoint = id === null ? undefined : await journal.checkpoint(key, "", id);
     if (checkpoint === undefined) return NONE;
     const values = await journal.sharedValues(key, checkpoint);
-    const { state, events } = engine.acceptedEvents?.(graph, values) ?? NONE_AT_WORK;
-    return { ...NONE, state, events: events.map((type) => ({ type, schema: schemaOf(type, ANY_EVENT) })) };
+    const { state, events, schema } = engine.acceptedEvents?.(graph, values) ?? NONE_AT_WORK;
+    return { ...NONE, state, events: withSchemas(events, schema ?? ANY_EVENT) };
   }
 
   return {
@@ -96,7 +98,7 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
       const { state = null, events } = asked.value;
       const types = Array.isArray(events) ? (events as readonly string[]) : [];
       return {
-        events: types.map((type) => ({ type, schema: schemaOf(type, asked.response_schema) })),
+        events: withSchemas(types, asked.response_schema),
         state,
         interrupt_id: asked.id,
       };
@@ -133,6 +135,19 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
   };
 }
 
+/**
+ * The events with their schemas. Where the schema of all of them has an `anyOf`, it has a schema for each event, in their order, because the
+ * machine declares schemas.
+ */
+function withSchemas(types: readonly string[], schema: JsonObject | null): PossibleEvents["events"] {
+  const { anyOf } = schema ?? {};
+  const each = Array.isArray(anyOf) && anyOf.length === types.length ? (anyOf as readonly unknown[]) : [];
+  return types.map((type, index) => {
+    const own = each[index];
+    return { type, schema: isObject(own) ? extractSchema(own, `/anyOf/${index}`) : schemaOf(type, schema) };
+  });
+}
+
 /** Narrows the schema of all possible events to the schema of one event type. */
 function schemaOf(type: string, schema: JsonObject | null): JsonObject | null {
   if (schema === null || type.endsWith("*")) return schema;
@@ -150,8 +165,16 @@ function inTermsOfEvents(cause: unknown): unknown {
     const message = field.message.replace("command.resume", "event");
     return new ServiceError(cause.code, message, { cause, fields: [{ at: "event", message }] });
   }
-  if (field?.at !== "command.resume") return cause;
-  return typeRefused(field.message, cause);
+  if (field?.at === "command.resume") return typeRefused(field.message, cause);
+  const prefix = "command.resume.";
+  if (field?.at.startsWith(prefix) !== true) return cause;
+  // The body of the request is the event, so the paths of its members begin with their names.
+  const fields = cause.fields.map(({ at, message }) => ({
+    at: at.startsWith(prefix) ? at.slice(prefix.length) : at,
+    message,
+  }));
+  const message = fields.map((one) => `${one.at}: ${one.message}`).join("; ");
+  return new ServiceError(cause.code, message, { cause, fields });
 }
 
 const typeRefused = (message: string, cause?: unknown) =>

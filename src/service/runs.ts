@@ -111,7 +111,8 @@ export interface StartOptions {
 
 export interface Runs extends RunCancellation {
   /**
-   * Starts a run, or queues it. Resolves when the run is stored.
+   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is stored with the
+   * input, or the event, that its schema returns.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
    *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
    */
@@ -184,13 +185,27 @@ interface Deps {
 const PAGE_BYTES = 256 * 1024;
 
 export function createRuns(deps: Deps): Runs {
-  const { system, journal, catalog, hub, newId, assistants, webhooks } = deps;
+  const { system, journal, catalog, engine, hub, newId, assistants, webhooks } = deps;
   const repeats = new IdempotentRequests(deps);
   const threadTtl = deps.threadTtl ?? null;
 
   function startedBy(draft: RunDraft, by: RunStarter | undefined): RunDraft {
     if (by !== undefined) return withRunUser(draft, by.user);
     return deps.hasUsers === true ? withRunUser(draft, null) : draft;
+  }
+
+  /** The draft with the values that the schemas of its graph's machine return, if there are such schemas. */
+  function parsed(key: ThreadKey, draft: RunDraft): Eventually<RunDraft> {
+    const parsing = engine.parseRun?.(draft, () => startValues(key, draft));
+    return parsing === undefined ? draft : parsing.then((kwargs) => ({ ...draft, kwargs }));
+  }
+
+  /** The values of the checkpoint from which a run will start; null if there is none. */
+  async function startValues(key: ThreadKey, { kwargs }: RunDraft): Promise<JsonObject | null> {
+    const { checkpoint_id: named } = kwargs.config.configurable;
+    const id = typeof named === "string" ? named : (await journal.thread(key))?.checkpoint;
+    const checkpoint = typeof id === "string" ? await journal.checkpoint(key, "", id) : undefined;
+    return checkpoint === undefined ? null : journal.sharedValues(key, checkpoint);
   }
 
   async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
@@ -258,7 +273,8 @@ export function createRuns(deps: Deps): Runs {
     const place = found instanceof Promise ? await found : found;
     const from = resolveRunStart(journal, key, request);
     const made = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
-    const started = startedBy(made, by);
+    const parsing = parsed(key, made);
+    const started = startedBy(parsing instanceof Promise ? await parsing : parsing, by);
     const draft = event === undefined ? started : withEvent(started, event);
     return await system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
   }
@@ -292,7 +308,7 @@ export function createRuns(deps: Deps): Runs {
     const key = { tenant, thread: pairedId(id) };
     const from = resolveRunStart(journal, key, request);
     const made = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
-    return { key, draft: startedBy(made, by) };
+    return { key, draft: startedBy(await parsed(key, made), by) };
   }
 
   return {

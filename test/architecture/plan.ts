@@ -68,7 +68,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   croner: ["src/service/crons/cron-schedule.ts"],
   typebox: ["src/schemas/typebox.ts"],
   "typebox/compile": ["src/schemas/typebox.ts"],
-  "typebox/schema": ["src/dashboard/components/form-schema.ts"],
+  "typebox/schema": ["src/dashboard/components/form-schema.ts", "src/machines/json-schema-validator.ts"],
   "elkjs/lib/elk-api.js": ["src/dashboard/inspector/chart-drawing.ts"],
   preact: ["src/dashboard/"],
   "preact/hooks": ["src/dashboard/"],

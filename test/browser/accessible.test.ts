@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { DASHBOARD_PAGES } from "../../src/dashboard/app/dashboard-pages.ts";
 import order from "../../src/demo/order.ts";
 import { serve } from "../e2e/support/server.ts";
@@ -7,7 +7,6 @@ import { newThread, postJson } from "../e2e/support/wire.ts";
 import { seriousFaults } from "./axe.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const send = (address: string, method: string, body: unknown) =>
   fetch(address, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
@@ -21,8 +20,6 @@ async function editState(page: Page, hash: string): Promise<void> {
 }
 
 describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { timeout: 120_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("axe-core finds no serious fault, light and dark; on a phone nothing sticks out", async () => {
     const { url } = await serve({ graphs: { order } });
     const thread = await newThread(url);

@@ -1,12 +1,11 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, list, messages, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { dial } from "../e2e/support/sockets.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 /** A graph that fails until the test repairs it. */
 function fragile() {
@@ -31,8 +30,6 @@ const run = (url: string, thread: string, name: string) =>
   postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "work", input: { name } });
 
 describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("a filter stays in the address; failed runs are started again, deleted, and told about", async () => {
     const { work, mend } = fragile();
     const { url } = await serve({ graphs: { work } });

@@ -1,12 +1,11 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, messages } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const verdict = z.object({
   ok: z.boolean(),
@@ -74,8 +73,6 @@ async function asked(name: keyof typeof graphs) {
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
 describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("a question with a schema is answered by a form made of it, that is sent once it is whole", async () => {
     const { page, wrong, answers } = await asked("form");
     await expect.poll(() => page.innerText(".question .hint")).toBe("Missing: ok, note.");
@@ -227,8 +224,6 @@ ${BACKTICKS}
 <img src="https://example.com/q.png" onerror="alert(1)"> <script>alert(2)</script>`;
 
 describe.skipIf(isMissing)("Markdown in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("of messages is shown as such; HTML in it is text, and nothing in it asks another host for anything", async () => {
     const talks = graph({
       state: { messages: messages() },

@@ -1,15 +1,12 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("an assistant is made, edited, compared by version, set to a version and deleted", async () => {
     const { url } = await serve();
     const { page, wrong } = await opened(await browser(), `${url}/#/assistants`);
@@ -96,6 +93,8 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     await currency.fill("USD");
     await save.click();
     await expect.poll(stored).toMatchObject({ version: 2, context: { currency: "USD" } });
+    // The page knows that nothing is unsaved any more.
+    await expect.poll(() => save.isDisabled()).toBe(true);
 
     // Members that the form would not show are edited as JSON.
     const other = await make({ curency: "USD" });

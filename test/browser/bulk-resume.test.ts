@@ -1,12 +1,11 @@
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, postJson } from "../e2e/support/wire.ts";
 import { served } from "../langgraph/support.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 /** Two graphs of two steps. The second step fails for "bad" until the test repairs it, and for "worse" always. */
 function fragile() {
@@ -62,8 +61,6 @@ const toneOf = ({ config }: { readonly config: { readonly [name: string]: unknow
   String((config["configurable"] as { readonly tone?: string }).tone);
 
 describe.skipIf(isMissing)("failed runs of many threads in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("are resumed together where their threads have not gone on; the list says what became of them", async () => {
     const { own, js, prepared, mend } = fragile();
     const { url } = await serve({ graphs: { own }, langGraphs: await served({ js }) });

@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
 import { newThread } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const WORKER = "**/elk-worker.js";
 const script = () =>
@@ -22,8 +21,6 @@ const FAIL_ONCE = `let isFirst = true;
 `;
 
 describe.skipIf(isMissing)("a chart that could not be drawn, in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("is drawn on request after its layout has failed once", async () => {
     const { url } = await serve();
     const context = await browser();

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, value } from "../../src/index.ts";
 import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
@@ -6,7 +6,6 @@ import { shortlyBeforeAMinute } from "../e2e/support/minute-clock.ts";
 import { get, newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const work = graph({
   state: { name: value("") },
@@ -20,8 +19,6 @@ const work = graph({
 });
 
 describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("a cron shows its next run and what came of the last ones; it is run now, paused, resumed and deleted", async () => {
     const { url } = await serve({ graphs: { work } });
     const { page, wrong } = await opened(await browser(), `${url}/#/crons`);

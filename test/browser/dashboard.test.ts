@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { headersOf, type Name, owned, tokens } from "../e2e/support/auth.ts";
 import { gated } from "../e2e/support/latches.ts";
@@ -10,7 +10,6 @@ import { get, newThread, post } from "../e2e/support/wire.ts";
 import { cableTo } from "./cable.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 import { talker } from "./talker.ts";
 
 const said = (page: Page): Promise<string[]> =>
@@ -25,8 +24,6 @@ const marked = (page: Page, mark: string): Promise<string[]> =>
   );
 
 describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("a run is started, its tokens appear one by one, it is followed step by step and found again by its link", async () => {
     const { talking, say, end } = talker(["Good ", "morning ", "sir"]);
     const app = await serve({ graphs: { talking } });
@@ -135,10 +132,11 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await page.waitForSelector('legend:has-text("Question from review")');
     expect(await page.innerText(".question")).toContain("Draft 1: tea");
     await page.click('.ways button:has-text("JSON")');
-    await page.fill(".question textarea", '{"ok": ');
+    const json = page.getByLabel("Answer, as JSON");
+    await json.fill('{"ok": ');
     expect(await page.innerText('.question [role="alert"]')).toContain("Invalid JSON");
     expect(await page.isDisabled('button:has-text("Send answer")')).toBe(true);
-    await page.fill(".question textarea", '{"ok": false, "note": "longer"}');
+    await json.fill('{"ok": false, "note": "longer"}');
     await page.click('button:has-text("Send answer")');
     await page.waitForSelector('.question:has-text("Draft 3: tea (longer)")');
     await page.waitForSelector('.hint:has-text("Missing: Send it?")');
@@ -275,8 +273,6 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
 });
 
 describe.skipIf(isMissing)("with users", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("each sees with a token what is the user's own, live too; what is another's is not there", async () => {
     const app = await serve({ auth: owned() });
     const made = async (name: Name): Promise<string> => {
@@ -300,7 +296,6 @@ describe.skipIf(isMissing)("with users", { timeout: 60_000 }, () => {
 });
 
 describe("its address", () => {
-  beforeAll(buildPages, 60_000);
   const html = { accept: "text/html,*/*;q=0.8" };
 
   test("gives the page to browsers, with a policy that lets it ask nobody else; programs are told where the documentation is", async () => {

@@ -1,12 +1,11 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
 import { seriousFaults } from "./axe.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const BACKGROUND = "getComputedStyle(document.body).backgroundColor";
 
@@ -18,8 +17,6 @@ const go = (page: Page, fragment: string) => page.evaluate(`location.hash = ${JS
 const focused = (page: Page) => page.evaluate("document.activeElement.id || document.activeElement.tagName");
 
 describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("an operation is found, read with its fields, and named by its link; below a prefix, without a key", async () => {
     const { url } = await serve({ mount: "/api", keys: ["sesame"] });
     const { page, wrong } = await opened(await browser(), `${url}/api/docs`);

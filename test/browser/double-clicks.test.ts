@@ -1,11 +1,10 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 /** A graph that fails in its second step when it is given "bad". */
 const work = graph({
@@ -23,8 +22,6 @@ const work = graph({
 const threadsOf = async (url: string) => (await post(`${url}/threads/count`)).json();
 
 describe.skipIf(isMissing)("a double click in a real browser acts once", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   /** A thread with one run, and a page. `path`: the page's address after the thread's. */
   async function threadWith(name: string, path: string) {
     const { url } = await serve({ graphs: { work } });

@@ -1,11 +1,10 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, messages } from "../../src/index.ts";
 import { exampleInput } from "../../src/dashboard/threads/run-input.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const echo = graph({
   state: { messages: messages() },
@@ -35,8 +34,6 @@ test("the example of an input has what is required, or there is none", () => {
 });
 
 describe.skipIf(isMissing)("a first visit in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("a graph runs at one click, as long as there is no thread", async () => {
     const { url } = await serve({ graphs: { echo } });
     const { page, wrong } = await opened(await browser(), `${url}/`);

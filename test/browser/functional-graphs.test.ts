@@ -1,15 +1,12 @@
 import { entrypoint } from "@langchain/langgraph";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { served } from "../langgraph/support.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 describe.skipIf(isMissing)("a graph of the functional API in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test.each([
     ["nothing", null, "The state has no values."],
     ["a text", "twelve", "twelve"],

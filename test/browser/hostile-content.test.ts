@@ -1,11 +1,10 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const kept = graph({
   state: { messages: list<object>(), deep: list<unknown>() },
@@ -46,8 +45,6 @@ async function cpuOf(page: Page): Promise<() => Promise<number>> {
 const isAlive = (page: Page) => page.locator(".bubble").count();
 
 describe.skipIf(isMissing)("what others wrote does not break the dashboard", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test.each(contents)(
     "%s: shown with less than 3 s of work, and what follows as Markdown",
     async (_, content) => {

@@ -1,6 +1,6 @@
 import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
@@ -9,7 +9,6 @@ import { latch } from "../e2e/support/latches.ts";
 import { get, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const yesOrNo = z.object({ ok: z.boolean() });
 
@@ -53,8 +52,6 @@ const questions = (page: Page): Promise<string[]> =>
 const send = (page: Page) => page.getByRole("button", { name: "Send answer" });
 
 describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("shows the questions of all threads, the longest wait first, and answers them in place, by keys", async () => {
     const { url, ask, valuesOf } = await started();
     // This thread is created before the others, and asks after them.

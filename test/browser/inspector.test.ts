@@ -2,14 +2,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buildSync } from "esbuild";
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { graph, list, to } from "../../src/index.ts";
 import { gated, latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, NOBODY, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 /** The names of a chart's highlighted states, the innermost only. */
 const lit = (page: Page, slot: string): Promise<string[]> =>
@@ -69,8 +68,6 @@ async function approvalThread(url: string): Promise<string> {
 }
 
 describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("its charts move with a run: the graph, the run and the thread; nothing foreign is asked, nothing complains", async () => {
     const { held, waits, open } = gated();
     const app = await serve({ graphs: { held } });

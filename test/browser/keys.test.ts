@@ -1,12 +1,9 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 describe.skipIf(isMissing)("the dashboard's keys in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("? lists them, g and a letter open a page, and fields take both as text", async () => {
     const { url } = await serve();
     const { page, wrong } = await opened(await browser(), `${url}/#/runs`);

@@ -1,12 +1,11 @@
 import { FakeListChatModel } from "@langchain/core/utils/testing";
 import { interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { served } from "../langgraph/support.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 /** A chat model within a subgraph. Its answer is not stored, so only the stream contains its tokens. */
 function speaker() {
@@ -30,8 +29,6 @@ function speaker() {
 }
 
 describe.skipIf(isMissing)("runs of LangGraph.js graphs in the dashboard", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("a run that is started there has tokens, and the steps of its subgraphs", async () => {
     const { url } = await serve({ langGraphs: await served({ speaker: speaker() }) });
     const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=speaker`);

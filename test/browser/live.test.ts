@@ -1,5 +1,5 @@
 import type { BrowserContext, Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { gated, latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
@@ -7,7 +7,6 @@ import { cableTo } from "./cable.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const status = (page: Page): Promise<string> => page.innerText(".head .status");
 
@@ -40,8 +39,6 @@ async function failsAtFirst(page: Page, url: string): Promise<void> {
 }
 
 describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("is read again when its feed begins: what changed before may have come between the reads", async () => {
     const { held, waits, open } = gated();
     const app = await serve({ graphs: { held } });
@@ -241,8 +238,6 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
 });
 
 describe.skipIf(isMissing)("what a page reads once", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("is there although the server was busy at first: assistants, the form of their input", async () => {
     const app = await serve();
     const { page } = await opened(await browser(), app.url);

@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, messages } from "../../src/index.ts";
 import type { JsonRecord } from "../../src/dashboard/api/records.ts";
 import { EventLog } from "../../src/dashboard/live/event-log.ts";
@@ -8,7 +8,6 @@ import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 describe("what a page keeps of a long thread", () => {
   test("is one copy of each message, however many states it was in", () => {
@@ -74,8 +73,6 @@ const lines = graph({
 });
 
 describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   async function start() {
     const { url } = await serve({ graphs: { lines } });
     const thread = await newThread(url);
@@ -209,8 +206,6 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
 });
 
 describe.skipIf(isMissing)("the history of a thread with large states", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("is listed without the values of its states; only those of the state that is shown, and of the one before, are read", async () => {
     const { url } = await serve({ graphs: { lines } });
     const thread = await newThread(url);

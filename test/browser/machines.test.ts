@@ -1,11 +1,11 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { assign, fromPromise, setup } from "xstate";
+import { z } from "zod";
 import { heldCalls } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const order = setup({
   types: {
@@ -48,8 +48,6 @@ async function waiting() {
 }
 
 describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("says what it waits for, and has a button for each event, which sends it", async () => {
     const { page, wrong, values, buttons } = await waiting();
     expect(await buttons.allInnerTexts()).toEqual(["APPROVE", "REJECT"]);
@@ -126,12 +124,12 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "parent", input: {} });
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
     await page.click('.tabs a:has-text("Graph")');
+    // The charts of the thread's actors are on the page too.
+    const chart = page.locator("figure").first().locator("svg");
     const drawn = (what: string) => () =>
-      page.locator(`figure svg ${what}`).evaluateAll((all) => all.map((one) => one.textContent));
+      chart.locator(what).evaluateAll((all) => all.map((one) => one.textContent));
     const lit = () =>
-      page
-        .locator("figure svg [data-state].lit")
-        .evaluateAll((all) => all.map((one) => one.getAttribute("data-path")));
+      chart.locator("[data-state].lit").evaluateAll((all) => all.map((one) => one.getAttribute("data-path")));
     await expect
       .poll(lit)
       .toEqual([
@@ -315,8 +313,6 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
 });
 
 describe.skipIf(isMissing)("a machine whose actor works, in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("has a button for each event that its state takes, and shows what became of those that were sent", async () => {
     const { work, calls } = heldCalls<string>();
     const busy = setup({
@@ -363,6 +359,158 @@ describe.skipIf(isMissing)("a machine whose actor works, in a real browser", { t
     // The machine waits now, and asks as usual.
     await page.waitForSelector(".question");
     expect(await buttons.count()).toBe(0);
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe.skipIf(isMissing)("a machine with schemas, in a real browser", { timeout: 60_000 }, () => {
+  type Work = Parameters<typeof fromPromise<string>>[0];
+
+  const address = z.object({ street: z.string().min(1), floor: z.number().int().optional() });
+  const shop = (work: Work = () => Promise.resolve("done")) =>
+    setup({
+      types: {} as {
+        context: { [name: string]: unknown };
+        input: { [name: string]: unknown } | undefined;
+        events: { type: string };
+      },
+      schemas: {
+        input: z.object({ article: z.string().min(1), count: z.number().int().min(1).default(1) }),
+        events: {
+          PAY: z.object({
+            amount: z.number().min(1),
+            method: z.enum(["card", "cash"]),
+            note: z.string().optional(),
+          }),
+          // Its schemas are in `$defs`, to which references lead.
+          SHIP: {
+            type: "object",
+            properties: { to: { $ref: "#/$defs/Address" } },
+            required: ["to"],
+            $defs: { Address: z.toJSONSchema(address) },
+          },
+        },
+      },
+      actors: { pack: fromPromise<string>(work) },
+    }).createMachine({
+      id: "shop",
+      context: ({ input }) => ({ input, event: null }),
+      initial: "open",
+      states: {
+        open: {
+          on: { CANCEL: "gone", PAY: { target: "paid", actions: assign({ event: ({ event }) => event }) } },
+        },
+        paid: { on: { SHIP: { target: "packing", actions: assign({ event: ({ event }) => event }) } } },
+        packing: {
+          invoke: { src: "pack", onDone: "gone" },
+          on: { PAY: { actions: assign({ event: ({ event }) => event }) } },
+        },
+        gone: { type: "final" },
+      },
+    });
+
+  async function shopping(work?: Work) {
+    const { url } = await serve({ graphs: { shop: shop(work) } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "shop", input: { article: "tea" } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.waitForSelector(".question");
+    const values = async () =>
+      ((await (await get(`${url}/threads/${thread}/state`)).json()) as { values: object }).values;
+    const buttons = page.getByRole("group", { name: "Event", exact: true }).getByRole("button");
+    return { url, thread, page, wrong, values, buttons };
+  }
+
+  test("has a form for the data of an event, and sends what was entered", async () => {
+    const { page, wrong, values, buttons } = await shopping();
+    expect(await buttons.allInnerTexts()).toEqual(["CANCEL", "PAY"]);
+    const form = page.getByRole("form", { name: "Data of PAY" });
+    expect(await form.count()).toBe(0);
+    await buttons.getByText("PAY").click();
+    await form.waitFor();
+    expect(await buttons.getByText("PAY").getAttribute("aria-expanded")).toBe("true");
+    expect(await form.locator("label").allInnerTexts()).toEqual([
+      "amount (required)",
+      "method (required)",
+      "note",
+    ]);
+    await form.getByRole("button", { name: "Send PAY" }).click();
+    // Nothing was sent, and the first field that is missing has the focus.
+    await expect.poll(() => form.locator('[aria-invalid="true"]').count()).toBe(2);
+    await expect.poll(() => page.evaluate('document.activeElement?.getAttribute("type")')).toBe("number");
+    await form.getByLabel("amount").fill("0");
+    await form.getByText("must be at least 1").waitFor();
+    await form.getByLabel("amount").fill("12.5");
+    await form.getByLabel("method").selectOption("cash");
+    expect(await values()).toMatchObject({ __state__: "open" });
+    await form.getByRole("button", { name: "Send PAY" }).click();
+    await expect
+      .poll(values)
+      .toMatchObject({ __state__: "paid", event: { type: "PAY", amount: 12.5, method: "cash" } });
+    // The next state takes one event alone, so its form is open at once.
+    const next = page.getByRole("form", { name: "Data of SHIP" });
+    await next.getByLabel("street").fill("Main Street");
+    await next.getByLabel("floor").fill("3");
+    await next.getByRole("button", { name: "Send SHIP" }).click();
+    await expect
+      .poll(values)
+      .toMatchObject({ event: { type: "SHIP", to: { street: "Main Street", floor: 3 } } });
+    expect(wrong).toEqual([]);
+  });
+
+  test("sends an event without a schema by its button", async () => {
+    const { page, wrong, values, buttons } = await shopping();
+    expect(await page.getByText("Event data").count()).toBe(1);
+    await buttons.getByText("CANCEL").click();
+    await expect.poll(values).toMatchObject({ __state__: "gone" });
+    expect(wrong).toEqual([]);
+  });
+
+  test("has the form in the inbox too", async () => {
+    const { page, wrong, values, buttons } = await shopping();
+    await page.goto(page.url().replace(/#.*/, "#/inbox"));
+    await buttons.getByText("PAY").click();
+    const form = page.getByRole("form", { name: "Data of PAY" });
+    await form.getByLabel("amount").fill("3");
+    await form.getByLabel("method").selectOption("card");
+    await form.getByLabel("note").fill("thanks");
+    await form.getByLabel("note").press("Control+Enter");
+    await expect.poll(values).toMatchObject({
+      __state__: "paid",
+      event: { type: "PAY", amount: 3, method: "card", note: "thanks" },
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("has the form while an actor works", async () => {
+    const { work, calls, waiting } = heldCalls<string>();
+    const { url, thread, page, wrong, values } = await shopping(work);
+    for (const event of [
+      { type: "PAY", amount: 1, method: "card" },
+      { type: "SHIP", to: { street: "Main Street" } },
+    ])
+      await post(`${url}/threads/${thread}/events`, event);
+    await calls(1);
+    const form = page.getByRole("region", { name: "Events" }).getByRole("form", { name: "Data of PAY" });
+    await form.getByLabel("amount").fill("7");
+    await form.getByLabel("method").selectOption("cash");
+    await form.getByRole("button", { name: "Send PAY" }).click();
+    await expect.poll(values).toMatchObject({ event: { type: "PAY", amount: 7, method: "cash" } });
+    waiting[0]?.open("done");
+    await expect.poll(values).toMatchObject({ __state__: "gone" });
+    expect(wrong).toEqual([]);
+  });
+
+  test("has the fields of its input where a thread is begun", async () => {
+    const { url } = await serve({ graphs: { shop: shop() } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=shop`);
+    const form = page.locator("form.run-form");
+    await form.getByLabel("article").fill("tea");
+    expect(await form.locator(".field label").allInnerTexts()).toEqual(["article (required)", "count"]);
+    await form.getByRole("button", { name: "Start" }).click();
+    await page.waitForSelector(".question");
+    const state = page.getByRole("region", { name: "State", exact: true });
+    await expect.poll(() => state.innerText()).toMatch(/article: tea[\s\S]*count: 1/);
     expect(wrong).toEqual([]);
   });
 });

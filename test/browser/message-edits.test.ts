@@ -1,7 +1,7 @@
 import { AIMessage, type BaseMessage, ToolMessage } from "@langchain/core/messages";
 import { Annotation, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JsonRecord, JsonSchema } from "../../src/dashboard/api/records.ts";
 import {
   isListOf,
@@ -20,7 +20,6 @@ import { get, newThread, postJson } from "../e2e/support/wire.ts";
 import { served } from "../langgraph/support.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const human = (id: string | undefined, content = "hi"): JsonRecord => ({
   ...(id !== undefined && { id }),
@@ -243,8 +242,6 @@ async function ran(url: string, graphName: string) {
 }
 
 describe.skipIf(isMissing)("messages that are edited in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("change in place, with their calls and their roles; the difference is shown before it is stored", async () => {
     const { url } = await serve({ graphs: { asking } });
     const { thread, stored } = await ran(url, "asking");

@@ -1,11 +1,10 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const work = graph({
   state: { log: list<string>(), name: value("") },
@@ -18,8 +17,6 @@ const overflow = (page: Page) =>
   page.$eval("#main", ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
 
 describe.skipIf(isMissing)("the dashboard in a small window", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("nothing is wider than the window: a long title, the example of a cron", async () => {
     const { url } = await serve({ graphs: { work } });
     const metadata = { title: "x".repeat(600) };

@@ -1,13 +1,10 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { gated } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
-import { buildPages } from "./pages.ts";
 
 describe.skipIf(isMissing)("errors in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("go when their cause is over: a run in progress, a server that cannot be reached", async () => {
     const { held, waits, open } = gated();
     const { url } = await serve({ graphs: { held } });

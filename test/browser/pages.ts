@@ -7,19 +7,19 @@ const root = join(import.meta.dirname, "../..");
 /** The folder of the built pages, where the server looks for them. */
 const place = join(root, "dist/src/dashboard");
 
-let isBuilt = false;
-
-/** Builds the pages as `npm run build` does, unless those that exist are newer than their source. */
-export function buildPages(): void {
-  isBuilt ||=
+/**
+ * Builds the pages as `npm run build` does, before the tests in a browser, unless those that exist are newer than their
+ * source.
+ */
+export default function buildPages(): void {
+  const isBuilt =
     timeOf(join(place, "dashboard.js")) > Math.max(newest(["src"]), timeOf(join(root, "README.md")));
   if (isBuilt) return;
   mkdirSync(place, { recursive: true });
   const made = mkdtempSync(join(root, "dist/pages-"));
   const script = ["run", "--silent", "build", "--", "--pages", made];
   execFileSync("npm", script, { cwd: root, stdio: ["ignore", "ignore", "pipe"] });
-  // Renamed in one step, because other processes serve the pages meanwhile and must not read half a script.
+  // Renamed in one step, because another server may serve the pages meanwhile and must not read half a script.
   for (const name of readdirSync(made)) renameSync(join(made, name), join(place, name));
   rmSync(made, { recursive: true });
-  isBuilt = true;
 }

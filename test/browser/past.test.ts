@@ -1,10 +1,9 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const fails = graph({
   state: { log: list<string>() },
@@ -18,8 +17,6 @@ const fails = graph({
 });
 
 describe.skipIf(isMissing)("a run whose events are no longer kept", () => {
-  beforeAll(buildPages);
-
   test("is told from the thread's history: its steps, and where and why it failed", async () => {
     const { url } = await serve({ graphs: { fails }, streamsTtl: 1 });
     const thread = await newThread(url);

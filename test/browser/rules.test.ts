@@ -1,9 +1,8 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
 import { authenticate, connectAs, headersOf, owned, tokens } from "../e2e/support/auth.ts";
 import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 import { browser, isMissing } from "./chromium.ts";
-import { buildPages } from "./pages.ts";
 import type { AppOptions } from "../../src/app.ts";
 
 /** The dashboard of Alice, and the requests that were refused there or found nothing. */
@@ -20,8 +19,6 @@ async function pageOfAlice(auth: Auth) {
 }
 
 describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("says that the rules show no assistant, where the server has graphs", async () => {
     const { url, page } = await pageOfAlice(owned());
     for (const path of ["#/graphs", "#/new"]) {

@@ -1,11 +1,10 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, messages, send, value } from "../../src/index.ts";
 import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 /** Milliseconds by which the server is ahead of the real time. */
 let ahead = 0;
@@ -43,8 +42,6 @@ function agent() {
 }
 
 describe.skipIf(isMissing)("a run as a trace in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("shows calls with tokens and cost, retries, and the critical path; search finds a call; it is copied as JSON", async () => {
     const { made, goOn } = agent();
     const prices = { large: { in: 2.5, out: 10 } };

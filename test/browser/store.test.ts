@@ -1,6 +1,6 @@
 import { Auth } from "@langchain/langgraph-sdk/auth";
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AppOptions } from "../../src/app.ts";
 import { authenticate, connectAs, tokens } from "../e2e/support/auth.ts";
 import { latch } from "../e2e/support/latches.ts";
@@ -8,7 +8,6 @@ import { serve } from "../e2e/support/server.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 interface Item {
   readonly value: Record<string, unknown>;
@@ -37,8 +36,6 @@ const search = async (page: Page, text: string) => {
 };
 
 describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("namespaces are a tree, items are found by words and by members, and the address keeps both", async () => {
     const { url } = await serve();
     const store = storeAt(url);

@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, value } from "../../src/index.ts";
 import { gated, latch } from "../e2e/support/latches.ts";
 import { receiver } from "../e2e/support/receiver.ts";
@@ -7,7 +7,6 @@ import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 /** The number of a chart, and the text beside it. */
 const chart = (page: Page, title: string) => page.locator(`.chart:has(figcaption:text-is("${title}"))`);
@@ -30,8 +29,6 @@ const now = () => Date.now() + ahead;
 const mono = () => performance.now() + ahead;
 
 describe.skipIf(isMissing)("the view of the system in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("charts tell what the server is at, as it changes", async () => {
     const { held, waits, open } = gated();
     const { url } = await serve({ graphs: { held } });

@@ -1,12 +1,11 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, reduce, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 /** Milliseconds by which the server is ahead of the real time. */
 let ahead = 0;
@@ -75,8 +74,6 @@ const button = (page: Page, name: string | RegExp) => page.getByRole("button", {
 
 /** Every task is done by following the texts of the page, as a new user would. */
 describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("finds yesterday's failed run, and why it failed; fixes its state and resumes it", async () => {
     // More than a day: the page counts whole seconds, and a fast machine loads it within the same one.
     ahead = -86_460_000;

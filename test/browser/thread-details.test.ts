@@ -1,13 +1,10 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
 import { get, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 describe.skipIf(isMissing)("a thread's title and metadata in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("they are shown and edited; members that were left alone stay as they are", async () => {
     const { url } = await serve();
     const metadata = { customer: "42", note: { a: 1 } };

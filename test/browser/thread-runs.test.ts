@@ -1,18 +1,15 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { gated } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 interface RunRow {
   readonly run_id: string;
 }
 
 describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("more than are listed: the running one is shown and cancelled, and the queue is counted in full", async () => {
     const { held, waits } = gated();
     const { url } = await serve({ graphs: { held } });

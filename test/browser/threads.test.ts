@@ -1,13 +1,12 @@
 import { Agent, request } from "node:http";
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { graph, value } from "../../src/index.ts";
 import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
-import { buildPages } from "./pages.ts";
 
 const MANY = 10_000;
 
@@ -53,8 +52,6 @@ const names = (page: Page): Promise<string[]> =>
   page.$$eval("a.thread", (rows) => rows.map((row) => row.querySelector(".name")?.textContent ?? ""));
 
 describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 120_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("10,000 of them scroll smoothly, the last one is reached, and a new one appears by itself", async () => {
     const { url } = await serve();
     await makeThreads(url);
@@ -206,7 +203,7 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     expect(await page.locator(".rows a.thread").count()).toBe(1);
     await page.getByRole("button", { name: "Resume" }).click();
     await expect.poll(() => page.locator(".rows a.thread").count()).toBe(2);
-    expect(await page.locator(".left").count()).toBe(0);
+    await expect.poll(() => page.locator(".left").count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 

@@ -1,12 +1,11 @@
 import { Auth } from "@langchain/langgraph-sdk/auth";
 import type { Page, Route } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AppOptions } from "../../src/app.ts";
 import { graph, value } from "../../src/index.ts";
 import { authenticate, connectAs, tokens } from "../e2e/support/auth.ts";
 import { serve } from "../e2e/support/server.ts";
 import { browser, isMissing } from "./chromium.ts";
-import { buildPages } from "./pages.ts";
 
 const order = graph({
   state: { region: value("EU"), amount: value(10), note: value("") },
@@ -55,8 +54,6 @@ async function edit(page: Page): Promise<void> {
 }
 
 describe.skipIf(isMissing)("two people on one thread, in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   test("what another person stores while one edits the state is told, and stays; one's own change is made on it", async () => {
     const { page, bob, thread_id, values } = await paused();
     await edit(page);

@@ -190,6 +190,19 @@ describe("the README and the guide:", () => {
       const paid = await client.runs.wait(thread_id, "example", { command: { resume: { type: "APPROVE" } } });
       expect(paid).toMatchObject({ __state__: "paid", receipt: "5 EUR received" });
     },
+    "graphs/complaint.ts": async () => {
+      const { client, thread_id } = await serving("graphs/complaint.ts");
+      const wait = (payload: object) => client.runs.wait(thread_id, "example", payload as never);
+      const asked = await wait({ input: { order: "o1" } });
+      expect(asked).toMatchObject({
+        __interrupt__: [{ value: { events: ["DECIDE", "NOTE"] } }],
+        currency: "EUR",
+      });
+      const refused = wait({ command: { resume: { type: "DECIDE", amount: -1, reason: "late" } } });
+      await expect(refused).rejects.toThrow("command.resume.amount: ");
+      const decided = await wait({ command: { resume: { type: "DECIDE", amount: 5, reason: "late" } } });
+      expect(decided).toMatchObject({ __state__: "decided", amount: 5 });
+    },
     "graphs/letter-versions.ts": async () => {
       const letters = (await run(example("graphs/letter-versions.ts"))) as unknown as VersionsFile;
       const letter = await letterOf(letters.default.versions[0]);

@@ -11,7 +11,7 @@ import {
 import { now } from "../app/clock.ts";
 import { errorMessage, showError } from "../app/notices.ts";
 import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
@@ -178,9 +178,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   const shown = rows.value;
   if (shown === null)
     return error.value === null ? (
-      <p class="dim pad" aria-busy="true">
-        Loading…
-      </p>
+      <Loading isPadded />
     ) : (
       <LoadFailure text={error.value} onRetry={() => void attempt(load)} />
     );

@@ -16,6 +16,7 @@ import type {
   InterruptQuestion,
   Run,
   AssistantSchemas,
+  PossibleEvent,
   Thread,
   ThreadListFilter,
   ThreadRow,
@@ -136,13 +137,8 @@ export const updateThread = (id: string, metadata: JsonRecord) =>
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
 export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
-/**
- * Lists the types of the events that a thread's XState machine accepts now, such as `APPROVE`, or wildcards such as
- * `order.*`.
- */
-export const getPossibleEvents = (
-  id: string,
-): Promise<{ readonly events: readonly { readonly type: string }[] }> =>
+/** Lists the events that a thread's XState machine accepts now. */
+export const getPossibleEvents = (id: string): Promise<{ readonly events: readonly PossibleEvent[] }> =>
   fetchJson(`threads/${part(id)}/events/possible`);
 export const postMachineEvent = (id: string, event: unknown): Promise<{ readonly run_id: string }> =>
   fetchJson(`threads/${part(id)}/events?metadata=${part(JSON.stringify(FROM_DASHBOARD))}`, { body: event });

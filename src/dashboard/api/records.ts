@@ -191,6 +191,15 @@ export interface JsonSchema {
   readonly maximum?: number;
 }
 
+/**
+ * An event that a machine accepts. `type`: an event's type, such as `APPROVE`, or a wildcard such as `order.*`. `schema`: the JSON Schema
+ * of the whole event; null if none is known.
+ */
+export interface PossibleEvent {
+  readonly type: string;
+  readonly schema: JsonSchema | null;
+}
+
 export interface AssistantSchemas {
   readonly graph_id: string;
   readonly input_schema: JsonSchema | null;

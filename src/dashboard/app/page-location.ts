@@ -51,7 +51,67 @@ export const currentLocation = signal<PageLocation>(parse(location.hash));
 function updateLocation(): void {
   if (location.hash !== currentLocation.peek().hash) currentLocation.value = parse(location.hash);
 }
-addEventListener("hashchange", updateLocation);
+
+/** What to do when the address has changed although a page has unsaved input. */
+interface LeaveGuard {
+  /** Returns whether the page is kept for now although the address has changed to `hash`. */
+  isKept(hash: string): boolean;
+  /** Asks the user. `leave` goes to the address. */
+  ask(leave: () => void): void;
+}
+
+/** The guards of all forms with unsaved input that are shown. */
+const guards = new Set<LeaveGuard>();
+
+/**
+ * Asks `guard` whenever the user goes back or forward in the browser's history, or enters another address. Returns a
+ * function that stops this. {@link goTo} does not ask.
+ */
+export function guardAgainstLeaving(guard: LeaveGuard): () => void {
+  guards.add(guard);
+  return () => guards.delete(guard);
+}
+
+/**
+ * The place of the current entry in the browser's history, counted from the entry with which the dashboard was opened.
+ * It is stored in each entry's state, because nothing else tells whether the user has gone back or forward.
+ */
+let position = positionOf(history.state) ?? 0;
+history.replaceState({ position }, "");
+
+function positionOf(state: unknown): number | undefined {
+  const found =
+    typeof state === "object" && state !== null && "position" in state ? state.position : undefined;
+  return typeof found === "number" ? found : undefined;
+}
+
+/** Goes to the address that the browser already shows. A new entry of its history gets its position. */
+function acceptLocation(): void {
+  const known = positionOf(history.state);
+  position = known ?? position + 1;
+  if (known === undefined) history.replaceState({ position }, "");
+  updateLocation();
+}
+
+/** Whether the user has agreed to lose unsaved input, and the browser is about to change the address. */
+let isLeaving = false;
+
+addEventListener("hashchange", () => {
+  const { hash } = location;
+  // After `goTo`, or after this function has returned to the entry of the page that is kept.
+  if (hash === currentLocation.peek().hash) return acceptLocation();
+  const guard = isLeaving ? undefined : [...guards].findLast((one) => one.isKept(hash));
+  isLeaving = false;
+  if (guard === undefined) return acceptLocation();
+  const known = positionOf(history.state);
+  // An address that the user has entered is a new entry, behind the one of the page.
+  history.go(known === undefined ? -1 : position - known);
+  guard.ask(() => {
+    if (known === undefined) return goTo(hash);
+    isLeaving = true;
+    history.go(known - position);
+  });
+});
 
 export type LinkQuery = { readonly [name: string]: string | number | null | undefined };
 
@@ -65,10 +125,13 @@ export function hrefOf(path: readonly string[], query: LinkQuery = {}): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join("/")}${text === "" ? "" : `?${text}`}`;
 }
 
-export function navigate(path: readonly string[], query: LinkQuery = {}): void {
-  location.hash = hrefOf(path, query);
-  updateLocation();
+/** Goes to another page without asking whether unsaved input may be lost. */
+export function goTo(hash: string): void {
+  location.hash = hash;
+  acceptLocation();
 }
+
+export const navigate = (path: readonly string[], query: LinkQuery = {}): void => goTo(hrefOf(path, query));
 
 /**
  * Changes members of the query in the address, without a new entry in the browser's history. Does nothing if the
@@ -77,7 +140,7 @@ export function navigate(path: readonly string[], query: LinkQuery = {}): void {
 export function replaceQuery(change: LinkQuery): void {
   const { hash, path, query } = currentLocation.peek();
   if (location.hash === hash) {
-    history.replaceState(null, "", hrefOf(path, { ...Object.fromEntries(query), ...change }));
+    history.replaceState(history.state, "", hrefOf(path, { ...Object.fromEntries(query), ...change }));
   }
   updateLocation();
 }

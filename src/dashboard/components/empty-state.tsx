@@ -16,6 +16,15 @@ export function EmptyState({
   );
 }
 
+/** Shown while data is read for the first time. `isPadded`: it stands alone on a page, not within a padded part. */
+export function Loading({ isPadded = false }: { readonly isPadded?: boolean }) {
+  return (
+    <p class={isPadded ? "dim pad" : "dim"} aria-busy="true">
+      Loading…
+    </p>
+  );
+}
+
 export function LoadFailure({ text, onRetry }: { readonly text: string; readonly onRetry?: () => void }) {
   return (
     <div class="failure" role="alert">

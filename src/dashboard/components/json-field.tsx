@@ -1,4 +1,4 @@
-import { useId, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useState } from "preact/hooks";
 import { findInexactNumber } from "./number-precision-check.ts";
 
 interface JsonFieldProps {
@@ -15,7 +15,10 @@ interface JsonFieldProps {
    * Whether all text that is not JSON is invalid. If false, only text that begins with `{`, `[` or `"` has to be JSON.
    */
   readonly isStrict?: boolean;
-  /** Called after each change with the reason why the text is invalid, or with null if it is valid. */
+  /**
+   * Called after each change with the reason why the text is invalid, or with null if it is valid. Also called at the
+   * beginning if `written` is invalid.
+   */
   readonly onWrong?: (why: string | null) => void;
   /** Whether the field does not show its error, because its parent does. */
   readonly isQuiet?: boolean;
@@ -42,7 +45,13 @@ export function JsonField({
   ...shared
 }: JsonFieldProps) {
   const [text, setText] = useState(() => written ?? textOf(value, isStrict));
-  const [wrong, setWrong] = useState<string | null>(null);
+  const [wrong, setWrong] = useState<string | null>(() =>
+    written === undefined ? null : parsed(written, isStrict).wrong,
+  );
+  // Text that is restored may be invalid. A layout effect, because the form must know before the next key press.
+  useLayoutEffect(() => {
+    if (wrong !== null) onWrong?.(wrong);
+  }, []);
   const messageId = useId();
   const isTold = wrong !== null && !isQuiet;
   return (

@@ -1,4 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
+import { currentLocation, goTo, guardAgainstLeaving } from "../app/page-location.ts";
 import { Confirm } from "./dialogs.tsx";
 import { useUnloadWarning } from "./use-unload-warning.ts";
 
@@ -15,17 +16,18 @@ interface LeaveConfirmationProps {
 }
 
 /**
- * While a form has unsaved changes, asks before the user follows a link to another page or closes the browser's tab.
- * It cannot ask when the user goes back or forward in the browser's history.
+ * While a form has unsaved changes, asks before the user follows a link to another page, goes back or forward in the
+ * browser's history, or closes the browser's tab.
  */
 export function LeaveConfirmation({
   isEdited,
   title = "Leave without saving?",
   text = "Unsaved changes will be lost.",
 }: LeaveConfirmationProps) {
-  const [target, setTarget] = useState<string | null>(null);
+  const [leave, setLeave] = useState<(() => void) | null>(null);
   useUnloadWarning(isEdited);
-  useEffect(() => {
+  // A layout effect, because the user may leave before the next frame.
+  useLayoutEffect(() => {
     if (!isEdited) return undefined;
     const ask = (event: MouseEvent) => {
       const link = event.target instanceof Element ? event.target.closest("a") : null;
@@ -35,19 +37,18 @@ export function LeaveConfirmation({
       const isWithin = origin === location.origin && pathname === location.pathname;
       if (!isWithin || placeOf(hash) === placeOf(location.hash)) return;
       event.preventDefault();
-      setTarget(hash);
+      setLeave(() => () => goTo(hash));
     };
     document.addEventListener("click", ask, { capture: true });
-    return () => document.removeEventListener("click", ask, { capture: true });
+    const unguard = guardAgainstLeaving({
+      isKept: (hash) => placeOf(hash) !== placeOf(currentLocation.peek().hash),
+      ask: (go) => setLeave(() => go),
+    });
+    return () => {
+      document.removeEventListener("click", ask, { capture: true });
+      unguard();
+    };
   }, [isEdited]);
-  if (target === null) return null;
-  return (
-    <Confirm
-      title={title}
-      text={text}
-      yes="Leave"
-      onYes={() => (location.hash = target)}
-      onClose={() => setTarget(null)}
-    />
-  );
+  if (leave === null) return null;
+  return <Confirm title={title} text={text} yes="Leave" onYes={leave} onClose={() => setLeave(null)} />;
 }

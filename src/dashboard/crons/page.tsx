@@ -8,7 +8,7 @@ import { cronOrigin } from "../all-runs/run-filter.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { Confirm } from "../components/dialogs.tsx";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Age, timeUntil } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
@@ -62,11 +62,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
       <h1>Crons</h1>
       <p class="dim">Schedules on which runs start.</p>
       {crons.error !== null && <LoadFailure text={crons.error} onRetry={crons.reload} />}
-      {crons.value === undefined && crons.error === null && (
-        <p class="dim" aria-busy="true">
-          Loading…
-        </p>
-      )}
+      {crons.value === undefined && crons.error === null && <Loading />}
       {crons.value !== undefined && rows.length === 0 && <NoCron isFirst={page === 0} />}
       <ul>
         {rows.map(({ cron, runs }) => (

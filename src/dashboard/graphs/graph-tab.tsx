@@ -7,7 +7,7 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task, TaskStatus, Trace } from "../live/trace.ts";
 import type { JsonRecord } from "../api/records.ts";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { getGraphDefinition, HIDDEN_GRAPH } from "./read-graph-definition.ts";
 import { pathOf, nodePathsOf } from "./visible-chart.ts";
@@ -88,9 +88,7 @@ export function GraphAndActorCharts({
     return found.error !== null ? (
       <LoadFailure text={found.error} onRetry={found.reload} />
     ) : found.isReading ? (
-      <p class="dim pad" aria-busy="true">
-        Loading…
-      </p>
+      <Loading isPadded />
     ) : (
       <p class="note">{HIDDEN_GRAPH}</p>
     );

@@ -2,7 +2,7 @@ import { getSchemas } from "../api/client.ts";
 import { hrefOf } from "../app/page-location.ts";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { CopyButton } from "../components/copy-button.tsx";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { NoAssistants } from "../components/no-assistants.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -26,14 +26,7 @@ export function GraphsPage({ chosen }: GraphsPageProps) {
       ? assistants[0]
       : assistants.find(({ assistant_id, graph_id }) => [assistant_id, graph_id].includes(chosen));
   if (error !== null && assistants.length === 0) return <LoadFailure text={error} onRetry={reload} />;
-  if (assistants.length === 0)
-    return isReading ? (
-      <p class="dim pad" aria-busy="true">
-        Loading…
-      </p>
-    ) : (
-      <NoAssistants />
-    );
+  if (assistants.length === 0) return isReading ? <Loading isPadded /> : <NoAssistants />;
   return (
     <article class="page graphs-page">
       <nav class="chips" aria-label="Assistants">

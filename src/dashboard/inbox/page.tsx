@@ -4,7 +4,7 @@ import type { ApiInterrupt } from "../api/records.ts";
 import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
 import { isNotFound } from "../api-errors.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { useKeyPress } from "../components/use-key-press.ts";
@@ -148,11 +148,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
       </header>
       {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
       {list.rows.value === null ? (
-        list.error.value === null && (
-          <p class="dim pad" aria-busy="true">
-            Loading…
-          </p>
-        )
+        list.error.value === null && <Loading isPadded />
       ) : rows.length === 0 ? (
         <EmptyState title={page === 0 ? "No questions waiting" : "No more questions"}>
           {page > 0 ? (
@@ -359,12 +355,7 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
     setSending(false);
     return refusal;
   };
-  if (!isRead)
-    return (
-      <p class="dim" aria-busy="true">
-        Loading…
-      </p>
-    );
+  if (!isRead) return <Loading />;
   return (
     <>
       {isDeleted && (

@@ -11,7 +11,7 @@ import { queueTimeMs, runDurationMs } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
@@ -45,9 +45,7 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
     );
   if (run === null)
     return error === null ? (
-      <p class="dim pad" aria-busy="true">
-        Loading…
-      </p>
+      <Loading isPadded />
     ) : (
       <LoadFailure text={error} onRetry={() => watch.refresh()} />
     );

@@ -4,7 +4,7 @@ import { RunSubscription } from "../live/run-subscription.ts";
 import { RUN_STATUS_TEXTS, TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { Diff } from "../components/diff.tsx";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { LoadFailure, Loading } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
@@ -18,7 +18,7 @@ export function RunComparison({ watch, other }: { readonly watch: RunSubscriptio
   void beside.changes.count;
   const [a, b] = [watch.run.value, beside.run.value];
   if (beside.error.value !== null) return <LoadFailure text={beside.error.value} />;
-  if (a === null || b === null) return <p class="dim pad">Loading…</p>;
+  if (a === null || b === null) return <Loading isPadded />;
   const pairs = pairsOf(watch.trace, beside.trace);
   return (
     <div class="pad compare">

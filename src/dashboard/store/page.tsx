@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { StoreItem } from "../api/records.ts";
 import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
 import { Age, timeUntil } from "../components/age.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { toLine } from "../components/one-line-text.ts";
@@ -61,11 +61,7 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
         </p>
         {found.error !== null && <LoadFailure text={found.error} onRetry={found.reload} />}
         {found.value === undefined ? (
-          found.error === null && (
-            <p class="dim" aria-busy="true">
-              Loading…
-            </p>
-          )
+          found.error === null && <Loading />
         ) : found.value.items.length === 0 ? (
           <Nothing isFiltered={text !== ""} ns={ns} />
         ) : (

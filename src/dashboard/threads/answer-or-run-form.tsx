@@ -26,6 +26,7 @@ import { InterruptAnswers } from "./interrupt-answers.tsx";
 import { graphOf } from "./thread-title.ts";
 import { StateEditor } from "./state-editor.tsx";
 import { RunForm } from "./run-form.tsx";
+import { Loading } from "../components/empty-state.tsx";
 
 interface ComposerProps {
   readonly watch: ThreadSubscription;
@@ -141,71 +142,14 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
       })),
     };
   const form = shown.current;
-  if (isHeld && form !== null)
-    return (
-      <section class="composer asks" aria-label="Your unsent answer">
-        <AnsweredNote watch={watch} form={form} onDiscard={() => setEntered(false)} />
-        <InterruptAnswers
-          key={form.key}
-          questions={form.questions}
-          graph={graphOf(metadata)}
-          isClosed
-          refusal={null}
-          onAnswer={async () => null}
-        />
-      </section>
-    );
-  if (isPaused && !isOther && own !== undefined)
-    return (
-      <section
-        class="composer asks"
-        aria-label={asked.length > 0 ? "Waiting for an answer" : "Resume the thread"}
-        onInput={() => setEntered(asked.length > 0)}
-      >
-        {asked.length > 0 ? (
-          !isRead || form === null ? (
-            <p class="dim" aria-busy="true">
-              Loading…
-            </p>
-          ) : (
-            <InterruptAnswers
-              key={key}
-              questions={form.questions}
-              graph={graphOf(metadata)}
-              refusal={questions.value?.refusal ?? null}
-              onAnswer={(answers) => answer(own, answers)}
-            />
-          )
-        ) : (
-          <div class="bar">
-            <StoppedAt state={state} isFailed={watch.record.value?.status === "error"} />
-            <button type="button" onClick={onEdit}>
-              Edit state
-            </button>
-            <ActionButton class="primary" onAct={() => resume(own)}>
-              Resume
-            </ActionButton>
-          </div>
-        )}
-        <button
-          type="button"
-          class="quiet link"
-          onClick={() => {
-            setOther(true);
-            setEntered(false);
-          }}
-        >
-          Start another run instead
-        </button>
-      </section>
-    );
-  return (
+  const runForm = (
     <section class="composer" aria-label="Start a run">
       <RunForm
         assistants={assistants}
         // Before the list of assistants has been read, it is not known whether the thread's assistant still exists.
         initial={list.value === undefined && list.error === null ? undefined : own}
         thread={watch.id}
+        draftKey={watch.id}
         isBusy={isBusy}
         isCompact={watch.runs.value.length > 0}
         submit={isBusy ? "Start run" : "Run"}
@@ -217,6 +161,65 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
         </button>
       )}
     </section>
+  );
+  if (isHeld && form !== null)
+    return (
+      <>
+        <section class="composer asks" aria-label="Your unsent answer">
+          <AnsweredNote watch={watch} form={form} onDiscard={() => setEntered(false)} />
+          <InterruptAnswers
+            key={form.key}
+            questions={form.questions}
+            graph={graphOf(metadata)}
+            isClosed
+            refusal={null}
+            onAnswer={async () => null}
+          />
+        </section>
+        {isOther && runForm}
+      </>
+    );
+  const isAnswerable = isPaused && own !== undefined;
+  return (
+    <>
+      {/* The form for an answer stays behind that for another run, because it contains what the user has entered. */}
+      {isAnswerable && (
+        <section
+          class="composer asks"
+          hidden={isOther}
+          aria-label={asked.length > 0 ? "Waiting for an answer" : "Resume the thread"}
+          onInput={() => setEntered(asked.length > 0)}
+        >
+          {asked.length > 0 ? (
+            !isRead || form === null ? (
+              <Loading />
+            ) : (
+              <InterruptAnswers
+                key={key}
+                questions={form.questions}
+                graph={graphOf(metadata)}
+                refusal={questions.value?.refusal ?? null}
+                onAnswer={(answers) => answer(own, answers)}
+              />
+            )
+          ) : (
+            <div class="bar">
+              <StoppedAt state={state} isFailed={watch.record.value?.status === "error"} />
+              <button type="button" onClick={onEdit}>
+                Edit state
+              </button>
+              <ActionButton class="primary" onAct={() => resume(own)}>
+                Resume
+              </ActionButton>
+            </div>
+          )}
+          <button type="button" class="quiet link" onClick={() => setOther(true)}>
+            Start another run instead
+          </button>
+        </section>
+      )}
+      {(isOther || !isAnswerable) && runForm}
+    </>
   );
 }
 

@@ -10,7 +10,7 @@ import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Diff } from "../components/diff.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { LoadFailure, Loading } from "../components/empty-state.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { useResource } from "../components/use-resource.ts";
 
@@ -153,9 +153,3 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
     </article>
   );
 }
-
-const Loading = () => (
-  <p class="dim" aria-busy="true">
-    Loading…
-  </p>
-);

@@ -5,7 +5,7 @@ import { conversationKey, toChatMessage, type ChatMessage } from "../live/chat-m
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { Trace } from "../live/trace.ts";
 import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
-import { EmptyState } from "../components/empty-state.tsx";
+import { EmptyState, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { errorLine } from "../components/one-line-text.ts";
@@ -57,11 +57,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   return (
     <div class="talk">
       <div class="flow" ref={box} tabIndex={0} aria-label="Conversation and state">
-        {isReading && (
-          <p class="dim pad" aria-busy="true">
-            Loading…
-          </p>
-        )}
+        {isReading && <Loading isPadded />}
         {isEmpty && latest?.status !== "success" && (
           <EmptyState title="No state yet">
             <p class="dim">Start a run below.</p>

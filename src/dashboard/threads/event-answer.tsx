@@ -1,8 +1,16 @@
-import { useState } from "preact/hooks";
-import { type InterruptQuestion, isJsonRecord, type JsonRecord } from "../api/records.ts";
+import { useRef, useState } from "preact/hooks";
+import {
+  type InterruptQuestion,
+  isJsonRecord,
+  type JsonRecord,
+  type JsonSchema,
+  type PossibleEvent,
+} from "../api/records.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey, toLine } from "../components/one-line-text.ts";
+import { Fields } from "../components/schema-form.tsx";
+import { useFormValidation } from "../components/use-form-validation.ts";
 import { KeyValueFields } from "./key-value-fields.tsx";
 
 /**
@@ -14,6 +22,37 @@ export function awaitedEvents({ value }: Pick<InterruptQuestion, "value">): read
   const { events } = value;
   const isList = Array.isArray(events) && events.every((event) => typeof event === "string");
   return isList ? events : null;
+}
+
+/**
+ * Adds to the events of a machine's question their schemas, which are null if the machine declares none. The response schema of a machine
+ * with schemas has an `anyOf` with a schema for each event, in the order of the events.
+ */
+export function possibleEventsOf(
+  events: readonly string[],
+  { response_schema: schema }: Pick<InterruptQuestion, "response_schema">,
+): readonly PossibleEvent[] {
+  const each = schema?.anyOf?.length === events.length ? schema.anyOf : [];
+  return events.map((type, index) => {
+    const own = each[index];
+    return { type, schema: own === undefined ? null : extractEventSchema(own, `#/anyOf/${index}`) };
+  });
+}
+
+/** Rewrites the references within a part of a schema, at the pointer `at`, so that the part is a schema of its own. */
+const extractEventSchema = (schema: JsonSchema, at: string): JsonSchema =>
+  JSON.parse(JSON.stringify(schema), (name, value: unknown) =>
+    name === "$ref" && typeof value === "string" && value.startsWith(at)
+      ? `#${value.slice(at.length)}`
+      : value,
+  ) as JsonSchema;
+
+/** Returns the schema of an event's data, without its `type`. Null if it has no fields that a form could show. */
+function dataSchemaOf({ type, schema }: PossibleEvent): JsonSchema | null {
+  if (schema?.properties === undefined || type.endsWith("*")) return null;
+  const { type: _, ...properties } = schema.properties;
+  if (Object.keys(properties).length === 0) return null;
+  return { ...schema, properties, required: (schema.required ?? []).filter((name) => name !== "type") };
 }
 
 /** Returns the questions in the `meta` of the states in which a machine waits, with the ids of these states. */
@@ -74,7 +113,7 @@ export function WaitingMachineState({ value }: { readonly value: unknown }) {
 }
 
 interface EventAnswerProps {
-  readonly events: readonly string[];
+  readonly events: readonly PossibleEvent[];
   readonly isDisabled: boolean;
   /**
    * `clicks`: the `detail` of the click event: 2 for the second click of a double click, 0 if the event was sent with
@@ -84,44 +123,69 @@ interface EventAnswerProps {
 }
 
 /**
- * Buttons for the events that a machine accepts, which send them; a field for the event type if it accepts a wildcard
- * such as `order.*`; and fields for the event's data.
+ * Buttons for the events that a machine accepts. The button of an event whose schema has fields opens a form for them; others send the
+ * event. Besides, a field for the event type if the machine accepts a wildcard such as `order.*`; and fields for the data of events
+ * without a form.
  */
 export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
   const [other, setOther] = useState("");
   const [data, setData] = useState<unknown>(undefined);
   const [isWrong, setWrong] = useState(false);
+  const forms = new Map(
+    events.flatMap((event) => {
+      const schema = dataSchemaOf(event);
+      return schema === null ? [] : [[event.type, schema] as const];
+    }),
+  );
+  const [only] = events.length === 1 ? forms.keys() : [];
+  const [opened, setOpened] = useState<string | null>(only ?? null);
+  const schema = opened === null ? undefined : forms.get(opened);
   const isClosed = isDisabled || isWrong;
   const send = (type: string, clicks: number) =>
     onSend({ ...(data as JsonRecord | undefined), type }, clicks);
-  const named = events.filter((event) => !event.endsWith("*"));
-  const open = events.filter((event) => event.endsWith("*"));
+  const types = events.map(({ type }) => type);
+  const named = types.filter((type) => !type.endsWith("*"));
+  const open = types.filter((type) => type.endsWith("*"));
   if (events.length === 0) return <p class="hint">Waiting for a timer; no event is accepted.</p>;
   return (
     <>
-      <details>
-        <summary>Event data</summary>
-        <KeyValueFields
-          reserved="type"
-          onChange={(given, isFault) => {
-            setData(given);
-            setWrong(isFault);
-          }}
-        />
-      </details>
+      {forms.size < events.length && (
+        <details>
+          <summary>Event data</summary>
+          <KeyValueFields
+            reserved="type"
+            onChange={(given, isFault) => {
+              setData(given);
+              setWrong(isFault);
+            }}
+          />
+        </details>
+      )}
       <div class="ways">
         {named.length > 0 && (
           <div class="ways" role="group" aria-label="Event">
-            {named.map((event) => (
-              <button
-                key={event}
-                type="button"
-                disabled={isClosed}
-                onClick={({ detail }) => send(event, detail)}
-              >
-                {event}
-              </button>
-            ))}
+            {named.map((event) =>
+              forms.has(event) ? (
+                <button
+                  key={event}
+                  type="button"
+                  disabled={isDisabled}
+                  aria-expanded={opened === event}
+                  onClick={() => setOpened(opened === event ? null : event)}
+                >
+                  {event}
+                </button>
+              ) : (
+                <button
+                  key={event}
+                  type="button"
+                  disabled={isClosed}
+                  onClick={({ detail }) => send(event, detail)}
+                >
+                  {event}
+                </button>
+              ),
+            )}
           </div>
         )}
         {open.length > 0 && (
@@ -142,6 +206,60 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
           </form>
         )}
       </div>
+      {opened !== null && schema !== undefined && (
+        <EventForm
+          key={opened}
+          type={opened}
+          schema={schema}
+          isDisabled={isDisabled}
+          onSend={(given) => onSend({ ...given, type: opened }, 0)}
+        />
+      )}
     </>
+  );
+}
+
+interface EventFormProps {
+  readonly type: string;
+  /** The schema of the event's data, with at least one property. */
+  readonly schema: JsonSchema;
+  readonly isDisabled: boolean;
+  readonly onSend: (data: JsonRecord) => void;
+}
+
+/** The form for the data of one event, generated from the schema that the machine declares for it. */
+function EventForm({ type, schema, isDisabled, onSend }: EventFormProps) {
+  const [data, setData] = useState<JsonRecord>({});
+  const validation = useFormValidation(schema, data);
+  const form = useRef<HTMLFormElement>(null);
+  return (
+    <form
+      ref={form}
+      noValidate
+      aria-label={`Data of ${type}`}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+        event.preventDefault();
+        event.currentTarget.requestSubmit();
+      }}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isDisabled) return;
+        if (validation.validate()) onSend(data);
+        // After the next rendering, which marks the wrong fields.
+        else
+          requestAnimationFrame(() =>
+            form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(),
+          );
+      }}
+    >
+      {schema.description !== undefined && <p class="hint">{schema.description}</p>}
+      <Fields schema={schema} value={data} validation={validation} onChange={setData} />
+      <div class="bar end">
+        <button class="primary" disabled={isDisabled}>
+          Send {type}
+        </button>
+      </div>
+    </form>
   );
 }

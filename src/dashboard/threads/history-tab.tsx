@@ -3,7 +3,7 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { StateHead, ThreadState } from "../api/records.ts";
 import { getHistoryWithoutValues, getStateAt } from "../api/client.ts";
 import { replaceQuery, currentLocation, threadHref } from "../app/page-location.ts";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { assistantIdOf, CheckpointView } from "./checkpoint-view.tsx";
 import { StateEditor } from "./state-editor.tsx";
@@ -52,12 +52,7 @@ function StateList({ watch, onEdit }: ListProps) {
     [watch.id, wanted, isWithin],
   );
   if (error !== null) return <LoadFailure text={error} onRetry={reload} />;
-  if (value === undefined)
-    return (
-      <p class="dim pad" aria-busy="true">
-        Loading…
-      </p>
-    );
+  if (value === undefined) return <Loading isPadded />;
   const all = [...(older.value === null || isWithin ? [] : [older.value]), ...value.toReversed()].filter(
     (state) => state !== undefined,
   );

@@ -7,9 +7,9 @@ import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey } from "../components/one-line-text.ts";
 import { awaitedEvents } from "./event-answer.tsx";
 import { MachineQuestion } from "./machine-question.tsx";
-import { proposalOf } from "./proposed-actions.ts";
+import { type ActionReview, proposalOf } from "./proposed-actions.ts";
 import { ProposalForm } from "./proposal-form.tsx";
-import { suggestAnswer } from "./inferred-answer-input.ts";
+import { type AnswerChoice, suggestAnswer } from "./inferred-answer-input.ts";
 import {
   ChoiceButtons,
   choicesOf,
@@ -166,16 +166,26 @@ function Asking({
   const [way, setWay] = useState<AnswerMethod>(() =>
     suggested === null ? (ways[0] ?? "json") : (lastChosenMethods.get(suggested.method) ?? suggested.method),
   );
+  /** The methods that the user has chosen so far. They keep what was entered with them. */
+  const [used, setUsed] = useState<ReadonlySet<AnswerMethod>>(() => new Set([way]));
+  /** The answers that were entered, by their methods. */
+  const answers = useRef(new Map<AnswerMethod, unknown>());
   const [entered, setEntered] = useState<unknown>(undefined);
   const from = question.ns?.at(-1)?.split(":")[0];
   const box = useRef<HTMLFieldSetElement>(null);
   const choose = (next: AnswerMethod) => {
     setWay(next);
+    setUsed((before) => new Set([...before, next]));
     // The user wants to use the input that was just chosen, so it gets the focus.
-    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>("textarea, input")?.focus());
+    requestAnimationFrame(() =>
+      box.current?.querySelector<HTMLElement>(":scope > div:not([hidden]) :is(textarea, input)")?.focus(),
+    );
     if (suggested !== null) lastChosenMethods.set(suggested.method, next);
-    setEntered(undefined);
-    onChange(undefined);
+    onChange(answers.current.get(next));
+  };
+  const changeOf = (method: AnswerMethod) => (answer: unknown) => {
+    answers.current.set(method, answer);
+    if (method === way) onChange(answer);
   };
   return (
     <fieldset ref={box} class="question">
@@ -197,17 +207,54 @@ function Asking({
           </button>
         ))}
       </div>
-      {way === "action" && proposal !== null && <ProposalForm proposal={proposal} onChange={onChange} />}
-      {way === "choice" && choices !== null && <ChoiceButtons choices={choices} onChange={onChange} />}
-      {way === "form" && schema !== null && (
-        <FormAnswer schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />
-      )}
-      {way === "fields" && <KeyValueAnswer onChange={onChange} />}
-      {way === "text" && <TextAnswer onChange={onChange} />}
-      {way === "yes" && <YesNoAnswer onChange={onChange} />}
-      {way === "json" && <JsonAnswer onChange={onChange} />}
+      {ways
+        .filter((method) => used.has(method))
+        .map((method) => (
+          <div key={method} class="method" hidden={method !== way}>
+            <AnswerInput
+              method={method}
+              {...{ schema, proposal, choices, entered }}
+              onEnter={setEntered}
+              onChange={changeOf(method)}
+            />
+          </div>
+        ))}
     </fieldset>
   );
+}
+
+interface InputProps {
+  readonly method: AnswerMethod;
+  readonly schema: JsonSchema | null;
+  readonly proposal: ActionReview | null;
+  readonly choices: readonly AnswerChoice[] | null;
+  /** The value of the form that is generated from the schema. */
+  readonly entered: unknown;
+  readonly onEnter: (value: unknown) => void;
+  readonly onChange: (answer: unknown) => void;
+}
+
+function AnswerInput({ method, schema, proposal, choices, entered, onEnter, onChange }: InputProps) {
+  switch (method) {
+    case "action":
+      return proposal === null ? null : <ProposalForm proposal={proposal} onChange={onChange} />;
+    case "choice":
+      return choices === null ? null : <ChoiceButtons choices={choices} onChange={onChange} />;
+    case "form":
+      return schema === null ? null : (
+        <FormAnswer schema={schema} value={entered} onEnter={onEnter} onChange={onChange} />
+      );
+    case "fields":
+      return <KeyValueAnswer onChange={onChange} />;
+    case "text":
+      return <TextAnswer onChange={onChange} />;
+    case "yes":
+      return <YesNoAnswer onChange={onChange} />;
+    case "json":
+      return <JsonAnswer onChange={onChange} />;
+    case "event":
+      return null;
+  }
 }
 
 /** Shows the text of a question, and below it the other members of its value. */

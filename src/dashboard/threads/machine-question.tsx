@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord } from "../api/records.ts";
 import { ANSWER_METHODS, JsonAnswer } from "./answer-fields.tsx";
-import { WaitingMachineState, EventAnswer, stateText } from "./event-answer.tsx";
+import { EventAnswer, possibleEventsOf, stateText, WaitingMachineState } from "./event-answer.tsx";
 
 interface MachineQuestionProps {
   readonly question: InterruptQuestion;
@@ -42,7 +42,7 @@ export function MachineQuestion({ question, events, graph, isDisabled, onSend }:
       </div>
       {way === "event" ? (
         <EventAnswer
-          events={events}
+          events={possibleEventsOf(events, question)}
           isDisabled={isDisabled}
           onSend={(event, clicks) => {
             // The second click of a double click could hit a button of the machine's next question, so it is ignored.

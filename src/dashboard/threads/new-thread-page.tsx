@@ -9,11 +9,14 @@ import { ActionButton } from "../components/action-button.tsx";
 import { NoAssistants } from "../components/no-assistants.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { isJsonRecord } from "../api/records.ts";
+import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
+import { EMPTY_RUN_DRAFT, newThreadDraftKey, saveRunDraft } from "./run-drafts.ts";
 import { RunForm } from "./run-form.tsx";
 
 /** The page with the form that creates a thread together with its first run. */
 export function NewThreadPage({ graph }: { readonly graph: string | null }) {
   const { value: assistants } = useAssistantList();
+  const draftKey = newThreadDraftKey(graph);
   // The metadata that the user has typed; null while the text is not a JSON object.
   const [metadata, setMetadata] = useState<JsonRecord | null>({});
   const checkedMetadata = () => {
@@ -25,6 +28,8 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
     setError(null);
     try {
       const { thread_id } = await createRunOnNewThread(checkedMetadata(), request);
+      // The page is left before its form could clear its draft.
+      saveRunDraft(draftKey, EMPTY_RUN_DRAFT);
       navigate(["threads", thread_id]);
       return true;
     } catch (cause) {
@@ -38,8 +43,10 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
       const { thread_id } = await createThread(checkedMetadata());
       navigate(["threads", thread_id]);
     });
+  const isMetadataEdited = metadata === null || Object.keys(metadata).length > 0;
   return (
     <article class="page new">
+      <LeaveConfirmation isEdited={isMetadataEdited} text="The metadata of the thread will be lost." />
       <header class="head">
         <a class="back" href={hrefOf([])} aria-label="All threads">
           ←
@@ -57,7 +64,9 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
             <RunForm
               assistants={assistants ?? []}
               initial={graph ?? undefined}
+              key={draftKey}
               thread={null}
+              draftKey={draftKey}
               isBusy={false}
               submit="Start"
               onChoose={() => setError(null)}

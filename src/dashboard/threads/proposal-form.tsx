@@ -43,15 +43,19 @@ function ActionForm({
   const id = useId();
   const [way, setWay] = useState<DecisionKind | null>(null);
   const [args, setArgs] = useState(action.args);
+  const [text, setText] = useState("");
   const schema = useMemo(() => schemaOfValues(action.args), [action.args]);
   const validation = useFormValidation(schema, args);
   const isWrong = validation.errors.size > 0;
   useReportBeforeNextEvent(() => {
     if (way === "edit") onChange(isWrong ? undefined : { way, args });
   }, [way, args, isWrong]);
+  const respond = (written: string) =>
+    onChange(written === "" ? undefined : { way: "respond", text: written });
   const choose = (next: DecisionKind) => {
     setWay(next);
-    if (next !== "edit") onChange(next === "respond" ? undefined : { way: next });
+    if (next === "respond") respond(text);
+    else if (next !== "edit") onChange({ way: next });
   };
   return (
     <div class="action">
@@ -79,9 +83,11 @@ function ActionForm({
           id={id}
           rows={2}
           aria-label={`Response to ${action.name}`}
-          onInput={({ currentTarget: { value } }) =>
-            onChange(value === "" ? undefined : { way: "respond", text: value })
-          }
+          value={text}
+          onInput={({ currentTarget: { value } }) => {
+            setText(value);
+            respond(value);
+          }}
         />
       )}
     </div>

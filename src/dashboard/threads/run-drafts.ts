@@ -5,6 +5,8 @@ export interface RunInputDraft {
   /** The text in the field for the message. */
   readonly text: string;
   readonly input: JsonRecord;
+  /** The text of the input as JSON, if the user has typed it; `input` is what was valid last. */
+  readonly json?: string | undefined;
   /** The id of the assistant that the user has chosen; undefined if the user has not chosen one. */
   readonly assistant?: string | undefined;
   /** Whether the user enters the input as JSON. */
@@ -12,7 +14,7 @@ export interface RunInputDraft {
 }
 
 /**
- * The key in the session storage under which the drafts are stored, as a list of pairs of a thread's id and its draft.
+ * The key in the session storage under which the drafts are stored, as a list of pairs of a form's key and its draft.
  */
 const KEY = "heddle.drafts";
 /** The largest number of drafts. If there are more, the oldest are removed. */
@@ -25,7 +27,7 @@ const MAX_CHARACTERS = 100_000;
 
 export const EMPTY_RUN_DRAFT: RunInputDraft = { text: "", input: {}, isJson: false };
 
-function readDrafts(): readonly (readonly [thread: string, draft: RunInputDraft])[] {
+function readDrafts(): readonly (readonly [key: string, draft: RunInputDraft])[] {
   try {
     const stored = JSON.parse(sessionStorage.getItem(KEY) ?? "[]") as unknown;
     return Array.isArray(stored) ? (stored as (readonly [string, RunInputDraft])[]) : [];
@@ -34,21 +36,30 @@ function readDrafts(): readonly (readonly [thread: string, draft: RunInputDraft]
   }
 }
 
-/** Returns the draft that this browser tab has stored for a thread, or an empty one. */
-export function loadRunDraft(thread: string): RunInputDraft {
-  const draft = readDrafts().find(([id]) => id === thread)?.[1];
+/** Returns the key of the draft for a new thread. `graph`: the graph with which the form was opened. */
+export const newThreadDraftKey = (graph: string | null | undefined): string => `new ${graph ?? ""}`;
+
+/**
+ * Returns the draft that this browser tab has stored for a form, or an empty one. `key`: a thread's id, or {@link
+ * newThreadDraftKey}.
+ */
+export function loadRunDraft(key: string): RunInputDraft {
+  const draft = readDrafts().find(([one]) => one === key)?.[1];
   return draft !== undefined && isJsonRecord(draft.input) ? draft : EMPTY_RUN_DRAFT;
 }
 
-export function saveRunDraft(thread: string, draft: RunInputDraft): void {
-  const others = readDrafts().filter(([id]) => id !== thread);
-  const isEmpty = draft.text === "" && Object.keys(draft.input).length === 0;
-  const isKept = !isEmpty && JSON.stringify(draft).length <= MAX_CHARACTERS;
-  const drafts = isKept ? [...others, [thread, draft] as const].slice(-MAX_DRAFTS) : others;
+/** Stores a draft, or removes it if it is empty. Returns whether nothing is lost if the form is left now. */
+export function saveRunDraft(key: string, draft: RunInputDraft): boolean {
+  const others = readDrafts().filter(([one]) => one !== key);
+  const isEmpty = draft.text === "" && draft.json === undefined && Object.keys(draft.input).length === 0;
+  const isSmall = JSON.stringify(draft).length <= MAX_CHARACTERS;
+  const drafts = !isEmpty && isSmall ? [...others, [key, draft] as const].slice(-MAX_DRAFTS) : others;
   try {
     sessionStorage.setItem(KEY, JSON.stringify(drafts));
+    return isEmpty || isSmall;
   } catch {
     // The session storage is full or disabled, so the draft is not stored.
+    return isEmpty;
   }
 }
 

@@ -5,12 +5,13 @@ import { dismissErrorIf } from "../app/notices.ts";
 import { assistantLabel } from "../components/use-assistants.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
+import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { useOneAtATime } from "../components/use-one-at-a-time.ts";
 import { useResource } from "../components/use-resource.ts";
 import { validateFormValue } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
-import { EMPTY_RUN_DRAFT, loadRunDraft, saveRunDraft } from "./run-drafts.ts";
+import { loadRunDraft, saveRunDraft } from "./run-drafts.ts";
 import { messagesProperty, withMessage } from "./run-input.ts";
 import {
   contextSchemaWithDefaults,
@@ -26,6 +27,8 @@ interface RunFormProps {
   readonly initial: string | undefined;
   /** The id of the thread; null if a new thread is created for the run. */
   readonly thread: string | null;
+  /** The key under which unsent input is kept. */
+  readonly draftKey: string;
   readonly isBusy: boolean;
   /** Whether only the message and the assistant are shown until the user asks for the other fields. */
   readonly isCompact?: boolean;
@@ -43,6 +46,7 @@ export function RunForm({
   assistants,
   initial,
   thread,
+  draftKey,
   isBusy,
   isCompact = false,
   submit,
@@ -51,21 +55,26 @@ export function RunForm({
 }: RunFormProps) {
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
-  const [draft] = useState(() => (thread === null ? EMPTY_RUN_DRAFT : loadRunDraft(thread)));
+  const [draft] = useState(() => loadRunDraft(draftKey));
   // Stored input is shown in the other fields, because it will be sent with the run.
-  const [wanted, setOpen] = useState<boolean | null>(Object.keys(draft.input).length > 0 ? true : null);
+  const [wanted, setOpen] = useState<boolean | null>(
+    Object.keys(draft.input).length > 0 || draft.json !== undefined ? true : null,
+  );
   const isOpen = wanted ?? !isCompact;
   const [chosen, setChosen] = useState<string | undefined>(draft.assistant);
   const [input, setInput] = useState<JsonRecord>(draft.input);
-  const latestInput = useRef(input);
-  latestInput.current = input;
   const [text, setText] = useState(draft.text);
   const [isJsonWanted, setJsonWanted] = useState(draft.isJson);
+  /** The text that the user has typed as JSON; undefined if the input has been entered otherwise since. */
+  const [json, setJson] = useState(draft.json);
+  const latest = useRef({ input, json });
+  latest.current = { input, json };
+  /** Whether the unsent input is too large to be kept when the user leaves the page. */
+  const [isTooLarge, setTooLarge] = useState(false);
   // A layout effect, because an ordinary effect would be lost if the user left the page before the next frame.
   useLayoutEffect(() => {
-    if (thread === null) return;
-    saveRunDraft(thread, { text, input, assistant: chosen, isJson: isJsonWanted });
-  }, [thread, text, input, chosen, isJsonWanted]);
+    setTooLarge(!saveRunDraft(draftKey, { text, input, json, assistant: chosen, isJson: isJsonWanted }));
+  }, [draftKey, text, input, json, chosen, isJsonWanted]);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
   /**
    * Counts how often the input was cleared. It is part of the Preact keys of the fields, so that cleared fields are
@@ -100,8 +109,17 @@ export function RunForm({
   const hasFields = Object.keys(rest?.properties ?? {}).length > 0;
   const given = isJsonWanted || talk === null || text.trim() === "" ? input : withMessage(input, talk, text);
   const request = { assistant_id: assistant ?? "", input: given, ...runFieldsOf(settings, isBusy) };
+  /** Whether the user has chosen another assistant, whose schema is not known yet. */
+  const isSwitched = useRef(false);
+  // Values for which the new assistant's form has no fields would be sent unseen.
+  useLayoutEffect(() => {
+    if (!isSwitched.current) return;
+    isSwitched.current = false;
+    if (!isText) setInput((before) => pick(before, Object.keys(schema.properties ?? {})));
+  }, [schemas.value]);
   const begin = () => {
     setInput({});
+    setJson(undefined);
     validation.clear();
     setFault(null);
     setRound((before) => before + 1);
@@ -123,7 +141,7 @@ export function RunForm({
     if (await onRun(queued)) {
       // What the user has typed since the run was sent is kept.
       setText((now) => (now === text ? "" : now));
-      if (latestInput.current === input) {
+      if (latest.current.input === input && latest.current.json === json) {
         setOpen(null);
         begin();
       }
@@ -141,7 +159,12 @@ export function RunForm({
           // An error that is shown belongs to a request with the previous assistant.
           dismissErrorIf(() => true);
           onChoose?.();
-          begin();
+          setFault(null);
+          isSwitched.current = true;
+          if (!isText) {
+            validation.clear();
+            setRound((before) => before + 1);
+          }
         }}
       >
         {assistants.map((one) => (
@@ -174,14 +197,17 @@ export function RunForm({
             id={`${id}-json`}
             label="Input, as JSON"
             value={Object.keys(input).length === 0 ? undefined : input}
+            written={json}
             rows={3}
             placeholder={'{"messages": [{"role": "user", "content": "hello"}]}'}
             isStrict
-            onChange={(value) => {
+            onChange={(value, typed) => {
               // The schema could not be read, so the input is entered as JSON. The form keeps this field even if a
               // later attempt reads the schema.
               if (schemas.error !== null) setJsonWanted(true);
-              setInput(isJsonRecord(value) ? value : {});
+              setJson(typed === "" ? undefined : typed);
+              if (isJsonRecord(value)) setInput(value);
+              else if (typed.trim() === "") setInput({});
               validation.onUnread("", value === undefined || isJsonRecord(value) ? null : NO_OBJECT);
             }}
             onWrong={(why) => why !== null && validation.onUnread("", why)}
@@ -208,7 +234,16 @@ export function RunForm({
             />
           )}
           {isOpen && hasFields && rest !== null && (
-            <Fields key={round} schema={rest} value={input} validation={validation} onChange={setInput} />
+            <Fields
+              key={round}
+              schema={rest}
+              value={input}
+              validation={validation}
+              onChange={(changed) => {
+                setInput(changed);
+                setJson(undefined);
+              }}
+            />
           )}
         </>
       )}
@@ -225,7 +260,10 @@ export function RunForm({
             class="quiet"
             aria-pressed={isJsonWanted}
             onClick={() => {
-              if (!isJsonWanted && talk !== null && text.trim() !== "") setInput(given);
+              if (!isJsonWanted && talk !== null && text.trim() !== "") {
+                setInput(given);
+                setJson(undefined);
+              }
               setJsonWanted(!isJsonWanted);
               validation.clear();
             }}
@@ -256,11 +294,19 @@ export function RunForm({
         </p>
       )}
       {schemas.error !== null && <p class="hint bad">{schemas.error}</p>}
+      <LeaveConfirmation
+        isEdited={isTooLarge}
+        title="Leave without sending?"
+        text="The input is too large to be kept and will be lost."
+      />
     </form>
   );
 }
 
 const NO_OBJECT = "The input must be a JSON object.";
+
+const pick = (values: JsonRecord, names: readonly string[]): JsonRecord =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
 
 function without(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: _, ...properties } = schema.properties ?? {};

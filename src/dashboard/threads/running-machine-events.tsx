@@ -34,7 +34,7 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   const [sent, setSent] = useState<readonly { readonly type: string; readonly run: string }[]>([]);
   const submit = useSubmit();
   const possible = useResource(
-    async () => (isAtWork ? (await getPossibleEvents(watch.id)).events.map(({ type }) => type) : []),
+    async () => (isAtWork ? (await getPossibleEvents(watch.id)).events : []),
     [watch.id, isAtWork, JSON.stringify(values["__state__"])],
   );
   const events = isAtWork ? (possible.value ?? []) : [];
@@ -53,7 +53,7 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
       {events.length > 0 && (
         <div aria-busy={submit.isSending}>
           <EventAnswer
-            key={events.join()}
+            key={events.map(({ type }) => type).join()}
             events={events}
             isDisabled={submit.isSending}
             onSend={(event) => submit.start(() => send(event))}

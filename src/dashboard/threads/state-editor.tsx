@@ -14,7 +14,7 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
 import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { LoadFailure, Loading } from "../components/empty-state.tsx";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
@@ -249,9 +249,7 @@ export function StateForm(props: ChangeProps) {
       <LeaveConfirmation isEdited={isEdited} />
       <p class="dim">{hint}</p>
       {isReading ? (
-        <p class="dim" aria-busy="true">
-          Loading…
-        </p>
+        <Loading />
       ) : (
         <ChangeForm
           key={checkpoint}

@@ -2,7 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { dismissErrorIf, isConflict } from "../app/notices.ts";
 import { hrefOf, threadHref } from "../app/page-location.ts";
 import { EventsTab } from "../runs/events-tab.tsx";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
 import { Tabs } from "../components/tabs.tsx";
 import { ThreadSubscription } from "../live/thread-subscription.ts";
 import { GraphTab } from "../graphs/graph-tab.tsx";
@@ -36,9 +36,7 @@ export function ThreadPage({ id, tab }: ThreadPageProps) {
     );
   if (record === null)
     return error === null ? (
-      <p class="dim pad" aria-busy="true">
-        Loading…
-      </p>
+      <Loading isPadded />
     ) : (
       <LoadFailure text={error} onRetry={() => watch.refresh()} />
     );

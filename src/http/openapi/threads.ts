@@ -123,6 +123,7 @@ export const threadRouteDescriptions: RouteDescriptions = {
   "GET /threads/:thread_id/events/possible": {
     tag: state,
     summary: "List the events that the thread's machine can take now",
+    more: "`schema` is the JSON Schema of the whole event, with its data where the machine declares a schema for them.",
     answer: jsonResponse(
       Type.Object({
         events: Type.Array(Type.Object({ type: Type.String(), schema: Type.Union([object, Type.Null()]) })),
@@ -134,7 +135,7 @@ export const threadRouteDescriptions: RouteDescriptions = {
   "POST /threads/:thread_id/events": {
     tag: state,
     summary: "Send an event to the thread's machine",
-    more: "A run takes it, after those before it; or the run in progress, while an actor of the machine works in a state that handles it. The header idempotency-key makes the same request start one run, however often it is sent.",
+    more: "A run takes it, after those before it; or the run in progress, while an actor of the machine works in a state that handles it. Data that do not match the schema that the machine declares for the event are refused with 422. The header idempotency-key makes the same request start one run, however often it is sent.",
     query: [textParam("metadata", "A JSON object: metadata of the run")],
     body: "MachineEvent",
     answer: jsonResponse(

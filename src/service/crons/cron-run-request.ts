@@ -46,6 +46,8 @@ export async function checkCronRun(
     throw refused([{ at: "config.configurable.checkpoint_id", message: cause.message }], cause);
   }
   const draft = runDraftOf(cron.cron_id, request, assistant, { thread_id, metadata: {} }, from);
+  // What the schemas return is not stored with the cron: its runs are parsed when they start.
+  await engine.parseRun?.(draft, () => null);
   const refusal = engine.refuses(draft, null, cron.thread_id === null);
   if (refusal !== null) throw refused(refusal.fields ?? [], undefined, refusal.message);
 }

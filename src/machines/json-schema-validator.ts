@@ -1,0 +1,172 @@
+import { Compile, type Validator } from "typebox/schema";
+import type { Schema, SchemaResult } from "../graph/standard-schema.ts";
+import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
+import { jsonSchemaFieldErrors } from "../model/json-schema-errors.ts";
+
+/** Keywords whose value is a schema, an object of schemas, or a list of schemas. */
+const SCHEMA_KEYWORDS = new Set(
+  "additionalProperties contains contentSchema else if items not propertyNames then unevaluatedItems unevaluatedProperties".split(
+    " ",
+  ),
+);
+const SCHEMA_MAP_KEYWORDS = new Set(
+  "$defs definitions dependentSchemas patternProperties properties".split(" "),
+);
+const SCHEMA_LIST_KEYWORDS = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
+const NUMBER_KEYWORDS = new Set(
+  "exclusiveMaximum exclusiveMinimum maxContains maximum maxItems maxLength maxProperties minContains minimum minItems minLength minProperties multipleOf".split(
+    " ",
+  ),
+);
+const OTHER_KEYWORDS = new Set(
+  "$anchor $comment $id $ref $schema const default dependentRequired deprecated description enum examples format pattern readOnly required title type uniqueItems writeOnly".split(
+    " ",
+  ),
+);
+const KEYWORD_SETS = [
+  SCHEMA_KEYWORDS,
+  SCHEMA_MAP_KEYWORDS,
+  SCHEMA_LIST_KEYWORDS,
+  NUMBER_KEYWORDS,
+  OTHER_KEYWORDS,
+];
+
+const TYPES: readonly unknown[] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+
+/**
+ * What is wrong with a JSON Schema, as a sentence that begins with the path of the broken part; undefined if nothing is. The validator
+ * itself ignores a broken keyword, and would then accept every value. `at`: the path of the schema.
+ */
+export function jsonSchemaFault(schema: JsonObject, at: string): string | undefined {
+  if (!Object.keys(schema).some((name) => KEYWORD_SETS.some((set) => set.has(name))))
+    return `${at} is no JSON Schema: it has none of its keywords, only ${Object.keys(schema).join(", ")}`;
+  return faultIn(schema, at, schema, 0);
+}
+
+function faultIn(schema: unknown, at: string, root: JsonObject, depth: number): string | undefined {
+  if (typeof schema === "boolean") return undefined;
+  if (!isObject(schema)) return `${at} must be a JSON Schema`;
+  if (depth > MAX_DEPTH) return `${at} is nested deeper than ${MAX_DEPTH} levels`;
+  for (const [name, value] of Object.entries(schema)) {
+    const fault = faultOfKeyword(name, value, `${at}.${name}`, root, depth + 1);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function faultOfKeyword(
+  name: string,
+  value: unknown,
+  at: string,
+  root: JsonObject,
+  depth: number,
+): string | undefined {
+  const inEach = (entries: readonly (readonly [path: string, schema: unknown])[]) => {
+    for (const [path, inner] of entries) {
+      const fault = faultIn(inner, path, root, depth);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
+  };
+  // Before draft 2020-12, `items` could be a list too.
+  if (SCHEMA_LIST_KEYWORDS.has(name) || (name === "items" && Array.isArray(value))) {
+    if (!Array.isArray(value) || value.length === 0) return `${at} must be a list of JSON Schemas`;
+    return inEach(value.map((inner: unknown, index) => [`${at}[${index}]`, inner] as const));
+  }
+  if (SCHEMA_KEYWORDS.has(name)) return faultIn(value, at, root, depth);
+  if (SCHEMA_MAP_KEYWORDS.has(name)) {
+    if (!isObject(value)) return `${at} must be an object of JSON Schemas`;
+    return inEach(Object.entries(value).map(([key, inner]) => [`${at}.${key}`, inner] as const));
+  }
+  if (NUMBER_KEYWORDS.has(name)) return typeof value === "number" ? undefined : `${at} must be a number`;
+  if (name === "type") {
+    const types = Array.isArray(value) ? (value as readonly unknown[]) : [value];
+    const wrong = types.find((type) => !TYPES.includes(type));
+    if (types.length > 0 && wrong === undefined) return undefined;
+    return `${at} is ${JSON.stringify(wrong ?? value)}, and must be one of ${TYPES.join(", ")}`;
+  }
+  if (name === "required") {
+    const isList = Array.isArray(value) && value.every((key) => typeof key === "string");
+    return isList ? undefined : `${at} must be a list of property names`;
+  }
+  if (name === "enum") return Array.isArray(value) ? undefined : `${at} must be a list of values`;
+  if (name === "pattern") return patternFault(value, at);
+  if (name === "$ref") return referenceFault(value, at, root);
+  return undefined;
+}
+
+function patternFault(pattern: unknown, at: string): string | undefined {
+  if (typeof pattern !== "string") return `${at} must be a regular expression, as a text`;
+  try {
+    RegExp(pattern, "u");
+    return undefined;
+  } catch (thrown) {
+    return `${at} is no regular expression: ${(thrown as Error).message}`;
+  }
+}
+
+/** References to an `$anchor` or `$id` are left to the validator. */
+function referenceFault(ref: unknown, at: string, root: JsonObject): string | undefined {
+  if (typeof ref !== "string") return `${at} must be a text`;
+  if (/^[a-z]+:\/\//i.test(ref)) return `${at} is "${ref}", and other documents are not loaded`;
+  if (ref !== "#" && !ref.startsWith("#/")) return undefined;
+  return resolvePointer(root, ref) === undefined
+    ? `${at} is "${ref}", which is not in the schema`
+    : undefined;
+}
+
+/** The part of a schema that a reference such as `#/$defs/Address` names; undefined if there is none. */
+export function resolvePointer(root: JsonObject, ref: string): unknown {
+  let part: unknown = root;
+  for (const name of ref.split("/").slice(1)) {
+    const key = decodeURIComponent(name).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof part !== "object" || part === null || !Object.hasOwn(part, key)) return undefined;
+    part = (part as JsonObject)[key];
+  }
+  return part;
+}
+
+/**
+ * Makes a Standard Schema of a JSON Schema that has no {@link jsonSchemaFault}. It returns the value with the `default` of each missing
+ * property, as forms show it.
+ */
+export function schemaOfJson(json: JsonObject): Schema {
+  let compiled: Validator | undefined;
+  const validate = (given: unknown): SchemaResult<unknown> => {
+    const value = withDefaults(json, given);
+    // The schema is compiled at its first use, so that the server starts faster.
+    compiled ??= Compile(json);
+    if (compiled.Check(value)) return { value };
+    const fields = jsonSchemaFieldErrors(compiled.Errors(value)[1]);
+    const issues = fields.map(({ at, message }) => ({ message, path: at === "" ? [] : [at] }));
+    return { issues: issues.length > 0 ? issues : [{ message: "does not match the JSON Schema" }] };
+  };
+  const described = () => json;
+  const standard = {
+    version: 1 as const,
+    vendor: "heddle",
+    validate,
+    jsonSchema: { input: described, output: described },
+  };
+  return { "~standard": standard };
+}
+
+function withDefaults(schema: unknown, value: unknown): unknown {
+  if (!isObject(schema) || !isObject(value) || !isObject(schema["properties"])) return value;
+  const filled = { ...value };
+  for (const [name, inner] of Object.entries(schema["properties"])) {
+    const isMissing = !Object.hasOwn(value, name);
+    const hasDefault = isObject(inner) && Object.hasOwn(inner, "default");
+    if (isMissing && !hasDefault) continue;
+    // A plain assignment to `__proto__` would set the prototype.
+    Object.defineProperty(filled, name, {
+      value: isMissing
+        ? structuredClone((inner as JsonObject)["default"])
+        : withDefaults(inner, (value as JsonObject)[name]),
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    });
+  }
+  return filled;
+}
