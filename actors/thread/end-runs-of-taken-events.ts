@@ -16,10 +16,16 @@ export function endTakenRuns(
 ): readonly RunRecord[] {
   if (ids.length === 0) return [];
   const now = liveThread.deps.clock.now();
-  const queued = ids.filter((id) => liveThread.record.queue.includes(id));
+  const { queue, active } = liveThread.record;
+  const queued = ids.filter((id) => queue.includes(id));
   return queued
     .flatMap((id) => liveThread.runs.get(id) ?? [])
-    .map((run) => changeRun(endedRun(run, "success", now), { base_checkpoint: checkpoint ?? null }));
+    .map((run) =>
+      changeRun(endedRun(run, "success", now), {
+        base_checkpoint: checkpoint ?? null,
+        ...(active !== null && { kwargs: { ...run.kwargs, taken_by: active } }),
+      }),
+    );
 }
 
 /** The thread's record, without the runs `ended` in its queue. */

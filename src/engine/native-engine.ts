@@ -32,6 +32,8 @@ export function nativeEngine(registry: GraphRegistry): Engine {
       registry.has(graph) ? registry.get(graph).machine?.refusesEvent(event) : undefined,
     acceptedEvents: (graph, values) =>
       registry.has(graph) ? (registry.get(graph).machine?.acceptedEvents(values) ?? null) : null,
+    migratedQuestion: (graph, values) =>
+      registry.has(graph) ? (registry.get(graph).machine?.migratedQuestion(values) ?? null) : null,
     parseRun: (run, values) =>
       registry.has(run.graph_id) ? parseMachineRun(registry.get(run.graph_id), run, values) : undefined,
     open: (run, position, source) => {

@@ -85,6 +85,10 @@ class Context implements Ctx<JsonObject> {
    */
   readonly [PARTS]: Parts;
 
+  get "~isAnswered"(): boolean {
+    return this[PARTS].call.resumes.length > 0;
+  }
+
   get "~mailbox"(): MachineMailbox | undefined {
     return this[PARTS].io.mailbox;
   }

@@ -1,11 +1,12 @@
 import { invalidField } from "../model/errors.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { StateWrite } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import { lastNodesOf } from "./last-nodes.ts";
-import { isEmptyWrite } from "./state-update-writes.ts";
+import { isEmptyWrite, type UpdateNode } from "./state-update-writes.ts";
 
 /**
  * Special values of `as_node`. `__input__`: the update is an input for the next run. `__copy__`: the update makes a
@@ -28,15 +29,27 @@ export function requireAsNode({ as_node, at }: StateWrite): string {
   return as_node;
 }
 
-/** Returns `name` if the graph has such a node. @throws ServiceError `validation.failed` if it has not */
+/**
+ * Returns the node named `name`. In a graph made from a machine, `name` may also be a state: the update then counts as a transition to it.
+ * @throws ServiceError `validation.failed` if the graph has neither
+ */
 export function requireKnownNode(
-  definition: GraphDefinition,
+  { nodes, edges, machine }: GraphDefinition,
   { at }: Pick<StateWrite, "at">,
   name: string,
-): string {
-  if (name === START || definition.nodes.has(name)) return name;
-  const nodes = [...definition.nodes.keys()].join(", ");
-  throw invalidField(`${at}as_node`, `names "${name}", which is no node; the nodes are ${nodes}`);
+  values: JsonObject,
+): UpdateNode {
+  if (name === START || nodes.has(name)) return { name, stateUpdate: null };
+  const stateUpdate = machine?.writeOfState(name, values);
+  const first = edges.get(START);
+  if (stateUpdate !== undefined && first?.kind === "always")
+    return { name: first.targets[0] as string, stateUpdate };
+  const states = machine === undefined ? "" : `, and the states ${machine.stateNames().join(", ") || "none"}`;
+  const what = machine === undefined ? "no node" : "no node and no state";
+  throw invalidField(
+    `${at}as_node`,
+    `names "${name}", which is ${what}; the nodes are ${[...nodes.keys()].join(", ")}${states}`,
+  );
 }
 
 /** The node that ran last, for a write without `as_node`. @throws ServiceError `validation.failed` if there is not exactly one */
@@ -57,7 +70,7 @@ export function inferAsNode(
           : `${last.join(", ")} ran last, in parallel`;
     throw invalidField(at, `is required, because it cannot be inferred: ${why}`);
   }
-  return requireKnownNode(definition, write, only);
+  return requireKnownNode(definition, write, only, {}).name;
 }
 
 /**

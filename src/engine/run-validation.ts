@@ -41,6 +41,7 @@ export function validateRun(
     return (
       refusalBy("command.goto", () => readGoto(definition, command.goto)) ??
       refusalBy("command.update", () => readCommandUpdate(definition, command.update, NO_NAMESPACE)) ??
+      machineWriteRefusal(definition, command.update) ??
       (isResume(command) && interrupts !== null ? validateResume(definition, run, interrupts) : null)
     );
   }
@@ -57,6 +58,17 @@ export function validateRun(
     const { update } = readInput(definition, input, NO_NAMESPACE);
     if (blank) checkRequiredKeys(definition, {}, update);
   });
+}
+
+/** The refusal of a command's write to a key that a machine keeps for itself; null if there is none. */
+function machineWriteRefusal(definition: GraphDefinition, given: unknown): RunRefusal | null {
+  if (definition.machine === undefined) return null;
+  const { update } = readCommandUpdate(definition, given, NO_NAMESPACE);
+  const fault = update === null ? undefined : definition.machine.writeFault(update, () => ({}));
+  if (fault === undefined) return null;
+  const { message } = fault;
+  const at = `command.update.${fault.key}`;
+  return { code: "validation.failed", message: `${at} ${message}`, fields: [{ at, message }] };
 }
 
 function validateResume(

@@ -6,6 +6,13 @@ import { chooseTargets, readUpdate } from "../graph/node-return.ts";
 import { applyUpdates, taskId, type FinishedTask, type TaskOrigin } from "../graph/superstep.ts";
 import { isGiven, readGoto } from "./command-input.ts";
 
+/** The node that counts as the writer of a state update. */
+export interface UpdateNode {
+  readonly name: string;
+  /** The update that puts a machine into the state that `as_node` names; null if it names a node. */
+  readonly stateUpdate: JsonObject | null;
+}
+
 /** A validated write of a state update, in normal form. */
 export interface NormalizedWrite {
   readonly name: string;
@@ -34,11 +41,14 @@ export function isEmptyWrite({ values, command }: StateWrite): boolean {
   return !isGiven(values) && !isGiven(command);
 }
 
-/** Validates a write as if the node `name` had returned it. @throws ServiceError `state.invalid`, `value.unstorable`, with the field's name */
+/**
+ * Validates a write as if the node `name` had returned it. `stateUpdate`: a further update of the write, which names a state of a machine.
+ * @throws ServiceError `state.invalid`, `value.unstorable`, with the field's name
+ */
 export function normalizeWrite(
   definition: GraphDefinition,
   write: StateWrite,
-  name: string,
+  { name, stateUpdate }: UpdateNode,
   site: TaskOrigin,
   index: number,
 ): NormalizedWrite {
@@ -46,11 +56,24 @@ export function normalizeWrite(
   const given = isGiven(write.command) ? write.command?.update : write.values;
   const at = isGiven(write.command) ? `${write.at}command.update` : `${write.at}values`;
   const updates = updatesIn(given).map((part) => readStoredUpdate(definition, part, at, id));
+  if (stateUpdate !== null) {
+    const twice = Object.keys(stateUpdate).find((key) => updates.some((one) => Object.hasOwn(one, key)));
+    if (twice !== undefined)
+      throw invalidField(`${at}.${twice}`, "must be absent where as_node names a state");
+    updates.push(stateUpdate);
+  }
   const targets = readGoto(definition, write.command?.goto, `${write.at}command.goto`);
   return {
     name,
     updates,
     finishedTask(values) {
+      for (const one of definition.machine === undefined ? [] : updates) {
+        const fault = definition.machine?.writeFault(
+          one,
+          () => applyUpdates(definition, values, updates).values,
+        );
+        if (fault !== undefined) throw invalidField(`${at}.${fault.key}`, fault.message);
+      }
       const chosen = chosenBy(
         definition,
         name,

@@ -140,7 +140,7 @@ function computeUpdate(asked: PreparedUpdate): UpdateResult {
       requireNoWrites(first, END);
       return endUpdate(asked);
     default:
-      return nodeUpdate(asked, [[first, requireKnownNode(definition, first, first.as_node)]]);
+      return nodeUpdate(asked, [[first, first.as_node]]);
   }
 }
 
@@ -216,8 +216,8 @@ function nodeUpdate(
 ): UpdateResult {
   const { definition, position, latest, site } = asked;
   const read = written.map(([write, name], index) => {
-    requireKnownNode(asked.definition, write, name);
-    return normalizeWrite(definition, write, name, { ...site, step: site.step - 1 }, index);
+    const node = requireKnownNode(definition, write, name, position.values);
+    return normalizeWrite(definition, write, node, { ...site, step: site.step - 1 }, index);
   });
   const base = baseStateOf(asked, read);
   const done = latest ? finishedTasks(position) : [];

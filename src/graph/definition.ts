@@ -16,7 +16,7 @@ import {
   describeType,
 } from "./definition-checks.ts";
 import { isBranch, type Target } from "./commands.ts";
-import type { AcceptedEvents } from "../model/machine-mailbox.ts";
+import type { AcceptedEvents, QuestionAfterMigration } from "../model/machine-mailbox.ts";
 import { isGraphNode, readNode, type NodeRule } from "./node.ts";
 import { isSchema, type Schema, type SchemaResult } from "./standard-schema.ts";
 
@@ -80,10 +80,27 @@ export interface MachineParts {
   readonly recursionLimit: number;
   /** The reason to refuse `answer`, given the value of the interrupt (`question`); undefined if the answer is accepted. */
   refusesAnswer(answer: unknown, question: unknown): string | undefined;
+  /** The question that the machine asks when a stored state is migrated, with the schema of its answer; null if nothing is migrated. */
+  migratedQuestion(values: JsonObject): QuestionAfterMigration | null;
   /** The reason to refuse an event that the machine accepts in none of its states; undefined for other events. */
   refusesEvent(event: unknown): string | undefined;
   /** The events that the machine accepts while some of its invoked actors are running; null if none of them is running. */
   acceptedEvents(values: JsonObject): AcceptedEvents | null;
+  /**
+   * The fault of a client's write to a key that the machine keeps for itself; undefined if there is none. `values` returns
+   * the state with the write.
+   */
+  writeFault(
+    write: JsonObject,
+    values: () => JsonObject,
+  ): { readonly key: string; readonly message: string } | undefined;
+  /**
+   * The write that puts the machine into one of its states, named by path or id. Other regions of parallel states stay as
+   * they are in `values`. Undefined if the machine has no such state.
+   */
+  writeOfState(name: string, values: JsonObject): JsonObject | undefined;
+  /** The paths of the machine's states. */
+  stateNames(): readonly string[];
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
   /** The context with which the machine begins; undefined if it depends on the input. */

@@ -135,6 +135,8 @@ export interface Ctx<C = unknown> {
   readonly "~now"?: () => number;
   /** Internal, for machines: like `emit`, but the event is emitted in the namespace of a child machine. */
   readonly "~emitIn"?: (ns: string, data: unknown) => void;
+  /** Internal, for machines: whether an answer to the node's first interrupt is stored. */
+  readonly "~isAnswered"?: boolean;
   /** Internal, for machines: the events of the runs that are queued behind this run. */
   readonly "~mailbox"?: MachineMailbox | undefined;
   /**

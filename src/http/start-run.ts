@@ -1,4 +1,5 @@
 import { ServiceError, invalidField } from "../model/errors.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RouteCall } from "./request-context.ts";
@@ -36,7 +37,21 @@ export async function sendEvent(deps: StartDeps, call: RouteCall): Promise<RunRe
   const event = machineEventSchema.parse(await call.body("kept"));
   const again = requestKey(call, `${key.thread}/events`, event);
   const configurable = deps.configurableHeaders(call.request);
-  return call.service.events.send(key, event, { again, configurable });
+  return call.service.events.send(key, event, { again, configurable, metadata: metadataIn(call) });
+}
+
+/** The metadata of an event's run. They are in the query, because the body is the event. @throws ServiceError `validation.failed` */
+function metadataIn({ query }: RouteCall): JsonObject | undefined {
+  const text = query.text("metadata");
+  if (text === undefined) return undefined;
+  let metadata: unknown;
+  try {
+    metadata = JSON.parse(text);
+  } catch {
+    // The check below refuses it.
+  }
+  if (!isObject(metadata)) throw invalidField("metadata", "must be a JSON object");
+  return metadata;
 }
 
 /** Starts a run that is not on a thread of the client, but on a temporary thread. `attended`: the client waits for the run's result. */

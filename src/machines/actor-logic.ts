@@ -2,6 +2,9 @@ import { allStates, isMachine, type Machine } from "./xstate-types.ts";
 
 export type LogicKind = "promise" | "machine" | "transition" | "callback or observable" | "missing";
 
+/** An id that no actor may have: XState assigns its actors to the keys of an object, and this key would set the object's prototype. */
+export const RESERVED_ACTOR_ID = "__proto__";
+
 interface Logic {
   readonly start?: unknown;
   transition(snapshot: object, event: object, scope: object): { readonly status?: unknown } | undefined;

@@ -2,8 +2,15 @@
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { ChildMachineStatus } from "../model/machine-child.ts";
-import { kindOfActor } from "./actor-logic.ts";
-import type { Address, AddressedEvent, ChildState, Effect, MachineEvent } from "./machine-driver.ts";
+import { kindOfActor, RESERVED_ACTOR_ID } from "./actor-logic.ts";
+import type {
+  Address,
+  AddressedEvent,
+  ChildState,
+  Effect,
+  MachineEvent,
+  PromiseStart,
+} from "./machine-driver.ts";
 import {
   type Action,
   type ActorScope,
@@ -123,7 +130,20 @@ export class ActorTree {
     this.#end(actor);
   }
 
+  /** The promise actors that have not ended, at any depth. */
+  promises(): readonly PromiseStart[] {
+    return [...this.#steps.keys()].flatMap((actor) => {
+      const { status, input } = actor._snapshot as Snapshot & { readonly input?: unknown };
+      if (kindOfActor(actor.logic) !== "promise" || status !== "active") return [];
+      return [{ ...identityOf(actor), input: toStorable(input ?? null, "input") }];
+    });
+  }
+
   #observe(actor: XStateActor): void {
+    if (actor.id === RESERVED_ACTOR_ID)
+      throw new TypeError(
+        `An actor is spawned with the id "${actor.id}", which JavaScript reserves: name it otherwise`,
+      );
     const actions: Action[] = [];
     this.#steps.set(actor, {
       actions,
@@ -189,15 +209,8 @@ export class ActorTree {
     const tasks = step.queue ?? [];
     tasks.unshift(() => {
       if (kind === "promise") {
-        const owner = ancestorsOf(actor).map((one) => String(one.src));
         const input = toStorable(actor.options.input ?? null, "input");
-        this.effects.push({
-          kind: "start",
-          at: addressOf(actor),
-          owner: owner.slice(1),
-          src: src as string,
-          input,
-        });
+        this.effects.push({ kind: "start", ...identityOf(actor), input });
       }
       this.#settle(actor);
     });
@@ -377,6 +390,15 @@ function ancestorsOf({ _parent: parent }: XStateActor): readonly XStateActor[] {
 
 const addressOf = (actor: XStateActor): Address =>
   [...ancestorsOf(actor), actor].slice(1).map(({ id }) => id);
+
+/** The address of an actor, and the logic of which it was made. */
+const identityOf = (actor: XStateActor): Omit<PromiseStart, "input"> => ({
+  at: addressOf(actor),
+  owner: ancestorsOf(actor)
+    .slice(1)
+    .map(({ src }) => String(src)),
+  src: String(actor.src),
+});
 
 /** Converts a stored error, which is plain data, to the Error that the machine expects. */
 function toError(stored: unknown): Error {

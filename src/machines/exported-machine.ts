@@ -1,7 +1,14 @@
 import { createRequire } from "node:module";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { ServiceError } from "../model/errors.ts";
-import { kindOfActor, type LogicKind, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
+import {
+  kindOfActor,
+  type LogicKind,
+  logicOf,
+  machinesOf,
+  RESERVED_ACTOR_ID,
+  sourcesOf,
+} from "./actor-logic.ts";
 import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
 import { DeclaredSchemas, readDeclaredSchemas } from "./declared-schemas.ts";
 import type { MachineDriver } from "./machine-driver.ts";
@@ -111,7 +118,8 @@ const SUPPORTED: ReadonlySet<string> = new Set<LogicKind>(["promise", "machine",
 function faultsOf(machine: Machine, node: StateNode): readonly string[] {
   const at = `#${node.id}`;
   const faults: string[] = [];
-  for (const { src } of node.invoke) {
+  for (const { id, src } of node.invoke) {
+    if (id === RESERVED_ACTOR_ID) faults.push(`${at}.invoke has the id "${id}", which JavaScript reserves`);
     const kind = kindOfActor(logicOf(machine, src));
     const of = kind === "missing" ? "which has no implementation" : `which is ${kind} logic`;
     if (!SUPPORTED.has(kind)) faults.push(`${at}.invoke starts "${src}", ${of}`);

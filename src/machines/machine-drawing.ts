@@ -1,7 +1,15 @@
 import type { DrawnEdge, DrawnNode, GraphDrawing } from "../model/graph-drawing.ts";
-import type { ChartState, ChartTransition, StatechartDefinition } from "../model/statechart.ts";
+import type { ChartActor, ChartState, ChartTransition, StatechartDefinition } from "../model/statechart.ts";
+import { logicOf } from "./actor-logic.ts";
 import { STATE_KEY } from "./machine-state.ts";
-import { allStates, type Machine, type StateNode, type Transition } from "./xstate-types.ts";
+import {
+  allStates,
+  type InvokedActor,
+  isMachine,
+  type Machine,
+  type StateNode,
+  type Transition,
+} from "./xstate-types.ts";
 
 /** All transitions of a state, by event. Transitions without an event are under the key `always`. */
 function transitionsOf(node: StateNode): ReadonlyMap<string, readonly Transition[]> {
@@ -56,31 +64,52 @@ const edge = (source: string, target: string, conditional: boolean, data?: strin
   data === undefined ? { source, target, conditional } : { source, target, conditional, data };
 
 /** The statechart of a machine, with `name` as its id. */
-export function chartOfMachine({ root }: Machine, name: string): StatechartDefinition {
-  return { ...chartState(root), id: name, valueKey: STATE_KEY };
+export function chartOfMachine(machine: Machine, name: string): StatechartDefinition {
+  return { ...chartState({ machine, above: [], prefix: "" }, machine.root), id: name, valueKey: STATE_KEY };
 }
 
-function chartState(node: StateNode): ChartState & { readonly id: string } {
-  const states = Object.entries(node.states).map(([key, inner]) => [key, chartState(inner)] as const);
+/** A machine whose statechart is made. */
+interface ChartSource {
+  readonly machine: Machine;
+  /** The machines that contain it. */
+  readonly above: readonly Machine[];
+  /** What distinguishes the ids of its states from those of the other machines in the same statechart. */
+  readonly prefix: string;
+}
+
+function chartState(source: ChartSource, node: StateNode): ChartState & { readonly id: string } {
+  const states = Object.entries(node.states).map(([key, inner]) => [key, chartState(source, inner)] as const);
   const on = [...transitionsOf(node)].map(
-    ([event, list]) => [event, list.flatMap(chartTransitions)] as const,
+    ([event, list]) => [event, list.flatMap((one) => chartTransitions(source, one))] as const,
   );
   const [first] = node.type === "compound" ? node.initial.target : [];
   return {
-    id: node.id,
+    id: source.prefix + node.id,
     ...((node.type === "parallel" || node.type === "final") && { type: node.type }),
     ...(first !== undefined && { initial: first.path[node.path.length] ?? first.key }),
     ...(node.description !== undefined && { description: node.description }),
     ...(on.length > 0 && { on: Object.fromEntries(on) }),
+    ...(node.invoke.length > 0 && { invoke: node.invoke.map((one) => chartActor(source, one)) }),
     ...(states.length > 0 && { states: Object.fromEntries(states) }),
   };
 }
 
-function chartTransitions({ target = [], guard }: Transition): readonly ChartTransition[] {
-  return target.map(({ id }) => ({
-    target: `#${id}`,
-    ...(guard !== undefined && { guard: guardName(guard) }),
-  }));
+function chartActor({ machine, above, prefix }: ChartSource, { id, src }: InvokedActor): ChartActor {
+  const logic = logicOf(machine, src);
+  const around = [...above, machine];
+  if (!isMachine(logic) || around.includes(logic)) return { id, src };
+  const source = { machine: logic, above: around, prefix: `${prefix}${id}/` };
+  return { id, src, chart: chartState(source, logic.root) };
+}
+
+function chartTransitions(
+  { prefix }: ChartSource,
+  { target = [], guard, actions }: Transition,
+): readonly ChartTransition[] {
+  const condition = guard !== undefined && { guard: guardName(guard) };
+  // A transition without a target and actions forbids its event.
+  if (target.length === 0) return actions.length === 0 ? [] : [{ ...condition }];
+  return target.map(({ id }) => ({ target: `#${prefix}${id}`, ...condition }));
 }
 
 export function guardName(guard: unknown): string {

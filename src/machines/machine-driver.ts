@@ -140,9 +140,27 @@ export interface MachineDriver {
   readonly schemas: DeclaredSchemas | null;
   /** The descriptors of events that the machine handles in any of its states. */
   readonly events: readonly string[];
+  /** The paths of the machine's states, such as `charging.card`. */
+  readonly states: readonly string[];
+  /** The reason why a value is no state value of the machine; undefined if it is one. */
+  whyNotState(value: unknown): string | undefined;
+  /**
+   * The state value in which the machine is in a state, which is named by its path or its id. Other regions of parallel states stay as they
+   * are in `current`. Undefined if the machine has no such state.
+   */
+  stateValue(name: string, current: unknown): unknown;
   begin(input: unknown): Taken;
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;
+  /**
+   * Completes a snapshot that was migrated from another version: children whose state is not active are left out, and each promise actor
+   * that an active state invokes is among the children. `working`: the promise actors that run, at any depth. Throws if the machine cannot
+   * go on from the snapshot.
+   */
+  completed(snapshot: StoredSnapshot): {
+    readonly snapshot: StoredSnapshot;
+    readonly working: readonly PromiseStart[];
+  };
   startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
   /**
    * All machines that this machine and its children may start. A machine that is started again below itself is listed there once more,

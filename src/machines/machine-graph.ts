@@ -11,10 +11,11 @@ import { reduce } from "../graph/channels/reduce.ts";
 import type { ChannelRule } from "../graph/channel.ts";
 import { END, send } from "../graph/commands.ts";
 import type { Ctx } from "../graph/node-context.ts";
+import { jsonSchemaOf } from "../graph/json-schema-conversion.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { toPlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
-import { type JsonObject, toStorable } from "../model/json.ts";
+import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { AcceptedEvents, MachineMailbox, WaitingEvent } from "../model/machine-mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
 import { PromiseActors } from "./promise-actors.ts";
@@ -74,6 +75,7 @@ import {
   type Work,
 } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
+import { writeFault, writeOfState } from "./state-edits.ts";
 
 /** The number of steps that an event takes while promise actors run: one step processes the event, and one waits for the actors again. */
 const STEPS_OF_EVENT = 2;
@@ -183,8 +185,10 @@ export function machineGraph(
         // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for an event.
         if ((stored[EVENTS_KEY] as readonly Pending[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
+        // The state to which the machine was migrated invokes actors: they start, and no client is asked for an event.
+        if (storedMachineOf(state).work.length > 0 && ctx["~isAnswered"] !== true) return {};
         const waiting = driver.waiting(snapshotOf(state));
-        const event = await ctx.interrupt(questionOf(state, waiting), {
+        const event = await ctx.interrupt(versionedQuestion(driver, state, waiting), {
           schema: acceptedEventSchema(waiting, driver.schemas),
         });
         return { [EVENTS_KEY]: [{ event }] };
@@ -220,9 +224,16 @@ export function machineGraph(
       inputKey: INPUT_KEY,
       schemas: schemasOf(versions),
       recursionLimit: RECURSION_LIMIT,
-      refusesAnswer,
+      refusesAnswer: (answer: unknown, question: unknown) =>
+        isOfMigrated(versions, question)
+          ? whyNotEvent(answer, versions, "takes")
+          : refusesAnswer(answer, question),
+      migratedQuestion: (values: JsonObject) => migratedQuestion(versions, values),
       refusesEvent: (event: unknown) => whyNotEvent(event, versions, "takes"),
       acceptedEvents: (values: JsonObject) => acceptedEvents(versions, values),
+      writeFault: (write: JsonObject, values: () => JsonObject) => writeFault(versions, write, values),
+      writeOfState: (name: string, values: JsonObject) => writeOfState(versions, name, values),
+      stateNames: () => versions.current.states,
       whyNeedsInput: () => whyNeedsInput(versions.current),
       firstContext: () => firstContext(versions.current),
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
@@ -468,6 +479,36 @@ function acceptedEvents(versions: MachineVersions, values: JsonObject): Accepted
     return { state: values[STATE_KEY], events, schema };
   } catch {
     // The machine has not begun yet, or it no longer has the stored state.
+    return null;
+  }
+}
+
+const versionedQuestion = ({ version }: MachineDriver, state: JsonObject, waiting: Waiting) => ({
+  ...questionOf(state, waiting),
+  ...(version !== null && { version }),
+});
+
+/**
+ * Whether a question is of a version that will be migrated. Which events the migrated machine takes depends on the thread's state, so the
+ * run checks its event itself.
+ */
+function isOfMigrated(versions: MachineVersions, question: unknown): boolean {
+  const { version = null } = isObject(question) ? question : {};
+  return (version === null || typeof version === "string") && versions.migrates(version);
+}
+
+/** The question that a machine asks when it is migrated; null if the version that asks is one of the graph's, or cannot be migrated. */
+function migratedQuestion(versions: MachineVersions, values: JsonObject) {
+  if (!versions.migrates(versionOf(values))) return null;
+  try {
+    const { driver, state } = versions.at(values);
+    const waiting = driver.waiting(snapshotOf(state));
+    return {
+      value: versionedQuestion(driver, state, waiting),
+      schema: jsonSchemaOf(acceptedEventSchema(waiting, driver.schemas), "input"),
+    };
+  } catch {
+    // The next run fails with the error.
     return null;
   }
 }

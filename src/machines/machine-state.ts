@@ -102,6 +102,19 @@ export const MACHINE_KEYS: ReadonlySet<string> = new Set([
 export const stateMismatch = (message: string, cause?: unknown) =>
   Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
 
+/** Whether a value has the form of {@link Pending}, with an event that a client may send. */
+export function isPending(value: unknown): value is Pending {
+  if (!isObject(value)) return false;
+  const { event, timer, actor, start, result } = value;
+  if (event !== undefined)
+    return isObject(event) && typeof event["type"] === "string" && !event["type"].startsWith("xstate.");
+  if (timer !== undefined) return isTimer(timer);
+  const isAddress = Array.isArray(actor) && actor.every((id) => typeof id === "string");
+  return (
+    isAddress && typeof start === "number" && isObject(result) && ("output" in result || "error" in result)
+  );
+}
+
 /** The stored machine in a state. @throws GraphChangedError if the state contains none, or one that this version of Heddle cannot read */
 export function storedMachineOf(state: JsonObject): StoredMachine {
   const kept = state[SNAPSHOT_KEY];

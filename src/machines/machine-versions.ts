@@ -9,7 +9,14 @@ import {
   STATE_KEY,
   storedMachineOf,
   VERSION_KEY,
+  type Work,
 } from "./machine-state.ts";
+import {
+  addressKey,
+  type ChildrenByAddress,
+  isSameActorAddress,
+  namespaceOfMachine,
+} from "./stored-child-machines.ts";
 
 /**
  * Converts an XState snapshot that another version of the machine has made to a snapshot of the current version. `from`: the version that
@@ -78,6 +85,13 @@ export class MachineVersions {
     return this.#drivers.find((one) => one.version === version);
   }
 
+  /** Returns the versions that may continue a state: the one that made it, if the graph has it; all, if the state contains no machine. */
+  of(state: JsonObject): readonly MachineDriver[] {
+    if (state[SNAPSHOT_KEY] === undefined && state[VERSION_KEY] === undefined) return this.#drivers;
+    const driver = this.find(versionOf(state));
+    return driver === undefined ? [] : [driver];
+  }
+
   #missing(version: string | null): Error {
     const known = this.#drivers.map((one) => describeVersion(one.version)).join(", ");
     return stateMismatch(
@@ -100,23 +114,29 @@ export class MachineVersions {
       const unset = Object.keys(state).filter(
         (key) => !MACHINE_KEYS.has(key) && !Object.hasOwn(newContext, key),
       );
-      const migrated = {
+      const fault = this.current.whyNotState(newValue);
+      if (fault !== undefined) throw new TypeError(`the value of the snapshot ${fault}`);
+      const { snapshot, working } = this.current.completed({
+        value: newValue,
+        context: newContext,
+        rest: newRest,
+      });
+      const children = (kept.children ?? []).filter(({ at }) => hasChild(snapshot.rest, at[0]));
+      const byAddress: ChildrenByAddress = new Map(children.map((one) => [addressKey(one.at), one]));
+      let { started } = kept;
+      const work = working.map((start): Work => {
+        const before = kept.work.find(({ at }) => isSameActorAddress(at, start.at));
+        const ns = namespaceOfMachine(byAddress, start.at);
+        return before ?? { ...start, start: ++started, ...(ns !== "" && { ns }) };
+      });
+      return {
         ...state,
         ...Object.fromEntries(unset.map((key) => [key, null])),
         ...newContext,
         [STATE_KEY]: newValue,
-        [SNAPSHOT_KEY]: {
-          ...kept,
-          rest: newRest,
-          unset,
-          work: kept.work.filter(({ at }) => hasChild(newRest, at[0])),
-          children: (kept.children ?? []).filter(({ at }) => hasChild(newRest, at[0])),
-        },
+        [SNAPSHOT_KEY]: { ...kept, rest: snapshot.rest, unset, work, started, children },
         [VERSION_KEY]: this.current.version,
       };
-      // Throws if the current version does not have the migrated state.
-      this.current.waiting(snapshotOf(migrated));
-      return migrated;
     } catch (thrown) {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
       throw stateMismatch(

@@ -61,6 +61,15 @@ export interface Transition {
   readonly actions: readonly unknown[];
 }
 
+/** An actor that a state starts when it is entered. */
+export interface InvokedActor {
+  readonly id: string;
+  readonly src: string;
+  readonly systemId?: string;
+  readonly input?: unknown;
+  readonly onSnapshot?: unknown;
+}
+
 export interface StateNode {
   readonly id: string;
   readonly key: string;
@@ -72,7 +81,7 @@ export interface StateNode {
   readonly initial: { readonly target: readonly StateNode[]; readonly actions: readonly unknown[] };
   readonly transitions: ReadonlyMap<string, readonly Transition[]>;
   readonly always?: readonly Transition[];
-  readonly invoke: readonly { readonly src: string; readonly onSnapshot?: unknown }[];
+  readonly invoke: readonly InvokedActor[];
   readonly entry: readonly unknown[];
   readonly exit: readonly unknown[];
   readonly ownEvents: readonly string[];
@@ -89,6 +98,7 @@ export interface Machine {
   readonly implementations: { readonly actors: { readonly [src: string]: unknown } };
   transition(...given: readonly never[]): unknown;
   getInitialSnapshot(scope: ActorScope, input: unknown): Snapshot;
+  resolveState(config: { readonly value: unknown; readonly context: object }): Snapshot;
   restoreSnapshot(snapshot: object, scope: ActorScope): Snapshot;
   getPersistedSnapshot(snapshot: Snapshot): Snapshot;
 }

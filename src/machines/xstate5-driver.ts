@@ -1,7 +1,7 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
-import { logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
+import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { ActorTree, RootActorFactory } from "./actor-tree.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type { ActorResult, ChildMachine, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
@@ -43,6 +43,14 @@ export function xstate5Driver(
     schemas,
     version: machine.version ?? null,
     events: eventsOf(allStates(machine.root)),
+    states: statesOf(machine).map(pathOf),
+    whyNotState: (value) => stateValueFault(machine.root, value),
+    stateValue(name, current) {
+      const node = statesOf(machine).find((one) => pathOf(one) === name || one.id === name.replace(/^#/, ""));
+      if (node === undefined) return undefined;
+      const value = withActive(machine.root, node.path, current);
+      return toStorable(machine.resolveState({ value, context: {} }).value, "state");
+    },
     begin: (input) => taken(new ActorTree(roots, { input })),
     take(stored, message) {
       const tree = restore(stored);
@@ -58,6 +66,10 @@ export function xstate5Driver(
       const meta = toStorable(snapshot.getMeta(), "meta") as JsonObject;
       const can = (event: object) => snapshot.can(event);
       return { tags: [...snapshot.tags], meta, events, forbidden, can };
+    },
+    completed(stored) {
+      const snapshot = withInvokedActors(machine, restore, stored);
+      return { snapshot, working: restore(snapshot).promises() };
     },
     startActor({ at, owner, src, input }, emit) {
       const above = owner.reduce((one, name) => logicOf(one, name) as Machine, machine);
@@ -82,6 +94,39 @@ export function xstate5Driver(
     },
     childMachines: () => childMachinesOf(xstate, machine),
   };
+}
+
+const pathOf = ({ path }: StateNode) => path.join(".");
+
+/** The states in which a machine can be. A history state is none: it stands for the states that were active before. */
+const statesOf = ({ root }: Machine) =>
+  allStates(root).filter((node) => node !== root && node.type !== "history");
+
+/** XState restores a value that names no state of a region, and the machine then takes no event there. So the value is checked here. */
+function stateValueFault(node: StateNode, value: unknown): string | undefined {
+  const active = typeof value === "string" ? { [value]: undefined } : value;
+  const at = node.parent === undefined ? "the machine" : `"${pathOf(node)}"`;
+  const known = Object.values(node.states).filter(({ type }) => type !== "history");
+  const names = known.map(({ key }) => key).join(", ") || "none";
+  if (!isObject(active)) return `must be the name of a state of ${at}, or an object of them: ${names}`;
+  const keys = Object.keys(active);
+  if (node.type === "compound" && keys.length !== 1) return `must name exactly one state of ${at}: ${names}`;
+  for (const key of keys) {
+    const inner = known.find((one) => one.key === key);
+    if (inner === undefined)
+      return `names ${JSON.stringify(key.slice(0, 128))}, which is no state of ${at}; it has ${names}`;
+    const fault = active[key] === undefined ? undefined : stateValueFault(inner, active[key]);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** A state value with the state at `path` active, below `node`. The other regions of parallel states are those of `current`. */
+function withActive(node: StateNode, [key, ...below]: readonly string[], current: unknown): JsonObject {
+  if (key === undefined) return {};
+  const before = isObject(current) ? current : {};
+  const inner = withActive(node.states[key] as StateNode, below, before[key]);
+  return node.type === "parallel" ? { ...before, [key]: inner } : { [key]: inner };
 }
 
 function childMachinesOf(
@@ -113,6 +158,38 @@ function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | u
   } catch {
     return undefined;
   }
+}
+
+/** XState starts the actor of a state when it enters the state, and a migration enters none. */
+function withInvokedActors(
+  machine: Machine,
+  restore: (stored: StoredSnapshot) => ActorTree,
+  stored: StoredSnapshot,
+): StoredSnapshot {
+  const { rest } = stored;
+  if (rest["status"] !== "active") return stored;
+  const { root } = restore({ ...stored, rest: { ...rest, children: {} } });
+  const { _nodes: nodes, context } = root._snapshot;
+  const active = nodes.flatMap(({ invoke }) => invoke);
+  const ids = new Set(active.map(({ id }) => id));
+  const other = new Set(allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ id }) => id)));
+  // The id of an actor without an id of its own is its index and the id of its state.
+  const isLeft = (id: string) => !ids.has(id) && (other.has(id) || /^\d+\./.test(id));
+  const given = isObject(rest["children"]) ? rest["children"] : {};
+  const children = Object.fromEntries(Object.entries(given).filter(([id]) => !isLeft(id)));
+  for (const { id, src, systemId, input, onSnapshot } of active) {
+    if (Object.hasOwn(children, id)) continue;
+    const kind = kindOfActor(logicOf(machine, src));
+    if (kind !== "promise")
+      throw new Error(
+        `"${src}" (${kind} logic) is invoked in the state to which it migrates, and has no child "${id}" in the snapshot`,
+      );
+    const event = { type: "xstate.init" };
+    const made: unknown = typeof input === "function" ? input({ context, event, self: root }) : input;
+    const snapshot = { status: "active", input: toStorable(made ?? null, "input") };
+    children[id] = { snapshot, src, systemId, syncSnapshot: onSnapshot !== undefined };
+  }
+  return { ...stored, rest: toStorable({ ...rest, children }, "snapshot") as JsonObject };
 }
 
 /** The descriptors of events for which the states have transitions, without XState's own events. */

@@ -19,6 +19,13 @@ export interface AcceptedEvents {
   readonly schema: JsonObject | null;
 }
 
+/** The question that a machine asks once its stored state is migrated to the current version. */
+export interface QuestionAfterMigration {
+  readonly value: JsonObject;
+  /** The JSON Schema of the answer; null when none is known. */
+  readonly schema: JsonObject | null;
+}
+
 /** The events of queued runs, for the machine that the run in progress executes. */
 export interface MachineMailbox {
   /** The state of the run's graph. */

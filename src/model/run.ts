@@ -103,6 +103,11 @@ export interface RunKwargs {
   readonly event?: true;
   /** The timer whose event the run sends to the machine. Absent for all other runs. */
   readonly timer?: Timer;
+  /**
+   * Set when the machine has processed the event of this run during another run, which was in progress: the id of that
+   * run. If it does not exist any more, the event's effect was rolled back with it.
+   */
+  readonly taken_by?: string;
 }
 
 /** What started a run: a request over HTTP, a command on a socket, a cron, or a timer of its machine. */

@@ -14,11 +14,21 @@ export interface ChartState {
   readonly description?: string;
   readonly on?: { readonly [event: string]: readonly ChartTransition[] };
   readonly states?: { readonly [name: string]: ChartState };
+  /** The actors that the state starts when it is entered. */
+  readonly invoke?: readonly ChartActor[];
+}
+
+/** An actor of a machine. */
+export interface ChartActor {
+  readonly id: string;
+  readonly src: string;
+  /** The statechart of the actor, if it is a machine. Absent if the machine already contains the actor. */
+  readonly chart?: ChartState;
 }
 
 export interface ChartTransition {
-  /** `#` and the id of a state. */
-  readonly target: string;
+  /** `#` and the id of a state. Absent: the transition leaves no state, and only runs actions. */
+  readonly target?: string;
   readonly guard?: string;
   readonly description?: string;
 }

@@ -5,7 +5,7 @@ import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { PendingInterrupts, Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { AcceptedEvents } from "../model/machine-mailbox.ts";
+import type { AcceptedEvents, QuestionAfterMigration } from "../model/machine-mailbox.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
@@ -285,6 +285,11 @@ export interface Engine {
    * running; null if no such actor is running. MUST NOT throw.
    */
   acceptedEvents?(graph: string, values: JsonObject): AcceptedEvents | null;
+  /**
+   * For a graph made from an XState machine: the question that the next run asks instead of the stored one, because it
+   * migrates the machine; null if it migrates nothing. MUST NOT throw.
+   */
+  migratedQuestion?(graph: string, values: JsonObject): QuestionAfterMigration | null;
   /**
    * For a graph made from an XState machine that declares schemas: validates the run's input, or the events with which it answers. Resolves
    * with the run's arguments, with the values that the schemas returned. Undefined: nothing has to be validated.

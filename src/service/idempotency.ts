@@ -70,7 +70,13 @@ export class IdempotentRequests {
       throw new ServiceError("request.reused", message);
     }
     const run = await this.#journal.run({ tenant, thread: done.thread }, done.run);
-    if (run !== undefined) return run;
+    if (run !== undefined) {
+      const { taken_by: takenBy } = run.kwargs;
+      if (takenBy === undefined) return run;
+      // The run that took the event was rolled back, and the event's effect with it: the client may send the event again.
+      const isUndone = (await this.#journal.run({ tenant, thread: done.thread }, takenBy)) === undefined;
+      return isUndone ? start((again) => ({ name, digest: contentDigest, run: again, at })) : run;
+    }
     const message = `The run ${done.run} of this idempotency key is not there any more: it was deleted, or was to leave nothing`;
     throw new ServiceError("request.gone", message);
   }

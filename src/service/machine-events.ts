@@ -31,6 +31,8 @@ interface EventOptions {
   readonly again?: IdempotencyKey | undefined;
   /** Further members of the run's `configurable`. */
   readonly configurable?: JsonObject | undefined;
+  /** Metadata of the event's run. */
+  readonly metadata?: JsonObject | undefined;
   /** How the event arrived. Default: `http`. */
   readonly origin?: RunOrigin;
 }
@@ -102,7 +104,7 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
       };
     },
 
-    async send(key, event, { again, configurable, origin } = {}) {
+    async send(key, event, { again, configurable, metadata: given, origin } = {}) {
       const { active, metadata } = await threads.record(key);
       const { assistant_id, graph_id } = metadata;
       if (typeof assistant_id !== "string")
@@ -122,6 +124,7 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
         command: { resume: event },
         multitask_strategy: "enqueue",
         origin,
+        ...(given !== undefined && { metadata: given }),
       };
       try {
         return await runs.start(key, withConfigurable(request, configurable), { again, event: {} });

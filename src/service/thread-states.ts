@@ -24,7 +24,10 @@ interface PendingInterrupt extends Interrupt {
 }
 
 /** Returns a function that reads the pending interrupts of a thread. */
-function pendingInterruptReader(journal: Journal): (key: ThreadKey) => Promise<readonly PendingInterrupt[]> {
+function pendingInterruptReader(
+  journal: Journal,
+  engine: Engine,
+): (key: ThreadKey) => Promise<readonly PendingInterrupt[]> {
   /** The pending writes at the latest checkpoint of a namespace, by task. */
   async function leftAt(key: ThreadKey, ns: string, root: string | null) {
     const id = ns === "" ? root : (await journal.history(key, { ns, limit: 1 }))[0]?.id;
@@ -33,7 +36,8 @@ function pendingInterruptReader(journal: Journal): (key: ThreadKey) => Promise<r
   }
 
   return (key) =>
-    readConsistently(journal, key, async ({ interrupts, checkpoint }) => {
+    readConsistently(journal, key, async (record) => {
+      const { interrupts, checkpoint } = record;
       const known = new Map<string, ReadonlyMap<string, TaskWrites>>();
       const questions: PendingInterrupt[] = [];
       for (const asked of Object.values(interrupts).flat()) {
@@ -46,8 +50,27 @@ function pendingInterruptReader(journal: Journal): (key: ThreadKey) => Promise<r
         const has = schemas !== undefined && Object.hasOwn(schemas, asked.id);
         questions.push({ ...asked, response_schema: has ? (schemas[asked.id] ?? null) : null });
       }
-      return questions;
+      const [only] = questions;
+      // A question of the root graph is one of the machine itself.
+      if (only?.ns.length !== 1) return questions;
+      const migrated = await migratedQuestion(journal, engine, key, record);
+      return migrated === null
+        ? questions
+        : [{ ...only, value: migrated.value, response_schema: migrated.schema }];
     });
+}
+
+/** The question of a thread whose machine the next run migrates; null for other threads. */
+async function migratedQuestion(
+  journal: Journal,
+  engine: Engine,
+  key: ThreadKey,
+  { checkpoint: id, metadata: { graph_id: graph } }: ThreadRecord,
+) {
+  if (id === null || typeof graph !== "string" || engine.takesEvents?.(graph) !== true) return null;
+  const checkpoint = await journal.checkpoint(key, "", id);
+  if (checkpoint === undefined) return null;
+  return engine.migratedQuestion?.(graph, await journal.sharedValues(key, checkpoint)) ?? null;
 }
 
 /** A checkpoint in a thread's history. */
@@ -233,7 +256,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
       }
     },
 
-    pendingInterrupts: pendingInterruptReader(journal),
+    pendingInterrupts: pendingInterruptReader(journal, engine),
 
     async update(key, { ns, id }, update, by) {
       const made = await system.update(key, {

@@ -91,6 +91,66 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     expect(wrong).toEqual([]);
   });
 
+  test("is drawn with its child machines, with what stays in a state, and with plain words for XState's own events", async () => {
+    const inner = setup({}).createMachine({
+      initial: "even",
+      states: { even: { on: { TICK: "odd" } }, odd: { on: { TICK: "even" } } },
+    });
+    const counter = setup({ actors: { inner } }).createMachine({
+      id: "order",
+      initial: "counting",
+      states: { counting: { invoke: { src: "inner" } } },
+    });
+    const parent = setup({
+      types: { context: {} as { notes: number } },
+      actors: { counter, charge: fromPromise(async () => "charged") },
+    }).createMachine({
+      id: "order",
+      context: { notes: 0 },
+      initial: "charging",
+      on: { NOTE: { actions: assign({ notes: ({ context }) => context.notes + 1 }) }, RESET: ".charging" },
+      states: {
+        charging: { invoke: { src: "charge", onDone: "waitingForTheCustomer", onError: "failed" } },
+        waitingForTheCustomer: {
+          invoke: { src: "counter", onDone: "failed" },
+          on: { PING: { actions: assign({ notes: 0 }) }, NEVER: {} },
+          after: { 86_400_000: "failed" },
+        },
+        failed: { type: "final" },
+      },
+    });
+    const { url } = await serve({ graphs: { parent } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "parent", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.click('.tabs a:has-text("Graph")');
+    // The charts of the thread's actors are on the page too.
+    const chart = page.locator("figure").first().locator("svg");
+    const drawn = (what: string) => () =>
+      chart.locator(what).evaluateAll((all) => all.map((one) => one.textContent));
+    const lit = () =>
+      chart.locator("[data-state].lit").evaluateAll((all) => all.map((one) => one.getAttribute("data-path")));
+    await expect
+      .poll(lit)
+      .toEqual([
+        "waitingForTheCustomer",
+        "waitingForTheCustomer/counter",
+        "waitingForTheCustomer/counter/counting",
+        "waitingForTheCustomer/counter/counting/inner",
+        "waitingForTheCustomer/counter/counting/inner/even",
+      ]);
+    expect((await drawn(".label")()).toSorted()).toEqual(
+      ["NOTE", "PING", "RESET", "TICK", "TICK", "after 24 h 0 m", "charge failed", "charge is done"].concat(
+        "counter is done",
+      ),
+    );
+    expect(await drawn("g > title")()).toContain("charge is done (xstate.done.actor.0.order.charging)");
+    expect(await drawn(".edge title")()).toContain(
+      "counter is done (xstate.done.actor.0.order.waitingForTheCustomer)\nafter 24 h 0 m (xstate.after.86400000.order.waitingForTheCustomer)",
+    );
+    expect(wrong).toEqual([]);
+  });
+
   test("sends an event with the data that were entered for it", async () => {
     const { page, wrong, values, buttons } = await waiting();
     await page.getByText("Event data").click();
@@ -98,6 +158,19 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     await page.getByLabel("Value of field 1").fill("Ada");
     await buttons.getByText("APPROVE").click();
     await expect.poll(values).toMatchObject({ __state__: "approved", by: "Ada" });
+    expect(wrong).toEqual([]);
+  });
+
+  test("takes no data with the name type, which is that of the event", async () => {
+    const { page, wrong, values, buttons } = await waiting();
+    await page.getByText("Event data").click();
+    await page.getByLabel("Name of field 1").fill("type");
+    await page.getByLabel("Value of field 1").fill("express");
+    await page.getByText("The name type is taken: the button gives its value.").waitFor();
+    expect(await buttons.getByText("APPROVE").isDisabled()).toBe(true);
+    await page.getByLabel("Name of field 1").fill("by");
+    await buttons.getByText("APPROVE").click();
+    await expect.poll(values).toMatchObject({ __state__: "approved", by: "express" });
     expect(wrong).toEqual([]);
   });
 
@@ -119,6 +192,74 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     await page.locator("#edit-node").waitFor();
     expect(await page.locator("#edit-nodes option").count()).toBe(0);
     expect(await values()).toMatchObject({ __state__: "reviewing" });
+    expect(wrong).toEqual([]);
+  });
+
+  test("says where its state is edited that each field replaces the stored one", async () => {
+    const { page, wrong } = await waiting();
+    await page.click('.tabs a:has-text("History")');
+    await page.getByRole("button", { name: "Edit state" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Each field replaces the stored one, lists too.").waitFor();
+    expect(await dialog.innerText()).not.toContain("appended");
+    expect(wrong).toEqual([]);
+  });
+
+  test("says once why an event was refused, and says so again on a new page", async () => {
+    const guarded = setup({ guards: { never: () => false } }).createMachine({
+      initial: "waiting",
+      states: { waiting: { on: { GO: { guard: "never", target: "gone" } } }, gone: {} },
+    });
+    const { url } = await serve({ graphs: { guarded } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "guarded", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    const reasons = page.getByText("its guard does not hold");
+    for (const again of [false, true]) {
+      // oxlint-disable-next-line no-await-in-loop -- the page is read again
+      if (again) await page.reload();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      else await page.getByRole("button", { name: "GO" }).click();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await page.getByText("The last answer was refused.").waitFor();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await expect.poll(() => reasons.count()).toBe(1);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("has the steps of its child machines in the timeline where they belong, with their names", async () => {
+    const counter = setup({}).createMachine({ initial: "even", states: { even: {}, odd: {} } });
+    const parent = setup({
+      actors: { counter, load: fromPromise(async () => "loaded") },
+    }).createMachine({
+      initial: "loading",
+      states: {
+        loading: { invoke: { src: "load", onDone: "counting" } },
+        counting: { invoke: { src: "counter" }, on: { STOP: "loading" } },
+      },
+    });
+    const { url } = await serve({ graphs: { parent } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "parent", input: {} });
+    const runs = (await (await get(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+    const { page, wrong } = await opened(
+      await browser(),
+      `${url}/#/threads/${thread}/runs/${String(runs[0]?.run_id)}`,
+    );
+    const steps = page.locator(".superstep");
+    const names = () =>
+      steps.evaluateAll((all) =>
+        all.map((one) => [...one.querySelectorAll(".name")].map((name) => name.textContent)),
+      );
+    await expect
+      .poll(names)
+      .toEqual([
+        ["xstate.transition"],
+        ["load"],
+        ["xstate.transition", "counter › xstate.transition"],
+        ["xstate.wait"],
+      ]);
     expect(wrong).toEqual([]);
   });
 
@@ -208,6 +349,12 @@ describe.skipIf(isMissing)("a machine whose actor works, in a real browser", { t
     await expect.poll(sent).toEqual(["LEAVE queued"]);
     await buttons.getByText("NOTE").click();
     await expect.poll(sent).toEqual(["LEAVE accepted", "NOTE accepted"]);
+    const runs = (await (await get(`${url}/threads/${thread}/runs`)).json()) as { metadata: object }[];
+    expect(runs.map(({ metadata }) => metadata)).toEqual([
+      expect.objectContaining({ started_from: "dashboard" }),
+      expect.objectContaining({ started_from: "dashboard" }),
+      expect.not.objectContaining({ started_from: "dashboard" }),
+    ]);
     expect(held?.signal.aborted).toBe(true);
     // The machine waits now, and asks as usual.
     await page.waitForSelector(".question");
@@ -217,8 +364,6 @@ describe.skipIf(isMissing)("a machine whose actor works, in a real browser", { t
 });
 
 describe.skipIf(isMissing)("a machine with schemas, in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages, 60_000);
-
   type Work = Parameters<typeof fromPromise<string>>[0];
 
   const address = z.object({ street: z.string().min(1), floor: z.number().int().optional() });

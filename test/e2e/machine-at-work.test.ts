@@ -343,6 +343,40 @@ describe("an event that comes while an actor works", () => {
     expect(await client.threads.getHistory(thread)).toEqual([]);
   });
 
+  test("may be sent again with its Idempotency-Key when it was rolled back, and only then", async () => {
+    const { app, client, thread, run, held, runs } = await served(download);
+    const path = `${app.url}/threads/${thread}`;
+    const sent = async (type: string) => {
+      const headers = { "content-type": "application/json", "idempotency-key": type };
+      const body = JSON.stringify({ type });
+      const response = await fetch(`${path}/events`, { method: "POST", headers, body });
+      expect(response.status).toBe(202);
+      return ((await response.json()) as { run_id: string }).run_id;
+    };
+    await held.calls(1);
+    const cancel = await sent("CANCEL");
+    await client.runs.join(thread, run);
+    expect(await runs()).toEqual(["success", "success"]);
+    const again = await sent("AGAIN");
+    await held.calls(2);
+    const note = await sent("NOTE");
+    await client.runs.join(thread, note);
+    expect(await client.runs.get(thread, note)).toMatchObject({ kwargs: { taken_by: again } });
+    expect([await sent("CANCEL"), await sent("NOTE")]).toEqual([cancel, note]);
+    await client.runs.cancel(thread, again, true, "rollback");
+    expect((await client.threads.get(thread)).values).toMatchObject({
+      __state__: "cancelled",
+      log: ["CANCEL"],
+    });
+    expect(await sent("CANCEL")).toBe(cancel);
+    const second = await sent("NOTE");
+    expect(second).not.toBe(note);
+    await client.runs.join(thread, second);
+    expect(await sent("NOTE")).toBe(second);
+    expect((await client.threads.get(thread)).values).toMatchObject({ log: ["CANCEL", "NOTE"] });
+    expect(app.complaints).toEqual([]);
+  });
+
   test("is refused when the machine handles it in none of its states, and waits else", async () => {
     const { held, refused, runs } = await served(download);
     await held.calls(1);

@@ -214,6 +214,30 @@ describe("an event", () => {
     expect(await join((await sent({ type: "REJECT" })).run_id)).toMatchObject({ __state__: "rejected" });
   });
 
+  test("behind a run that is cancelled while an actor works fails, says so, and is taken once the machine goes on", async () => {
+    const { graphs, calls, waiting } = heldOrder();
+    const server = await serve({ graphs });
+    const { thread, begin, sent, send, join } = await onThread(server);
+    await begin();
+    const { run_id } = await sent({ type: "APPROVE" });
+    await calls(1);
+    const queued = await sent({ type: "REJECT" });
+    await post(`${server.url}/threads/${thread}/runs/${run_id}/cancel?wait=true`, {});
+    expect(await join(queued.run_id)).toMatchObject({
+      __error__: {
+        message: expect.stringMatching(/^Nothing waits for an answer or an event; go on .* with input null/),
+      },
+    });
+    expect((await send({ type: "REJECT" })).status).toBe(422);
+    const path = `${server.url}/threads/${thread}/runs`;
+    const again = await postJson<Run>(path, { assistant_id: "order", input: null });
+    await calls(2);
+    const later = await sent({ type: "REJECT" });
+    waiting[1]?.fail(new Error("no"));
+    await join(again.run_id);
+    expect(await join(later.run_id)).toMatchObject({ __state__: "rejected" });
+  });
+
   test("is refused where no machine waits for one", async () => {
     const server = await serve({ graphs: { order } });
     const { url } = server;
@@ -246,6 +270,24 @@ describe("an event", () => {
       expect(answer.status).toBe(422);
     }
     expect(await runs()).toHaveLength(1);
+  });
+
+  test("has the metadata of the query in its run", async () => {
+    const server = await serve({ graphs: { order } });
+    const { thread, begin, runs } = await onThread(server);
+    await begin();
+    const path = `${server.url}/threads/${thread}/events`;
+    for (const wrong of ["[]", "5", "{", ""]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const refused = await post(`${path}?metadata=${encodeURIComponent(wrong)}`, { type: "APPROVE" });
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect([refused.status, await refused.json()]).toMatchObject([
+        422,
+        { detail: "metadata must be a JSON object" },
+      ]);
+    }
+    await postJson(`${path}?metadata=${encodeURIComponent('{"from": "shop"}')}`, { type: "APPROVE" });
+    expect(await runs()).toMatchObject([{ metadata: { from: "shop" } }, {}]);
   });
 
   test("sent again under one idempotency key is taken once", async () => {

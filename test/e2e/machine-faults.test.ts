@@ -418,3 +418,39 @@ test("a child whose namespace is not known, because a client has edited the stat
   const history = await client.threads.getHistory(thread);
   expect(history.filter(({ values }) => Object.hasOwn(values as object, "n"))).toEqual([]);
 });
+
+test("a Date in the context is text from the next step on, and what JSON does not know fails the run", async () => {
+  const machine = createMachine({
+    context: { at: new Date(0), kind: "" },
+    on: { LOOK: { actions: assign({ kind: ({ context }) => typeof context.at }) } },
+  });
+  const { wait } = await serving(machine);
+  expect(await wait({ input: {} })).toMatchObject({ at: "1970-01-01T00:00:00.000Z" });
+  expect(await wait({ command: { resume: { type: "LOOK" } } })).toMatchObject({ kind: "string" });
+  const other = await serving(createMachine({ context: { seen: new Set([1]) }, on: { LOOK: {} } }));
+  await expect(other.wait({ input: {} })).rejects.toThrow("context.seen cannot be stored: it is a Set");
+});
+
+describe("an actor with the id __proto__", () => {
+  const child = createMachine({});
+
+  test("is refused where the file is loaded, with its place", async () => {
+    const machine = setup({ actors: { child } }).createMachine({
+      id: "m",
+      initial: "a",
+      states: { a: { invoke: { src: "child", id: "__proto__" } } },
+    });
+    await expect(serve({ graphs: { machine } as Graphs })).rejects.toThrow(
+      '#m.a.invoke has the id "__proto__", which JavaScript reserves',
+    );
+  });
+
+  test("fails its run where it is spawned, instead of being lost", async () => {
+    const machine = setup({ actors: { child } }).createMachine({
+      context: ({ spawn }) => ({ ref: spawn("child", { id: "__proto__" }) }),
+      on: { GO: {} },
+    });
+    const { wait } = await serving(machine);
+    await expect(wait({ input: {} })).rejects.toThrow(/spawned with the id "__proto__"/);
+  });
+});

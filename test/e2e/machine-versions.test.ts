@@ -4,6 +4,7 @@ import type { InlineGraph, MachineSnapshot } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
 import { heldCalls } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
+import { get, post, postJson } from "./support/wire.ts";
 
 const connect = (lines[0] as (typeof lines)[number])[1];
 
@@ -199,6 +200,145 @@ describe("migrate", () => {
       b: "result",
       a: null,
     });
+  });
+});
+
+describe("the events that are possible after a migration", () => {
+  const published = createMachine({
+    id: "doc",
+    version: "2",
+    context: { name: "n" },
+    initial: "open",
+    states: {
+      open: { meta: { question: "Publish?" }, on: { PUBLISH: "sent" } },
+      sent: { type: "final" },
+    },
+  });
+  const migrate = () => ({ value: "open", context: { name: "m" } });
+
+  test("are those of the current version, before any run, and one of them is taken", async () => {
+    const { app, client, thread, values } = await waitingIn1({ versions: [published], migrate });
+    const path = `${app.url}/threads/${thread}`;
+    const json = async (of: string) => (await (await get(path + of)).json()) as unknown;
+    expect(await json("/events/possible")).toMatchObject({
+      state: "open",
+      events: [{ type: "PUBLISH", schema: { properties: { type: { const: "PUBLISH" } } } }],
+    });
+    expect(await json("/interrupts")).toMatchObject([
+      {
+        value: {
+          state: "open",
+          events: ["PUBLISH"],
+          version: "2",
+          meta: { "doc.open": { question: "Publish?" } },
+        },
+        response_schema: { properties: { type: { enum: ["PUBLISH"] } } },
+      },
+    ]);
+    const old = await post(`${path}/events`, { type: "SEND" });
+    expect([old.status, await old.text()]).toEqual([
+      422,
+      expect.stringContaining("the machine takes PUBLISH"),
+    ]);
+    const { run_id } = await postJson<{ run_id: string }>(`${path}/events`, { type: "PUBLISH" });
+    await client.runs.join(thread, run_id);
+    expect(await values()).toMatchObject({ __version__: "2", __state__: "sent", name: "m" });
+  });
+
+  test("are those of the old version where the migration fails: the next run says why", async () => {
+    const failing = () => {
+      throw new Error("no title");
+    };
+    const { app, thread } = await waitingIn1({ versions: [published], migrate: failing });
+    const possible = (await (await get(`${app.url}/threads/${thread}/events/possible`)).json()) as object;
+    expect(possible).toMatchObject({ state: "draft", events: [{ type: "SEND" }] });
+  });
+});
+
+describe("a migration to a state that invokes an actor", () => {
+  /** A machine that waits in `draft`, or works in a state named `state`. */
+  const working = (
+    version: string,
+    state: string,
+    work: (given: never) => Promise<string>,
+    on: object = {},
+  ) =>
+    setup({ actors: { work: fromPromise<string>(work as never) } }).createMachine({
+      id: "doc",
+      version,
+      context: { made: "" },
+      initial: version === "1" ? state : "draft",
+      states: {
+        draft: {},
+        [state]: {
+          on,
+          invoke: {
+            src: "work",
+            input: { of: version },
+            onDone: { target: "done", actions: assign({ made: ({ event }) => event.output }) },
+          },
+        },
+        done: { type: "final" },
+        cancelled: { type: "final" },
+      },
+    } as never);
+
+  test("starts it: the thread waited for an event before", async () => {
+    const { work, calls } = heldCalls<string>();
+    const machine = working("2", "working", work as never, { CANCEL: "cancelled" });
+    const migrate = (snapshot: object) => ({ ...snapshot, value: "working", context: { made: "" } });
+    const { client, thread, values } = await waitingIn1({ versions: [machine], migrate });
+    const run = await client.runs.create(thread, "doc", { input: null });
+    const [call] = await calls(1);
+    expect(call?.input).toEqual({ of: "2" });
+    call?.open("result");
+    await client.runs.join(thread, run.run_id);
+    expect(await values()).toMatchObject({ __version__: "2", __state__: "done", made: "result" });
+  });
+
+  test("takes an event that was sent before it starts", async () => {
+    const { work } = heldCalls<string>();
+    const machine = working("2", "working", work as never, { CANCEL: "cancelled" });
+    const migrate = (snapshot: object) => ({ ...snapshot, value: "working", context: { made: "" } });
+    const { send } = await waitingIn1({ versions: [machine], migrate });
+    expect(await send("CANCEL")).toMatchObject({ __version__: "2", __state__: "cancelled" });
+  });
+
+  test("starts it under the name that its state has now, and not under the old one too", async () => {
+    const [one, two] = [heldCalls<string>(), heldCalls<string>()];
+    const data = await directory();
+    const first = await serving(working("1", "working", one.work as never), data);
+    const { thread_id } = await first.client.threads.create();
+    const run = await first.client.runs.create(thread_id, "doc", { input: {} });
+    await one.calls(1);
+    await first.app.close(0);
+    const migrate = (snapshot: object) => ({ ...snapshot, value: "processing" });
+    const second = await serving(
+      { versions: [working("2", "processing", two.work as never)], migrate },
+      data,
+    );
+    const [call] = await two.calls(1);
+    call?.open("result");
+    await second.client.runs.join(thread_id, run.run_id);
+    expect(await second.on(thread_id).values()).toMatchObject({ __state__: "done", made: "result" });
+    expect(two.waiting).toHaveLength(1);
+  });
+
+  test("is refused where it is a machine that the snapshot does not have", async () => {
+    const child = createMachine({});
+    const machine = setup({ actors: { child } }).createMachine({
+      id: "doc",
+      version: "2",
+      initial: "working",
+      states: { working: { invoke: { src: "child", id: "inner" } } },
+    });
+    const migrate = () => ({ value: "working", context: {} });
+    const { fails } = await waitingIn1({ versions: [machine], migrate });
+    const { status, record } = await fails({ input: null });
+    expect(status).toBe("error");
+    expect(JSON.stringify(record)).toMatch(
+      /\\"child\\" \(machine logic\) is invoked .* no child \\"inner\\"/,
+    );
   });
 });
 

@@ -141,7 +141,7 @@ export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> 
 export const getPossibleEvents = (id: string): Promise<{ readonly events: readonly PossibleEvent[] }> =>
   fetchJson(`threads/${part(id)}/events/possible`);
 export const postMachineEvent = (id: string, event: unknown): Promise<{ readonly run_id: string }> =>
-  fetchJson(`threads/${part(id)}/events`, { body: event });
+  fetchJson(`threads/${part(id)}/events?metadata=${part(JSON.stringify(FROM_DASHBOARD))}`, { body: event });
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });
 /** The fields of a thread's state except `values`, which may be large. */

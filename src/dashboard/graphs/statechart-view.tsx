@@ -4,11 +4,12 @@ import {
   type ChartDefinition,
   indexesByPath,
   type ActiveStateValue,
+  type StoredActors,
 } from "../inspector/chart-model.ts";
 import { ChartRenderer, highlightTakenArrows } from "../inspector/chart-drawing.ts";
 import { addedArrowsKey, markTakenTransitions, type NodePath } from "../inspector/taken-transitions.ts";
 import { Zoom } from "../inspector/chart-zoom.ts";
-import type { JsonRecord } from "../api/records.ts";
+import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 import type { Task, TaskStatus } from "../live/trace.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { errorMessage } from "../app/notices.ts";
@@ -24,6 +25,13 @@ const drawing = new ChartRenderer("dashboard/elk-worker.js");
 export const usePreloadedLayoutWorker = (): void => useEffect(() => void drawing.start(), []);
 
 const NOWHERE: readonly NodePath[] = [];
+
+/** Returns the actors in the stored snapshot of a machine. */
+function storedActorsOf(values: JsonRecord | null): StoredActors {
+  const { rest } = isJsonRecord(values?.["__snapshot__"]) ? values["__snapshot__"] : {};
+  const { children } = isJsonRecord(rest) ? rest : {};
+  return isJsonRecord(children) ? (children as StoredActors) : {};
+}
 
 interface FigureProps {
   /** The XState definition of the statechart, as JSON. */
@@ -86,7 +94,12 @@ export function StatechartView({
     ? activeMarksOf(chart, value, "running")
     : valueKey === undefined
       ? marksOf(chart, value, tasks)
-      : activeMarksOf(chart, value ?? (values?.[valueKey] as ActiveStateValue | undefined), machineStatus);
+      : activeMarksOf(
+          chart,
+          value ?? (values?.[valueKey] as ActiveStateValue | undefined),
+          machineStatus,
+          storedActorsOf(values),
+        );
   const light = () => {
     for (const group of svg.current?.querySelectorAll<SVGElement>("[data-state]") ?? []) {
       const mark = marks.get(Number(group.dataset["state"]));

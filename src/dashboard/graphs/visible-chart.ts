@@ -6,6 +6,7 @@ import {
   activeStates,
   indexesByPath,
   type ActiveStateValue,
+  type StoredActors,
 } from "../inspector/chart-model.ts";
 import type { NodePath } from "../inspector/taken-transitions.ts";
 import type { Task, TaskStatus, Trace } from "../live/trace.ts";
@@ -70,13 +71,14 @@ export function marksOf(
   return marks;
 }
 
-/** Marks all active states of a chart with the same status. */
+/** Marks all active states of a chart, and of the actors of a machine, with the same status. */
 export const activeMarksOf = (
   chart: ChartModel,
   value: ActiveStateValue | undefined,
   status: TaskStatus,
+  actors: StoredActors = {},
 ): ReadonlyMap<number, TaskStatus> =>
-  new Map([...activeStates(chart, value)].map((index) => [index, status]));
+  new Map([...activeStates(chart, value, actors)].map((index) => [index, status]));
 
 /** Returns the paths that a run has taken: one through its graph, and one through each subgraph that it executed. */
 export function nodePathsOf(trace: Trace): readonly NodePath[] {

@@ -82,7 +82,7 @@ export class ChartRenderer {
   }
 }
 
-function graphOf({ root, arrows }: ChartModel): ElkNode {
+function graphOf({ root, frame, arrows }: ChartModel): ElkNode {
   const edges = arrows.map(({ from, to, labels }, i): ElkExtendedEdge => {
     const text = shown(labels);
     const width = Math.max(...text.map(widthOf), 0) + 6;
@@ -94,7 +94,12 @@ function graphOf({ root, arrows }: ChartModel): ElkNode {
         text.length === 0 ? [] : [{ id: `l${i}`, text: text.join("\n"), width, height: text.length * 14 }],
     };
   });
-  return { id: "root", layoutOptions: OPTIONS, children: root.map(nodeOf), edges };
+  return {
+    id: "root",
+    layoutOptions: OPTIONS,
+    children: (frame === null ? root : [frame]).map(nodeOf),
+    edges,
+  };
 }
 
 function nodeOf(state: DrawnState): ElkNode {
@@ -150,15 +155,20 @@ function svgOf(chart: ChartModel, laid: ElkNode): SVGSVGElement {
       const points = [startPoint, ...bendPoints, endPoint];
       const d = points.map(({ x, y }, i) => `${i === 0 ? "M" : "L"}${x} ${y}`).join("");
       const kind = arrow?.maybe === true ? "edge maybe" : "edge";
-      svg.append(make("path", { class: kind, d, "data-arrow": index }));
+      const line = make("path", { class: kind, d, "data-arrow": index });
+      line.append(hint(arrow?.details.join("\n") ?? ""));
+      svg.append(line);
       svg.append(tip(points.at(-2) ?? startPoint, endPoint, index));
     }
     for (const { x = 0, y = 0, text = "" } of edge.labels ?? []) {
-      text.split("\n").forEach((line, i) => {
+      const lines = text.split("\n").map((line, i) => {
         const label = make("text", { class: "label", x: x + 2, y: y + 11 + i * 14 });
         label.textContent = line;
-        words.push(label);
+        return label;
       });
+      const group = make("g", {});
+      group.append(hint(arrow?.details.join("\n") ?? ""), ...lines);
+      words.push(group);
     }
   }
   // Labels come last, so that no line or box covers them.
@@ -189,6 +199,7 @@ function box(
     "data-path": state.path.join("/"),
   });
   group.append(make("rect", { class: "box", x, y, width, height, rx: state.kind === "leaf" ? 8 : 5 }));
+  if (state.name.length > MAX_LINE_CHARACTERS) group.append(hint(state.name));
   if (state.isInitial) group.append(make("circle", { class: "tip", cx: x + 9, cy: y + 9, r: 3.5 }));
   if (state.children.length === 0) group.append(title);
   return group;
@@ -202,6 +213,13 @@ function tip(from: { x: number; y: number }, to: { x: number; y: number }, index
     d: "M0 0L-8 -4L-8 4Z",
     transform: `translate(${to.x} ${to.y}) rotate(${angle})`,
   });
+}
+
+/** The text that the browser shows when the pointer rests on an element. */
+function hint(text: string): SVGElement {
+  const title = make("title", {});
+  title.textContent = text;
+  return title;
 }
 
 function make(name: string, attributes: { readonly [name: string]: string | number }): SVGElement {

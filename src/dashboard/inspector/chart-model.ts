@@ -1,3 +1,5 @@
+import { formatDuration } from "../components/duration.ts";
+
 /** An XState definition of a machine or state, with only the fields that are drawn. */
 export interface ChartDefinition {
   readonly id?: string;
@@ -14,6 +16,9 @@ export interface ChartDefinition {
 }
 interface Invoke {
   readonly id?: string;
+  readonly src?: string;
+  /** The statechart of the actor, if it is a machine that a machine invokes. */
+  readonly chart?: ChartDefinition;
   readonly onDone?: Transitions;
   readonly onError?: Transitions;
 }
@@ -31,6 +36,8 @@ export interface DrawnState {
   readonly path: readonly string[];
   readonly kind: "leaf" | "compound" | "parallel" | "final";
   readonly isInitial: boolean;
+  /** The id of the actor, if this is not a state but a machine that the state invokes. */
+  readonly actor: string | null;
   /** Whether the state is a node of a graph, which has an id, not only a group of parallel states. */
   readonly isNode: boolean;
   readonly children: readonly DrawnState[];
@@ -44,12 +51,16 @@ export interface Arrow {
   readonly from: number;
   readonly to: number;
   readonly labels: readonly string[];
+  /** The labels with the types of events that they describe in other words. */
+  readonly details: readonly string[];
   /** Whether the graph decides about all of these transitions at run time: their guard is `chosen`. */
   readonly maybe: boolean;
 }
 
 export interface ChartModel {
   readonly root: readonly DrawnState[];
+  /** The box around a machine that has transitions for all of its states; null if there are none. */
+  readonly frame: DrawnState | null;
   readonly states: readonly DrawnState[];
   readonly arrows: readonly Arrow[];
 }
@@ -65,37 +76,60 @@ export function buildChart(definition: ChartDefinition): ChartModel {
   const all: Found[] = [];
   const ids = new Map<string, Found | null>();
   if (definition.id !== undefined) ids.set(definition.id, null);
-  const read = (holder: ChartDefinition, above: Found | null): readonly DrawnState[] =>
-    Object.entries(holder.states ?? {}).map(([name, inner]) => {
-      const children: DrawnState[] = [];
-      const state: DrawnState = {
-        index: all.length,
-        name,
-        path: [...(above?.state.path ?? []), name],
-        kind:
-          inner.type === "final"
-            ? "final"
-            : inner.states === undefined
-              ? "leaf"
-              : inner.type === "parallel"
-                ? "parallel"
-                : "compound",
-        isInitial: holder.initial === name,
-        isNode: inner.id !== undefined,
-        children,
-      };
-      const found: Found = { state, definition: inner, above };
-      all.push(found);
-      if (inner.id !== undefined) ids.set(inner.id, found);
-      children.push(...read(inner, found));
-      return state;
+  const isMachine = definition.valueKey !== undefined;
+  const actorNames = new Map<string, string>();
+  const add = (name: string, inner: ChartDefinition, above: Found | null, part: Partial<DrawnState>) => {
+    const children: DrawnState[] = [];
+    const state: DrawnState = {
+      index: all.length,
+      name,
+      path: [...(above?.state.path ?? []), name],
+      kind: kindOf(inner),
+      isInitial: false,
+      actor: null,
+      isNode: inner.id !== undefined,
+      children,
+      ...part,
+    };
+    const found: Found = { state, definition: inner, above };
+    all.push(found);
+    if (inner.id !== undefined) ids.set(inner.id, found);
+    children.push(...read(inner, found));
+    return state;
+  };
+  const read = (holder: ChartDefinition, above: Found | null): readonly DrawnState[] => {
+    const states = Object.entries(holder.states ?? {}).map(([name, inner]) =>
+      add(name, inner, above, { isInitial: holder.initial === name }),
+    );
+    const actors = invocationsOf(holder).flatMap(({ id, src, chart }) => {
+      if (id !== undefined && src !== undefined) actorNames.set(id, src);
+      return chart === undefined ? [] : [add(src ?? "machine", chart, above, { actor: id ?? "" })];
     });
+    return [...states, ...actors];
+  };
   const root = read(definition, null);
+  const hasFrame = isMachine && Object.values(definition.on ?? {}).some((list) => [list].flat().length > 0);
+  let frame: Found | null = null;
+  if (hasFrame) {
+    const { id = "machine", states: _, invoke: __, ...own } = definition;
+    const state: DrawnState = {
+      index: all.length,
+      name: id,
+      path: [],
+      kind: "compound",
+      isInitial: false,
+      actor: null,
+      isNode: false,
+      children: root,
+    };
+    frame = { state, definition: own, above: null };
+    all.push(frame);
+  }
   const at = (start: Found | null, path: readonly string[]): Found | undefined => {
     let found: Found | null | undefined = start;
     for (const name of path) {
       const holder: Found | null = found ?? null;
-      found = all.find((one) => one.above === holder && one.state.name === name);
+      found = all.find((one) => one.above === holder && one.state.name === name && one.state.actor === null);
       if (found === undefined) return undefined;
     }
     return found ?? undefined;
@@ -112,39 +146,77 @@ export function buildChart(definition: ChartDefinition): ChartModel {
     const [head = "", ...path] = id.split(".");
     return ids.has(head) ? at(ids.get(head) ?? null, path) : undefined;
   };
-  const arrows = new Map<string, { from: number; to: number; labels: string[]; maybe: boolean }>();
-  const add = (source: Found, label: string, transitions: Transitions | undefined) => {
+  const arrows = new Map<
+    string,
+    { from: number; to: number; labels: string[]; details: string[]; maybe: boolean }
+  >();
+  const draw = (source: Found, label: string, transitions: Transitions | undefined, event = label) => {
     for (const one of transitions === undefined ? [] : ([transitions].flat() as (Transition | string)[])) {
       const { target, guard } = typeof one === "string" ? { target: one } : (one as Transition);
-      for (const name of target === undefined ? [] : [target].flat()) {
-        const to = resolve(name, source);
+      // A transition of a machine that leaves no state is drawn as an arrow from its state to itself.
+      const inner = target === undefined && isMachine ? [source] : [];
+      const targets = target === undefined ? inner : [target].flat().map((name) => resolve(name, source));
+      for (const to of targets) {
         if (to === undefined) continue;
         const key = `${source.state.index} ${to.state.index}`;
         const arrow = arrows.get(key) ?? {
           from: source.state.index,
           to: to.state.index,
           labels: [],
+          details: [],
           maybe: true,
         };
         arrows.set(key, arrow);
         arrow.maybe &&= guard === "chosen";
         const text = `${label}${guardLabel(guard)}`;
-        if (!arrow.labels.includes(text)) arrow.labels.push(text);
+        if (arrow.labels.includes(text)) continue;
+        arrow.labels.push(text);
+        arrow.details.push(event === label ? text : `${text} (${event})`);
       }
     }
   };
   for (const found of all) {
-    const { on = {}, after = {}, always, onDone, invoke } = found.definition;
-    for (const [event, transitions] of Object.entries(on)) add(found, event, transitions);
-    for (const [delay, transitions] of Object.entries(after)) add(found, `after ${delay}`, transitions);
-    add(found, "", always);
-    add(found, "done", onDone);
-    for (const one of invoke === undefined ? [] : ([invoke].flat() as readonly Invoke[])) {
-      add(found, `${one.id ?? "child"} is done`, one.onDone);
-      add(found, `${one.id ?? "child"} broke`, one.onError);
+    const { on = {}, after = {}, always, onDone } = found.definition;
+    for (const [event, transitions] of Object.entries(on))
+      draw(found, isMachine ? eventText(event, actorNames) : event, transitions, event);
+    for (const [delay, transitions] of Object.entries(after)) draw(found, `after ${delay}`, transitions);
+    draw(found, "", always);
+    draw(found, "done", onDone);
+    for (const one of invocationsOf(found.definition)) {
+      draw(found, `${one.id ?? "child"} is done`, one.onDone);
+      draw(found, `${one.id ?? "child"} broke`, one.onError);
     }
   }
-  return { root, states: all.map(({ state }) => state), arrows: [...arrows.values()] };
+  return {
+    root,
+    frame: frame?.state ?? null,
+    states: all.map(({ state }) => state),
+    arrows: [...arrows.values()],
+  };
+}
+
+const invocationsOf = ({ invoke }: ChartDefinition): readonly Invoke[] =>
+  invoke === undefined ? [] : ([invoke].flat() as readonly Invoke[]);
+
+function kindOf(definition: ChartDefinition): DrawnState["kind"] {
+  if (definition.type === "final") return "final";
+  const hasActors = invocationsOf(definition).some(({ chart }) => chart !== undefined);
+  if (definition.states === undefined && !hasActors) return "leaf";
+  return definition.type === "parallel" ? "parallel" : "compound";
+}
+
+/** Returns the event of a machine in plain words, if XState itself has named it. `actors`: the names of actors by id. */
+function eventText(event: string, actors: ReadonlyMap<string, string>): string {
+  const [, what, id = ""] = /^xstate\.(done\.actor|error\.actor|snapshot)\.(.+)$/.exec(event) ?? [];
+  if (what !== undefined) {
+    const src = actors.get(id) ?? id;
+    const name = src.startsWith("xstate.invoke.") ? "actor" : src;
+    return `${name} ${what === "done.actor" ? "is done" : what === "snapshot" ? "changes" : "failed"}`;
+  }
+  if (event.startsWith("xstate.done.state.")) return "done";
+  const [, delay] = /^xstate\.after\.([^.]+)\./.exec(event) ?? [];
+  if (delay === undefined) return event;
+  return `after ${/^\d+$/.test(delay) ? formatDuration(Number(delay)) : delay}`;
 }
 
 function guardLabel(guard: Transition["guard"]): string {
@@ -156,20 +228,47 @@ function guardLabel(guard: Transition["guard"]): string {
 
 export type ActiveStateValue = string | { readonly [state: string]: ActiveStateValue };
 
-/** Returns the indexes of the states that an XState state value names, including their ancestors. */
-export function activeStates(chart: ChartModel, value: ActiveStateValue | undefined): ReadonlySet<number> {
+/** The actors of a machine, by id, as its stored snapshot has them. */
+export interface StoredActors {
+  readonly [id: string]: {
+    readonly snapshot?: {
+      readonly status?: string;
+      readonly value?: ActiveStateValue;
+      readonly children?: StoredActors;
+    };
+  };
+}
+
+/**
+ * Returns the indexes of the states that an XState state value names, including their ancestors. `actors`: the actors of the machine, whose
+ * active states are included.
+ */
+export function activeStates(
+  chart: ChartModel,
+  value: ActiveStateValue | undefined,
+  actors: StoredActors = {},
+): ReadonlySet<number> {
   const lit = new Set<number>();
-  const walk = (states: readonly DrawnState[], inside: ActiveStateValue): void => {
+  const walkActors = (states: readonly DrawnState[], stored: StoredActors): void => {
+    for (const { index, actor, children } of states) {
+      const snapshot = actor !== null && Object.hasOwn(stored, actor) ? stored[actor]?.snapshot : undefined;
+      if (snapshot?.status !== "active" || snapshot.value === undefined) continue;
+      lit.add(index);
+      walk(children, snapshot.value, snapshot.children ?? {});
+    }
+  };
+  const walk = (states: readonly DrawnState[], inside: ActiveStateValue, stored: StoredActors): void => {
+    walkActors(states, stored);
     for (const [name, inner] of typeof inside === "string"
       ? [[inside, {}] as const]
       : Object.entries(inside)) {
-      const state = states.find((one) => one.name === name);
+      const state = states.find((one) => one.name === name && one.actor === null);
       if (state === undefined) continue;
       lit.add(state.index);
-      walk(state.children, inner);
+      walk(state.children, inner, stored);
     }
   };
-  if (value !== undefined) walk(chart.root, value);
+  if (value !== undefined) walk(chart.root, value, actors);
   return lit;
 }
 

@@ -51,7 +51,7 @@ export function markTakenTransitions(
       for (const target of strays) {
         for (const source of undecided.length > 0 ? undecided : from) {
           taken.add(arrows.length);
-          arrows.push({ from: source, to: target, labels: [], maybe: false });
+          arrows.push({ from: source, to: target, labels: [], details: [], maybe: false });
         }
       }
     }

@@ -5,6 +5,8 @@ export interface TimelineRow {
   readonly task: Task;
   /** How deep the task's graph is nested: 0 for the root graph, 1 for its subgraphs, and so on. */
   readonly depth: number;
+  /** The names of the child machines that the task belongs to, outermost first; absent if it belongs to none. */
+  readonly within?: readonly string[];
 }
 
 /** The tasks of one superstep of the root graph, each followed by the tasks of the subgraph that it called. */
@@ -13,23 +15,38 @@ export interface TimelineGroup {
   readonly lines: readonly TimelineRow[];
 }
 
+interface TimelineRoot extends Pick<TimelineRow, "task" | "within"> {
+  readonly step: number;
+}
+
+const namesIn = (ns: string): readonly string[] => ns.split("|").map((part) => part.split(":")[0] ?? "");
+
 const parentOf = ({ ns }: Task): string => ns.slice(ns.lastIndexOf(":") + 1);
 
-/** Groups the tasks of a run by superstep of the root graph, in the order of the supersteps. */
+/**
+ * Groups the tasks of a run by superstep of the root graph, in the order of the supersteps. No task runs a child machine of a machine, and it
+ * counts its steps itself, so its tasks come in the superstep that was last when they began.
+ */
 export function timelineGroups({ tasks }: Trace): readonly TimelineGroup[] {
   const children = new Map<string, Task[]>();
-  const roots: Task[] = [];
+  const roots: TimelineRoot[] = [];
+  let last: number | undefined;
   for (const task of tasks.values()) {
     const parent = task.ns === "" ? undefined : tasks.get(parentOf(task));
-    if (task.ns === "" || parent === undefined) roots.push(task);
-    else addTo(children, parent.id, task);
+    if (parent !== undefined) addTo(children, parent.id, task);
+    else if (task.ns !== "") roots.push({ task, step: last ?? task.step, within: namesIn(task.ns) });
+    else {
+      last = task.step;
+      roots.push({ task, step: task.step });
+    }
   }
   const below = (task: Task, depth: number): readonly TimelineRow[] => [
     { task, depth },
     ...(children.get(task.id) ?? []).flatMap((child) => below(child, depth + 1)),
   ];
   const groups = new Map<number, TimelineRow[]>();
-  for (const task of roots) for (const row of below(task, 0)) addTo(groups, task.step, row);
+  for (const { task, step, within } of roots)
+    for (const row of below(task, 0)) addTo(groups, step, within === undefined ? row : { ...row, within });
   return [...groups].toSorted(([a], [b]) => a - b).map(([step, lines]) => ({ step, lines }));
 }
 

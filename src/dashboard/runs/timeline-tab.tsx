@@ -251,7 +251,7 @@ function Superstep(props: SuperstepProps) {
       <button type="button" class="quiet step" aria-pressed={isChosen} onClick={onStep}>
         superstep {number}
       </button>
-      {group.lines.map(({ task, depth }) => {
+      {group.lines.map(({ task, depth, within = [] }) => {
         const end =
           task.endedAt ?? (task.status === "running" || task.status === "retrying" ? now : task.begunAt);
         const left = task.begunAt === null ? 0 : ((task.begunAt - range.from) / length) * 100;
@@ -270,7 +270,7 @@ function Superstep(props: SuperstepProps) {
           >
             <span class="label" style={{ paddingLeft: `${0.6 + depth}rem` }}>
               <span class={`dot ${task.status}`} />
-              <span class="name">{task.name}</span>
+              <span class="name">{[...within, task.name].join(" › ")}</span>
               <span class="unseen">{TASK_STATUS_TEXTS[task.status]}</span>
               {path.has(task) && <span class="unseen">on the critical path</span>}
               {task === slowest && <span class="badge">slowest</span>}

@@ -14,7 +14,7 @@ import { MessageBubble } from "./message-bubble.tsx";
 import { ConversationView } from "./conversation-view.tsx";
 import { EventsAtWork } from "./running-machine-events.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
-import { Composer } from "./answer-or-run-form.tsx";
+import { Composer, interruptsOf } from "./answer-or-run-form.tsx";
 
 /**
  * The tab with the current state of the thread: its conversation and other values, the messages that are being
@@ -48,6 +48,9 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   );
   const found = failed?.runs.find(({ run_id }) => run_id === latest?.run_id);
   const why = known ?? found?.error ?? null;
+  // The form for the answer shows the reason.
+  const isShownBelow =
+    why?.error === "InvalidResumeError" && state !== null && interruptsOf(state).length > 0;
   const isReading = state === null && watch.error.value === null;
   const isEmpty =
     !isReading && conversation.length === 0 && streamed.length === 0 && Object.keys(rest).length === 0;
@@ -100,7 +103,9 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
         {hasFailed && (
           <div class="failure" role="alert">
             <span>
-              The last run failed{why === null ? "" : `: ${errorLine(why.error, why.message)}`}.{" "}
+              {isShownBelow
+                ? "The last answer was refused."
+                : `The last run failed${why === null ? "" : `: ${errorLine(why.error, why.message)}`}.`}{" "}
               <a
                 href={runHref(
                   watch.id,

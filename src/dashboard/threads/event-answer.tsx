@@ -153,6 +153,7 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
         <details>
           <summary>Event data</summary>
           <KeyValueFields
+            reserved="type"
             onChange={(given, isFault) => {
               setData(given);
               setWrong(isFault);

@@ -10,9 +10,11 @@ interface Pair {
 }
 
 interface KeyValueProps {
+  /** A name that no field may have, because the object gets it from elsewhere. */
+  readonly reserved?: string;
   /**
    * Called with the object. It is undefined if no pair has both a name and a value, or if the text of a value is
-   * invalid (`isWrong`).
+   * invalid or a field has the reserved name (`isWrong`).
    */
   readonly onChange: (value: unknown, isWrong: boolean) => void;
 }
@@ -20,12 +22,12 @@ interface KeyValueProps {
 const newPair = (key: number): Pair => ({ key, name: "", value: undefined, isWrong: false });
 
 /** Edits an object as pairs of a name and a value, without a schema. */
-export function KeyValueFields({ onChange }: KeyValueProps) {
+export function KeyValueFields({ reserved, onChange }: KeyValueProps) {
   const [pairs, setPairs] = useState<readonly Pair[]>([newPair(0)]);
   const set = (next: readonly Pair[]) => {
     setPairs(next);
     const filled = next.filter(({ name, value }) => name !== "" && value !== undefined);
-    const isWrong = next.some((pair) => pair.isWrong);
+    const isWrong = next.some((pair) => pair.isWrong || pair.name === reserved);
     onChange(
       isWrong || filled.length === 0
         ? undefined
@@ -43,6 +45,7 @@ export function KeyValueFields({ onChange }: KeyValueProps) {
             aria-label={`Name of field ${i + 1}`}
             placeholder="name"
             value={name}
+            aria-invalid={name === reserved}
             onInput={({ currentTarget }) => change(key, { name: currentTarget.value })}
           />
           <JsonField
@@ -64,6 +67,11 @@ export function KeyValueFields({ onChange }: KeyValueProps) {
           </button>
         </div>
       ))}
+      {pairs.some(({ name }) => name === reserved) && (
+        <p class="hint bad" role="alert">
+          The name {reserved} is taken: the button gives its value.
+        </p>
+      )}
       <button
         type="button"
         class="quiet"

@@ -138,7 +138,7 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
   return (
     <StateForm
       title="Edit state"
-      hint="Messages replace the stored list. Other lists are appended, other fields replaced. Saving adds a new checkpoint; the old one stays in the history."
+      hint={`${effectText(edited)} Saving adds a new checkpoint; the old one stays in the history.`}
       values={edited.values}
       checkpoint={idOf(edited)}
       draft={draft}
@@ -155,6 +155,12 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
     />
   );
 }
+
+/** Returns a text that says what an edit does to the values of a state. */
+const effectText = ({ values }: ThreadState): string =>
+  isJsonRecord(values["__snapshot__"])
+    ? "Each field replaces the stored one, lists too. The machine runs no entry actions."
+    : "Messages replace the stored list. Other lists are appended, other fields replaced.";
 
 /** Returns a text that says what or who has made a newer state. */
 function changeText({ metadata }: ThreadState): string {

@@ -136,6 +136,7 @@ export const threadRouteDescriptions: RouteDescriptions = {
     tag: state,
     summary: "Send an event to the thread's machine",
     more: "A run takes it, after those before it; or the run in progress, while an actor of the machine works in a state that handles it. Data that do not match the schema that the machine declares for the event are refused with 422. The header idempotency-key makes the same request start one run, however often it is sent.",
+    query: [textParam("metadata", "A JSON object: metadata of the run")],
     body: "MachineEvent",
     answer: jsonResponse(
       Type.Object({

@@ -30,17 +30,25 @@ export function nextSlot({ schedule, timezone }: Schedule, after: number): numbe
     throw invalidField("schedule", `is no cron expression: ${messageOf(cause)}`, cause);
   }
   if (timezone === null) return slotOf(cron, after);
-  if (!isTimezone(timezone))
-    throw invalidField("timezone", `"${timezone.slice(0, 100)}" is no IANA time zone`);
+  if (!isTimezone(timezone)) throw noTimezone(timezone);
   return slotOf(new Cron(schedule.trim(), { timezone, paused: true }), after);
 }
 
 /** Like {@link nextSlot}, but a schedule that never fires is an error. @throws ServiceError `validation.failed` */
 export function firstSlot(schedule: Schedule, after: number): number {
+  const { timezone } = schedule;
+  // Node 22 and later versions accept an offset such as `+14:00`, and Node 20 does not.
+  if (timezone !== null && /^[+-]/.test(timezone)) throw noTimezone(timezone);
   const slot = nextSlot(schedule, after);
   if (slot === null) throw invalidField("schedule", "names a time that never comes");
   return slot;
 }
+
+const noTimezone = (name: string) =>
+  invalidField(
+    "timezone",
+    `"${name.slice(0, 100)}" is no IANA time zone, such as Europe/Berlin or Etc/GMT-14`,
+  );
 
 function slotOf(cron: Cron, after: number): number | null {
   return cron.nextRun(new Date(after))?.getTime() ?? null;

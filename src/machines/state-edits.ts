@@ -1,0 +1,33 @@
+import type { JsonObject } from "../model/json.ts";
+import { EVENTS_KEY, isPending, STATE_KEY } from "./machine-state.ts";
+import { type MachineVersions, versionOf } from "./machine-versions.ts";
+
+/**
+ * The fault of a client's write to the state; undefined if there is none. Only the keys are checked from which the machine could not go
+ * on. `values` returns the state with the write.
+ */
+export function writeFault(versions: MachineVersions, write: JsonObject, values: () => JsonObject) {
+  const events = write[EVENTS_KEY];
+  if (events !== undefined && !(Array.isArray(events) && events.every(isPending)))
+    return {
+      key: EVENTS_KEY,
+      message:
+        "must be a list of { event }, of { timer }, or of { actor, start, result } with the output or the error of an actor",
+    };
+  if (!Object.hasOwn(write, STATE_KEY)) return undefined;
+  const faults = versions.of(values()).map((driver) => driver.whyNotState(write[STATE_KEY]));
+  // A state of a version that the graph lacks is converted, or refused, when the next run starts.
+  const message = faults.includes(undefined) ? undefined : faults.at(-1);
+  return message === undefined ? undefined : { key: STATE_KEY, message };
+}
+
+/** The write that puts the machine into a state; undefined if its version has no such state. */
+export function writeOfState(
+  versions: MachineVersions,
+  name: string,
+  values: JsonObject,
+): JsonObject | undefined {
+  const driver = versions.find(versionOf(values)) ?? versions.current;
+  const value = driver.stateValue(name, values[STATE_KEY]);
+  return value === undefined ? undefined : { [STATE_KEY]: value };
+}
