@@ -15,7 +15,8 @@ export async function build(): Promise<void> {
   mkdirSync(join(root, "dist"), { recursive: true });
   while (!take(lock)) await setTimeout(50);
   try {
-    if (timeOf(stamp) > newest(["src", "actors"])) return;
+    // The pages of the documentation contain the README.
+    if (timeOf(stamp) > Math.max(newest(["src", "actors"]), timeOf(join(root, "README.md")))) return;
     const started = Date.now();
     make();
     writeFileSync(stamp, "");
