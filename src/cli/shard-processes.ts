@@ -93,7 +93,10 @@ export function onStopOfParent(stop: (drainMs?: number) => void, orphaned: () =>
   process.on("disconnect", orphaned);
 }
 
-/** A child process of a server. `started` resolves with its report when it accepts requests, and rejects if it ends before. */
+/**
+ * A child process of a server. `started` resolves with the process's report when the process accepts requests, and rejects if the process
+ * ends before that.
+ */
 export interface ShardChild {
   readonly process: ChildProcess;
   readonly started: Promise<StartedProcess>;
