@@ -160,7 +160,8 @@ export class ThreadSubscription {
       if (head.checkpoint?.checkpoint_id === known) return { ...head, values: before.values };
     }
     const state = await getState(this.id, signal);
-    // Done before the other reads have ended, so that two copies of the values are in memory only for a short time.
+    // The messages are shared as soon as the state has arrived, not after the other reads, so that two copies of the
+    // values are in memory only for a short time.
     return { ...state, values: this.#shared.share(state.values) };
   }
 

@@ -3,8 +3,8 @@ import type { TimelineGroup, TimelineRow } from "./timeline-rows.ts";
 
 /**
  * Returns the critical path of a run: in each superstep the task that ended last, and in the same way the tasks of its
- * subgraph. The run becomes faster only if a task on this path does. Returns an empty set if the path contains all
- * tasks, because none of them ran in parallel.
+ * subgraph. The run becomes faster only if a task on this path does. Empty if all tasks that have begun are on the
+ * path, because then none of them ran in parallel.
  */
 export function criticalPath(groups: readonly TimelineGroup[]): ReadonlySet<Task> {
   const path = new Set(groups.flatMap(({ lines }) => pathThrough(lines, 0)));

@@ -27,9 +27,7 @@ export interface Series {
   readonly values: readonly (number | null)[];
   /** The current value; absent if it is the last one in `values`. */
   readonly now?: number | null;
-  /**
-   * A second line, for example for the failed ones of all runs. `isBad`: whether it is drawn in the colour of errors.
-   */
+  /** A second line, such as the failed runs below all runs. `isBad`: whether it is drawn in the colour of errors. */
   readonly below?: { readonly values: readonly (number | null)[]; readonly isBad: boolean };
   /** Further text below the chart, about the current value. */
   readonly note: string;
