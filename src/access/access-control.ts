@@ -152,7 +152,10 @@ export class AccessControl {
     return group !== undefined && this.#disabled.has(group) ? undefined : path;
   }
 
-  /** Identifies the client of a request by its API key. A request without a key may come from a user: see {@link authenticate}. */
+  /**
+   * Decides about a request by its API key. A server without credentials accepts each request whose host and origin are allowed. A request
+   * without a key may come from a user: see {@link authenticate}.
+   */
   check(request: HttpRequest): AccessDecision {
     const origin = request.header("origin");
     if (this.#isOpen) {

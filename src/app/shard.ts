@@ -46,7 +46,7 @@ export interface ShardSettings {
   readonly assistantDefaults: AssistantDefaults | undefined;
   /** The default lifetime of threads; undefined: threads do not expire. */
   readonly threadTtl: ThreadLifetime | undefined;
-  /** Milliseconds between two passes over the threads that apply their lifetimes. */
+  /** Milliseconds between two passes over the threads, in which expired threads are deleted or pruned. */
   readonly threadExpiryInterval: number;
   /** Milliseconds between two passes that delete expired items of the store. */
   readonly itemSweepInterval: number;

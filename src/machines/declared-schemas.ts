@@ -5,7 +5,7 @@ import { jsonSchemaFault, resolvePointer, schemaOfJson } from "./json-schema-val
 import { isHandled, type MachineEvent } from "./machine-driver.ts";
 import type { Machine } from "./xstate-types.ts";
 
-/** A schema with its JSON Schema; null if its library makes none. */
+/** A schema with its JSON Schema, which is null if the library of the schema makes none. */
 interface DescribedSchema {
   readonly schema: Schema;
   readonly json: JsonObject | null;
@@ -59,7 +59,10 @@ export class DeclaredSchemas {
     return { value: { ...result.value, type } };
   }
 
-  /** The name under which the schema of an event type is declared: the type itself, or else the longest wildcard that matches it. */
+  /**
+   * The name under which the schema of an event type is declared: the type itself, or else the longest wildcard that matches it. Undefined
+   * if there is neither.
+   */
   #nameFor(type: string): string | undefined {
     if (this.#events.has(type)) return type;
     return [...this.#events.keys()]

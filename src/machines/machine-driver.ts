@@ -27,8 +27,8 @@ export const isWithin = (at: Address, top: Address): boolean => top.every((id, l
 export interface PromiseStart {
   readonly at: Address;
   /**
-   * The `src` of each machine on the way from the root to the actor, outermost first, without the root's. The innermost machine implements
-   * the actor's `src`.
+   * The `src` of each machine on the way from the root to the actor, outermost first, without the root's. The innermost machine (the root
+   * if the list is empty) implements the actor's `src`.
    */
   readonly owner: readonly string[];
   readonly src: string;

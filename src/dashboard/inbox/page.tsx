@@ -213,8 +213,8 @@ const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
 /**
- * Returns whether an element of the page may take the focus: not while the user types elsewhere, or while a dialog is
- * open.
+ * Returns whether an element of the page may take the focus. False while the user types outside of it, or while a
+ * dialog is open.
  */
 function canTakeFocus(part: HTMLElement): boolean {
   const { activeElement } = document;

@@ -36,7 +36,10 @@ export interface DrawnState {
   readonly path: readonly string[];
   readonly kind: "leaf" | "compound" | "parallel" | "final";
   readonly isInitial: boolean;
-  /** The id of the actor, if this is not a state but a machine that the state invokes. */
+  /**
+   * The id of the actor, if this is not a state but a machine that the state invokes; empty if the actor has no id.
+   * Null for a state.
+   */
   readonly actor: string | null;
   /** Whether the state is a node of a graph. Nodes have an id; other states only group parallel nodes. */
   readonly isNode: boolean;
@@ -59,7 +62,10 @@ export interface Arrow {
 
 export interface ChartModel {
   readonly root: readonly DrawnState[];
-  /** The box around a machine that has transitions for all of its states; null if there are none. */
+  /**
+   * The box around a machine, from which the transitions for all of its states begin; null if the machine has no such
+   * transitions.
+   */
   readonly frame: DrawnState | null;
   readonly states: readonly DrawnState[];
   readonly arrows: readonly Arrow[];

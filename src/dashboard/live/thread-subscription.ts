@@ -14,7 +14,10 @@ import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or while the inspector's feed is not connected. */
 const POLL_MS = 2_500;
-/** The longest time between two reads, in milliseconds: the feed reports neither deleted runs nor changed metadata. */
+/**
+ * The longest time between two reads, in milliseconds. It is needed because the feed reports neither deleted runs nor
+ * changed metadata.
+ */
 const QUIET_POLL_MS = 15_000;
 /** The largest number of runs whose traces are kept. */
 const MAX_TRACES = 20;

@@ -116,8 +116,8 @@ interface EventAnswerProps {
   readonly events: readonly PossibleEvent[];
   readonly isDisabled: boolean;
   /**
-   * `clicks`: the `detail` of the click event: 2 for the second click of a double click, 0 if the event was sent with
-   * the keyboard.
+   * `clicks`: the number of clicks, from `detail` of the click: 2 for the second click of a double click, 0 if the
+   * button was pressed with the keyboard.
    */
   readonly onSend: (event: JsonRecord, clicks: number) => void;
 }

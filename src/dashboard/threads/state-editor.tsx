@@ -307,7 +307,7 @@ function ChangeForm({
     };
   }, [values, changes, rest, messages]);
   const compared = useDebouncedValue(difference, COMPARE_AFTER_MS);
-  /** Calls `work` if the form is valid, and shows its error. */
+  /** Calls `work` if the form is valid. If `work` rejects, shows the error. */
   const use = (work: () => Promise<void>): void => {
     if (!validation.validate() || wrong !== null || messages.isInvalid) return;
     request.start(async () => {
