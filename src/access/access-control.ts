@@ -16,7 +16,7 @@ import { type SocketToken, SocketTokens, type TokenHolder } from "./socket-token
 export interface AccessOptions {
   /**
    * API keys, each `key` (of the default tenant) or `tenant:key`. Without keys and without `auth`, every client that can reach the server
-   * may use it, except pages of other origins.
+   * may use it. Only requests of pages from other origins and requests that name an unknown host are refused.
    */
   readonly keys?: readonly string[];
   /**
@@ -152,7 +152,10 @@ export class AccessControl {
     return group !== undefined && this.#disabled.has(group) ? undefined : path;
   }
 
-  /** Identifies the client of a request by its API key. A request without a key may come from a user: see {@link authenticate}. */
+  /**
+   * Decides about a request by its API key. A server without credentials accepts each request whose host and origin are allowed. A request
+   * without a key may come from a user: see {@link authenticate}.
+   */
   check(request: HttpRequest): AccessDecision {
     const origin = request.header("origin");
     if (this.#isOpen) {
@@ -176,7 +179,7 @@ export class AccessControl {
     if (this.#hasStudioUser && request.header("x-auth-scheme") === "langsmith") {
       if (this.#foreignRefusal(request, request.header("origin")) === undefined) return STUDIO_USER;
     }
-    // A browser adds the user's cookies to requests from any page. Only for a page that is trusted are they passed to the authenticator.
+    // A browser adds the user's cookies to requests from any page. They are passed to the authenticator only if the page is trusted.
     const isTrustedPage =
       page === undefined ||
       (!this.#origins.allowsAll && this.#origins.isListed(page)) ||
@@ -248,8 +251,9 @@ export class AccessControl {
 }
 
 /**
- * The origin of a page of another site that sent a request without an `Origin` header, as browsers do for images and scripts; `null` as
- * text if the page is not known. Undefined if no such page sent the request. A link that the user follows does not count.
+ * Returns the origin of a page of another site that sent a request without an `Origin` header, as browsers do for images and scripts.
+ * Returns the text `null` if the page's origin is not known, and undefined if no such page sent the request. A link that the user follows
+ * does not count.
  */
 function refererOrigin(request: HttpRequest): string | undefined {
   if (request.header("sec-fetch-site") !== "cross-site") return undefined;

@@ -28,7 +28,7 @@ class FilterCompiler {
 
   /**
    * Compiles a filter whose conditions must all be met.
-   * @param equal an object to which the members are added that every matching resource has, with their values
+   * @param equal an object to which this method adds the members, with their values, that every matching resource has
    */
   all(filter: unknown, level: number, equal?: Record<string, Scalar>): Test {
     if (typeof filter !== "object" || filter === null || Array.isArray(filter))

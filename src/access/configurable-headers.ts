@@ -42,7 +42,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 const RESERVED =
   /^(?:__.*|langgraph_.*|thread_id|run_id|graph_id|assistant_id|checkpoint_id|checkpoint_ns|checkpoint_map)$/;
 
-/** The largest total size of the headers that are passed on: the characters of their names and values, one byte each in ASCII. */
+/** The largest total length of the names and values of the headers that are passed on, in characters; for ASCII, these are bytes. */
 const MAX_BYTES = 8 * 1024;
 
 /**

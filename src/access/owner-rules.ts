@@ -35,7 +35,10 @@ function withoutCreator(metadata: JsonObject): JsonObject {
   return rest;
 }
 
-/** Puts the user's label in front of a namespace, unless the namespace already begins with it, as one from a search result does. */
+/**
+ * Puts the user's label in front of a namespace. A namespace that already begins with the label, such as one from a search result, is
+ * returned unchanged.
+ */
 function ownNamespace(identity: string, namespace: unknown): readonly unknown[] {
   const given: readonly unknown[] = Array.isArray(namespace) ? namespace : [];
   const own = labelOf(identity);
@@ -44,7 +47,7 @@ function ownNamespace(identity: string, namespace: unknown): readonly unknown[] 
 
 /**
  * The label of a user's namespace: `user:` and the identity, in which `.` and `%` are encoded, because a label cannot contain a dot. If
- * that is too long, the label contains a hash of the identity.
+ * that is too long, the label is `user-sha256:` and a hash of the identity.
  */
 export function labelOf(identity: string): string {
   const label = `user:${identity.replaceAll("%", "%25").replaceAll(".", "%2E")}`;

@@ -22,8 +22,8 @@ const META: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The path segments after `/threads/ID/` whose routes belong to the group `runs`. Events of a machine and commands of the thread protocol
- * start runs. A stream shows the events of runs, and a WebSocket at the same path also accepts commands.
+ * The path segments after `/threads/ID/` whose routes belong to the group `runs`: `events` and `commands` start runs, and `stream` shows
+ * the events of runs; a WebSocket at `stream` also accepts commands.
  */
 const RUNS: ReadonlySet<string | undefined> = new Set(["runs", "events", "commands", "stream"]);
 

@@ -39,8 +39,8 @@ export function webHeadersOf(
 
 /**
  * The web request that the project's `authenticate` gets: method, URL and headers. It has no body, because the body is not read before
- * authentication. If `isTrusted` is false, because a page of another origin sent the request, it lacks what browsers add without the page:
- * cookies and stored passwords. Undefined if no web request can represent the request.
+ * authentication. `isTrusted` is false if a page of another origin sent the request. The web request then lacks the credentials that
+ * browsers add on their own: cookies and stored passwords. Undefined if no web request can represent the request.
  */
 export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {
   const url = requestUrlOf(request);

@@ -19,8 +19,8 @@ const HANDLER_OPTIONS: Readonly<Record<keyof HandlerOptions, true>> = { prefix: 
 /** An app as a part of another server, which listens instead of the app. */
 export interface Handler {
   /**
-   * A request listener for a `node:http` server, or a middleware for Express and similar frameworks. These may already have read the body
-   * as JSON. For a path outside the prefix, `next` is called; without `next`, the response is a 404.
+   * A request listener for a `node:http` server, or a middleware for Express and similar frameworks. The framework may already have read
+   * the body as JSON. For a path outside the prefix, `next` is called; without `next`, the response is a 404.
    */
   readonly listener: NodeListener;
   /**

@@ -137,8 +137,8 @@ const openConnections = ({
   traffic.streams + sockets.open + feeds.watching;
 
 /**
- * Creates the function that reads the metrics for one record of the history. Metrics from the storage are those that an earlier call has
- * requested, so that no record waits for a slow storage.
+ * Creates the function that reads the metrics for one record of the history. No record waits for a slow storage: metrics from the storage
+ * are those that were requested for an earlier record.
  */
 function historyReader(deps: MetricsDeps, stored: StorageReadings): () => HistoryReading {
   const { system, traffic, process } = deps;
@@ -232,7 +232,7 @@ function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
   ];
 }
 
-/** The members of `ActorMetrics` that are single numbers and get a metric of the same kind. */
+/** The members of `ActorMetrics` that are numbers and have a metric of their own. */
 type Figure = "withdrawn" | "running" | "queued" | "waiting" | "stateBytes" | "woken" | "passivated";
 
 const ENDED = "one that pauses for an answer is a success, one that was taken back is rolled_back";

@@ -8,7 +8,7 @@ const LAST_PORT = 65_535;
 
 /**
  * Wraps a transport opener so that it tries the next port while a port is taken, up to {@link FURTHER_PORTS} ports after the first. If none
- * of them is free, or a port cannot be used for another reason, the promise rejects with the error of the last attempt.
+ * of these ports is free, or a port cannot be used for another reason, the promise rejects with the error of the last attempt.
  */
 export function withNextPort(open: TransportOpener): TransportOpener {
   return (handlers, options) => tryPorts(options.port, (port) => open(handlers, { ...options, port }));

@@ -1,6 +1,6 @@
 /**
- * Closes parts of a server in the reverse order in which they were added. If one part fails to close, the remaining parts are closed
- * anyway, and the promise rejects.
+ * Closes parts of a server in the reverse order in which they were added. If a part fails to close, the remaining parts are closed anyway,
+ * and the promise rejects with the last error.
  */
 export class OpenParts {
   readonly #closers: (() => unknown)[] = [];

@@ -38,7 +38,8 @@ export interface AppOptions {
   /** The data directory, or the options of a storage. Absent: data is kept only in memory, and lost when the app closes. */
   readonly data?: string | StorageOptions;
   /**
-   * An open storage, instead of `data`. With several storages, the server has one shard for each. The app closes them when it is closed.
+   * An open storage, instead of `data`. With a list of storages, the server has one shard for each. The app closes the storages when it is
+   * closed.
    */
   readonly storage?: Storage | readonly Storage[];
   /** The host or IP address on which to listen. Default: `127.0.0.1`. An address other than loopback needs `keys`, `auth` or `insecure`. */
@@ -61,8 +62,8 @@ export interface AppOptions {
   readonly httpApp?: HttpApp;
   /**
    * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs a key, unless `auth` is set and
-   * authenticates its user. Without keys and `auth`, everybody who can reach the server may use it, except pages of other origins; `hosts`,
-   * `origins` and `studio` allow more.
+   * authenticates its user. Without keys and `auth`, everybody who can reach the server may use it. Only requests of pages from other
+   * origins and requests that name an unknown host are refused; `hosts`, `origins` and `studio` allow more of them.
    */
   readonly keys?: readonly string[];
   /**
@@ -131,7 +132,7 @@ export interface AppOptions {
   readonly httpClient?: HttpClient;
 }
 
-/** The names of all options. Its type makes the compiler report an option that is missing here. */
+/** The names of all options. The type of this constant makes the compiler report an option that is missing here. */
 export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   graphs: true,
   langGraphs: true,
@@ -228,8 +229,9 @@ export interface App {
     langGraphs?: ReadonlyMap<string, LibraryGraph>,
   ): void;
   /**
-   * Stops the server and its handlers. It accepts no new connections and runs, and waits up to `ms` milliseconds (default 5000) for running
-   * supersteps. Unfinished runs resume at the next start on the same data. A second call returns the promise of the first.
+   * Stops the server and its handlers. From then on, the server accepts no new connections and runs. Waits up to `ms` milliseconds (default
+   * 5000) for running supersteps. Unfinished runs resume at the next start on the same data. A second call returns the promise of the
+   * first.
    */
   close(ms?: number): Promise<void>;
 }

@@ -46,7 +46,7 @@ export interface ShardSettings {
   readonly assistantDefaults: AssistantDefaults | undefined;
   /** The default lifetime of threads; undefined: threads do not expire. */
   readonly threadTtl: ThreadLifetime | undefined;
-  /** Milliseconds between two passes over the threads that apply their lifetimes. */
+  /** Milliseconds between two passes over the threads, in which expired threads are deleted or pruned. */
   readonly threadExpiryInterval: number;
   /** Milliseconds between two passes that delete expired items of the store. */
   readonly itemSweepInterval: number;
@@ -195,9 +195,9 @@ export function createShard(deps: ShardDeps): Shard {
       const fired = firing.stop();
       const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN_MS));
       const swept = threadExpiry.stop();
-      // The drain begins before the background workers have stopped, so that no further run is accepted meanwhile.
+      // The drain begins while the background workers are still stopping, so that no further run is accepted meanwhile.
       await Promise.all([system.drain(ms), lostRunEndRepair.stop()]);
-      // If the storage refuses writes, the outcomes of crons are not awaited, because they could not be stored.
+      // The outcomes of crons are not awaited if the storage refuses writes, because they could not be stored.
       const noted = journal.whenWritable() === undefined ? outcomes.settled() : undefined;
       await Promise.all([sent, fired, swept, noted]);
     },

@@ -48,7 +48,10 @@ export function undrainNode(named: NamedNode, say: Say): Promise<void> {
   });
 }
 
-/** Finds a living node by its name, and calls `work` with it. Throws if `secret` is not the secret of the cluster. */
+/**
+ * Finds a living node by its name, and calls `work` with it. Throws if `secret` is not the secret of the cluster, or if no living node has
+ * this name.
+ */
 async function withNode(
   { place, node: name, secret }: NamedNode,
   work: (database: ClusterDatabase, node: ClusterMember, view: ClusterView) => Promise<void>,

@@ -230,8 +230,8 @@ export class ClusterNodeProcesses {
     if (child === undefined) return;
     this.#logger.info("a shard is handed over", { shard });
     if (this.#children.size === 1 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
-    // If this is the node's last shard process, the forwarding process has to accept connections before it stops. The shard is handed over
-    // even if the forwarding process cannot start.
+    // If this is the node's last shard process, the forwarding process has to accept connections before the shard process stops. The shard
+    // is handed over even if the forwarding process cannot start.
     await this.#forwarding?.started.catch(() => undefined);
     child.isReleased = true;
     await stopShardProcess(child.process, "hand over");

@@ -35,8 +35,8 @@ export type Invocation =
       /** Messages for the log about options that have no effect, each with the reason. */
       readonly notes: readonly string[];
       /**
-       * Reads the other settings. Called after the configuration file was read, with the variables of its env file in `env`; variables that
-       * were set outside take precedence over these. `data`: the data directory if no option names one.
+       * Reads the other settings. Called after the configuration file was read. `env`: the environment, including those variables of the
+       * env file that were not set already. `data`: the data directory if no option names one.
        * @throws ServiceError `config.invalid`; the message names the flag or variable
        */
       settings(env: Variables, data: string): Settings;
@@ -355,8 +355,8 @@ const takesValue = (option: string): boolean =>
   );
 
 /**
- * Converts a message of the option parser for printing. If an option needs a value, the result says so. Otherwise it is the first sentence
- * of the message, without hints about quoting, and the option that may have been meant.
+ * Converts a message of the option parser for printing. If an option needs a value, the result says so. Otherwise the result is the first
+ * sentence of the message, without its hints about quoting, followed by the option that was probably meant.
  */
 function parserMessage(message: string, command: CommandName | undefined): string {
   const [, option] =

@@ -42,7 +42,7 @@ export interface WrittenContainerFiles {
 
 /**
  * Writes a Dockerfile and a `.dockerignore` into the directory of the configuration file, and a compose file if `compose` is set. If it
- * throws, no file is written.
+ * throws a ServiceError, it has written no file.
  * @throws ServiceError `config.invalid` if the configuration is wrong; if the project has no package.json, does not depend on heddle, or
  * depends on files outside its directory; or if a file exists and `force` is not set
  */
@@ -105,7 +105,7 @@ function localDependencies(root: string, packageFile: string, dependencies: unkn
   });
 }
 
-/** The shell command that copies a dependency into the project. It is to be run in the project's directory `root`. */
+/** The shell command that copies a dependency into the project, to be run in the project's directory `root`. */
 function copyCommand(root: string, name: string, path: string): string {
   const isFolder = statSync(resolve(root, path), { throwIfNoEntry: false })?.isDirectory() === true;
   const source = JSON.stringify(path);

@@ -34,7 +34,7 @@ export function initProject(directory: string): readonly string[] {
 }
 
 /**
- * The file or directory from which this package was installed; undefined if it came from a registry.
+ * The file or directory from which this package was installed; undefined if it came from a registry, or if this is not known.
  * @param own the directory of the package
  */
 export function installedFrom(own: string): string | undefined {
@@ -48,7 +48,7 @@ export function installedFrom(own: string): string | undefined {
     const [, file] = /^file:(.+)/.exec(packages[`node_modules/${basename(own)}`]?.resolved ?? "") ?? [];
     return file === undefined ? undefined : resolve(dirname(modules), file);
   } catch {
-    // Only npm writes this file. Without it, another package manager has installed the package.
+    // The file is missing, because another package manager than npm has installed the package.
     return undefined;
   }
 }

@@ -13,8 +13,8 @@ type Env = { readonly [name: string]: string | undefined };
 const ANSWER_TIMEOUT_MS = 5_000;
 
 /**
- * Prints the address of the inspector, if a server responds there. With a relay port, also serves the inspector's feed on that port;
- * otherwise resolves with undefined.
+ * Prints the address of the inspector, if a server responds at `url`. If a relay port is given, also serves the inspector's feed on this
+ * port, and resolves with the relay; otherwise resolves with undefined.
  * @throws ServiceError `config.invalid` if the thread's id is not a UUID; `server.address` if no server responds or the port cannot be used
  */
 export async function showInspector(

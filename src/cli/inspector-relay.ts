@@ -72,8 +72,8 @@ export async function openInspectorRelay({
 }
 
 /**
- * False for requests of pages from other origins, and for requests with a host name that was made to resolve to this machine (DNS
- * rebinding).
+ * Whether the relay accepts a request. Refuses requests of pages from other origins, and requests with a host name that was made to resolve
+ * to this machine (DNS rebinding).
  */
 function isOurs({ headers }: IncomingMessage): boolean {
   const { host = "", origin } = headers;

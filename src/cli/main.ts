@@ -108,8 +108,8 @@ async function run(invocation: Invocation): Promise<void> {
 }
 
 /**
- * Runs a command. If the process ends with exit code 0 before the command's promise is settled, the command has failed, whatever it
- * printed; the exit code then becomes 1. This is not checked for `dev` and `start`.
+ * Runs a command. If the process ends with exit code 0 before the command's promise is settled, the command has not done its work, so the
+ * exit code becomes 1. This is not checked for `dev` and `start`.
  */
 async function runToEnd(invocation: Invocation): Promise<void> {
   const fail = (code: number) => {

@@ -24,8 +24,8 @@ const deps = {
 };
 
 /**
- * Checks the data. Prints a line for each damage, then the numbers of damages and of affected threads. With several shards, prints this for
- * each shard. Returns the number of damages.
+ * Checks the data. Prints a line for each damage, then the numbers of damages and of affected threads; with several shards, for each shard
+ * separately. Returns the number of damages.
  */
 export async function check(
   data: string,

@@ -62,7 +62,7 @@ export function findOption(
   return name === undefined ? undefined : { name, value: env[name] ?? "" };
 }
 
-/** @throws ServiceError `config.invalid`; the message names the option, and `what` says what is wrong with its value */
+/** Throws an error that names the option. `what` says what is wrong with its value. @throws ServiceError `config.invalid` */
 export function refuseOption({ name, value }: GivenOption, what: string): never {
   throw new ServiceError("config.invalid", `${name} "${value}" ${what}`);
 }
@@ -78,8 +78,8 @@ export function textOption<T extends string>(
 }
 
 /**
- * Returns the value of an option that is a whole number; undefined if it is not given.
- * @throws ServiceError `config.invalid` if it is not a whole number, or `is` returns false
+ * Returns the value of an option that is a whole number without a sign; undefined if it is not given.
+ * @throws ServiceError `config.invalid` if the value is not such a number, or `is` returns false
  */
 export function numberOption(
   given: GivenOption | undefined,

@@ -19,15 +19,18 @@ export interface Running extends Pick<App, "close"> {
 /** The signals that ask a process to shut down. */
 export const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
-/** Shuts the server down, then ends the process. `drainMs` replaces {@link DRAIN_MS}. */
+/**
+ * Shuts the server down, then ends the process. `drainMs`: the longest wait for running supersteps in milliseconds; default
+ * {@link DRAIN_MS}.
+ */
 export type StopProcess = (signal: NodeJS.Signals, drainMs?: number) => void;
 
-/** Registers `stop`, which is then called each time the process is asked to stop. */
+/** Registers `stop`, which is called each time the process is asked to stop. */
 type OnStop = (stop: StopProcess) => void;
 
 /**
- * Handles uncaught errors and stop signals, and logs an error if a graph ends the process; also while graphs are loaded. The returned
- * function MUST be called before Heddle itself ends the process, because otherwise that end is logged as one by a graph.
+ * Logs uncaught errors, handles stop signals, and logs an error if a graph ends the process; all of this also while graphs are loaded. The
+ * caller MUST call the returned function before it ends the process itself, because otherwise that end is logged as one by a graph.
  */
 export function guardProcess(
   logger: Logger,

@@ -45,7 +45,10 @@ export class ProgressDisplay {
     this.#cancel ??= this.#after(terminal === undefined ? LINE_INTERVAL_MS : SHOWN_AFTER_MS);
   };
 
-  /** Lets `write` write other text to the same terminal: erases the progress line before. The line is drawn again at its next update. */
+  /**
+   * Erases the progress line, then calls `write`, which may write other text to the same terminal. The line is drawn again at its next
+   * update.
+   */
   beside(write: () => void): void {
     this.#erase();
     write();

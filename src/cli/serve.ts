@@ -330,8 +330,8 @@ function secrets(env: NodeJS.ProcessEnv): Pick<AppOptions, "keys" | "tokenSecret
 }
 
 /**
- * Returns a function that puts variables into the environment, and removes those that its previous call put there. It does not replace
- * variables that were set outside.
+ * Returns a function that puts variables into the environment, and removes those that its previous call put there. Variables that have been
+ * set by other means are not replaced.
  */
 function environment(): (env: Config["env"]) => void {
   let own: readonly string[] = [];

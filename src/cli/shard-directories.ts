@@ -24,14 +24,17 @@ export function databaseDirectories(data: string): readonly string[] {
     : Array.from({ length: count }, (_, shard) => shardDirectory(data, shard));
 }
 
-/** Divides the data directory `target` into as many shards as `data`. Does nothing if `data` is not divided. */
+/**
+ * Copies the file with the number of shards from the data directory `data` to its copy `target`. Does nothing if `data` is not divided into
+ * shards.
+ */
 export function copyShardCount(data: string, target: string): void {
   if (existsSync(countFile(data))) copyFileSync(countFile(data), countFile(target));
 }
 
 /**
- * Divides a new data directory into `count` shards. The number can never change, because the shard of a thread is computed from it. Without
- * `count`, the directory is not divided: one process serves it.
+ * Divides a new data directory into `count` shards. The number can never change, because the shard of a thread is computed from it. If
+ * `count` is undefined, the directory is not divided: one process serves it.
  * @throws ServiceError `config.invalid` if the directory has data that is divided into another number of shards, or not divided
  */
 export function prepareShards(data: string, count: number | undefined): void {

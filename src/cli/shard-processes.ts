@@ -22,12 +22,12 @@ const LONGEST_RESTART_DELAY_MS = 30_000;
 /** A process that ends within this time after its start has ended early. */
 const EARLY_END_MS = 10_000;
 
-/** The delay of the next restart, in milliseconds, if the process ends early again. `delay`: the delay of this restart. */
+/** The delay of the next restart, in milliseconds, if the restarted process ends early again. `delay`: the delay of this restart. */
 export const nextRestartDelay = (delay: number): number => Math.min(2 * delay, LONGEST_RESTART_DELAY_MS);
 
 /**
- * Milliseconds before the restart of a process that has just ended. `since`: when the process was started, in milliseconds of the monotonic
- * clock. `delay`: the result if the process has ended early.
+ * Milliseconds before the restart of a process that has just ended: `delay` if it has ended early, otherwise
+ * {@link FIRST_RESTART_DELAY_MS}. `since`: when the process was started, in milliseconds of the monotonic clock.
  */
 export const restartDelayAfterEnd = (since: number, delay: number): number =>
   systemClock.mono() - since < EARLY_END_MS ? delay : FIRST_RESTART_DELAY_MS;
@@ -93,7 +93,10 @@ export function onStopOfParent(stop: (drainMs?: number) => void, orphaned: () =>
   process.on("disconnect", orphaned);
 }
 
-/** A child process of a server. `started` resolves with its report when it accepts requests, and rejects if it ends before. */
+/**
+ * A child process of a server. `started` resolves with the process's report when the process accepts requests, and rejects if the process
+ * ends before that.
+ */
 export interface ShardChild {
   readonly process: ChildProcess;
   readonly started: Promise<StartedProcess>;

@@ -5,8 +5,9 @@ import { isObject, type JsonObject } from "../model/json.ts";
 export const DEFAULTS_VARIABLE = "LANGGRAPH_CONFIG";
 
 /**
- * Reads {@link DEFAULTS_VARIABLE}: for each graph, the `config` and the `context` of its default assistant. Undefined if it has none. Calls
- * `refuse` with what is wrong; that message never contains a value, which may be a secret.
+ * Reads {@link DEFAULTS_VARIABLE}: for each graph, the `config` and the `context` of its default assistant. Undefined if the variable is
+ * not set or names no graph. If it is invalid, calls `refuse` with what is wrong; that message never contains a value, which may be a
+ * secret.
  */
 export function readAssistantDefaults(
   text: string | undefined,

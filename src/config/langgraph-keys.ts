@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
  * - `served`: the key has its effect.
  * - `moot`: ignored without a warning, because the key is about something that Heddle does not need, such as an image to build.
  * - `ignored`: ignored with a warning that contains the text.
+ * - `keys`: the key holds an object with these keys.
  * - `each`: the key holds an object with any member names, such as names of graphs. Each member that is an object has these keys.
  * - `refused`: the server does not start, because it would behave differently from what the author of the file expects. The error contains
  *   the text.
@@ -172,8 +173,8 @@ export function servedKeys({ keys }: Keys = FILE, above = ""): readonly string[]
 }
 
 /**
- * Checks the keys of a configuration file. Returns warnings about ignored and unknown keys, and calls `refuse` for each key that must not
- * be ignored.
+ * Checks the keys of a configuration file. Returns warnings about ignored and unknown keys. Calls `refuse` for each key that Heddle must
+ * not silently ignore, and for each section that is not an object.
  */
 export function checkKeys(root: JsonObject, refuse: (what: string) => void): readonly string[] {
   const notes: string[] = [];

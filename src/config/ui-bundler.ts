@@ -14,7 +14,9 @@ export interface ComponentBundle {
   readonly files: ReadonlyMap<string, ComponentFile>;
 }
 
-/** The settings `ui` and `ui_config`. For each graph, `ui` names a file whose default export has the graph's components by name. */
+/**
+ * The settings `ui` and `ui_config`. For each graph, `ui` names a file whose default export is an object of the graph's components by name.
+ */
 export interface UiConfig {
   /** The absolute paths of these files, by graph. */
   readonly files: { readonly [graph: string]: string };
@@ -88,7 +90,7 @@ async function bundle(graph: string, file: string, shared: readonly string[]): P
   });
   const home = dirname(file);
   const sources = Object.keys(metafile.inputs)
-    // Leaves out the entry module, which is not a file, and the packages that the page provides.
+    // Leaves out the entry module, which is not a file, and the packages that the page provides, which are not bundled.
     .filter((path) => path !== "components.js" && !path.startsWith("given:"))
     .map((path) => resolve(home, path));
   return {

@@ -104,10 +104,10 @@ function whole(value: unknown, at: string, least: number, most: number): number 
   return refuse(`${at} must be a whole number from ${least} to ${most}`);
 }
 
-/** Headers that frame or identify the request. A configured value would break the request or impersonate Heddle. */
+/** Matches the names of headers that frame or identify the request. A configured value would break the request or impersonate Heddle. */
 const OURS = /^(host|content-length|content-type|transfer-encoding|connection|expect|upgrade|x-webhook-.*)$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Matches the values that a header can carry: tabs, and Latin-1 characters except the other control characters of ASCII. */
+/** Matches the values that a header can carry: tabs, and the characters of Latin-1 that are not ASCII control characters. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 function readHeaders(value: unknown): WebhookPolicy["headers"] {

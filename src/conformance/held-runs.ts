@@ -3,7 +3,7 @@ import { MismatchError } from "./mismatch-error.ts";
 
 /** Milliseconds between two polls. */
 const POLL_INTERVAL_MS = 20;
-/** The largest number of polls. If the condition is false at all of them, the check fails. */
+/** The largest number of polls. If the condition is still false at the last poll, the check fails. */
 const MAX_POLLS = 500;
 
 /**

@@ -26,12 +26,14 @@ export const isKeyExpired = signal(false);
 
 /** Whether the server has accepted the stored key since the page was loaded. */
 let isAccepted = false;
-/** Whether requests wait for another key when theirs has expired. If false, they fail. */
+/** Whether requests wait for another key when their key has expired. If false, they fail. */
 let waitsForNewKey = false;
 /** For each request that waits for another key, a function that lets it continue. */
 const waitingRequests = new Set<() => void>();
 
-/** From now on, requests wait while {@link isKeyExpired}. Only for pages that then ask the user for another key. */
+/**
+ * From now on, requests wait while {@link isKeyExpired} is true. Only for pages that then ask the user for another key.
+ */
 export function holdRequestsOfExpiredKey(): void {
   waitsForNewKey = true;
 }

@@ -12,8 +12,8 @@ const countWords = tool({
 });
 
 /**
- * An agent with one tool. Without an API key it is scripted and needs no network. With `OPENAI_API_KEY` it calls the model
- * that the assistant's context names (`{ "model": ... }`), or `OPENAI_MODEL`, at `OPENAI_BASE_URL`.
+ * An agent with one tool. Without an API key, its answers are scripted and it needs no network. With `OPENAI_API_KEY`,
+ * it calls the model that the assistant's context names (`{ "model": ... }`), or `OPENAI_MODEL`, at `OPENAI_BASE_URL`.
  */
 export default graph({
   name: "agent",

@@ -1,8 +1,8 @@
 import type { Schema } from "../index.ts";
 
 /**
- * Makes a schema from a function that returns the parsed value, or an error message as a string. Any Standard Schema works
- * (zod, valibot, arktype); the demo has its own, to need no package.
+ * Makes a schema from a function that returns the parsed value, or an error message as a string. Any Standard Schema
+ * would work (zod, valibot, arktype); the demo makes its own so that it needs no package.
  */
 export function objectSchema<T>(
   read: (value: { readonly [key: string]: unknown }) => T | string,

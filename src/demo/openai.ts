@@ -9,8 +9,8 @@ export interface ModelAccess {
 }
 
 /**
- * The API key and the address of the model from the environment, and the model's name: `model`, or else the
- * one from the environment. Undefined without `OPENAI_API_KEY`.
+ * The API key and the URL of the model API from the environment, and the name of the model: `model`, or else
+ * `OPENAI_MODEL`, or else a default. Undefined without `OPENAI_API_KEY`.
  */
 export function readModelAccess(model: string | undefined): ModelAccess | undefined {
   const { OPENAI_API_KEY: key, OPENAI_BASE_URL, OPENAI_MODEL } = process.env;

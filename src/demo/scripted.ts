@@ -28,8 +28,8 @@ export async function streamWords(message: MessageWriter, text: string, ctx: Ctx
 }
 
 /**
- * A scripted model: it repeats the user's text; if asked to count, it calls its tool. With
- * `configurable.name`, it begins an answer with this name.
+ * The answer of a scripted model. It repeats the user's text, calls the tool if the text contains the word "count", and
+ * reports the result of the tool. With `configurable.name`, a repetition begins with this name.
  */
 export async function scriptedAnswer(messages: readonly Message[], ctx: Ctx): Promise<Message> {
   const message = ctx.message({ model: "scripted" });

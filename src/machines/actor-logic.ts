@@ -11,8 +11,8 @@ interface Logic {
 }
 
 /**
- * The kind of an actor's logic. XState does not record the kind, so it is found from the members of the logic. A promise is recognised by
- * its `transition`: the event `xstate.promise.resolve` ends it.
+ * The kind of an actor's logic; `missing` if the value is no actor logic. XState does not record the kind, so it is found from the members
+ * of the logic. Promise logic is recognised by its `transition`: the event `xstate.promise.resolve` ends an actor of this logic.
  */
 export function kindOfActor(logic: unknown): LogicKind {
   if (typeof logic !== "object" || logic === null || !("transition" in logic)) return "missing";
@@ -47,7 +47,8 @@ export function machinesOf(machine: Machine): readonly Machine[] {
 
 /**
  * The logic to which `src` refers: a named implementation of the machine, or logic written inline in an `invoke`. XState names inline logic
- * `xstate.invoke.INDEX.STATE`.
+ * `xstate.invoke.INDEX.STATE`, where STATE is the id of the state and INDEX the position in its `invoke`. Undefined if there is no such
+ * logic.
  */
 export function logicOf(machine: Machine, src: string): unknown {
   const [, index, id] = /^xstate\.invoke\.(\d+)\.(.*)$/.exec(src) ?? [];

@@ -32,7 +32,8 @@ export type TreeStart = { readonly input: unknown } | { readonly snapshot: JsonO
 
 /**
  * Creates the root actors of a machine. XState copies the options of each new actor several times, which takes longer than the rest of the
- * creation. So these actors get no options; their logic supplies the first snapshot instead.
+ * creation. So these actors are created without options: the input or the stored snapshot reaches them through the `getInitialSnapshot` of
+ * their logic.
  */
 export class RootActorFactory {
   readonly #xstate: XStateLibrary;
@@ -87,7 +88,9 @@ interface ActorStep {
 export class ActorTree {
   readonly root: XStateActor;
   readonly effects: Effect[] = [];
-  /** All actors of the tree. One record for each actor takes less memory than a map or a set for each of its members. */
+  /**
+   * The actors of the tree, each with its record. One map of records takes less memory than a map or a set for each member of the record.
+   */
   readonly #steps = new Map<XStateActor, ActorStep>();
   #events = 0;
   #microsteps = 0;
@@ -114,7 +117,10 @@ export class ActorTree {
     else this.#start(this.root);
   }
 
-  /** Delivers an event to an actor, or ends a promise actor with its result. An actor that has ended processes no events. */
+  /**
+   * Delivers an event to the actor at the address `message.to`, or ends a promise actor with its result. Does nothing if there is no such
+   * actor. An actor that has ended processes no events.
+   */
   deliver(message: AddressedEvent): void {
     let actor: XStateActor | undefined = this.root;
     for (const id of message.to) actor = actor?._snapshot.children?.[id];
@@ -318,7 +324,7 @@ export class ActorTree {
     if (!isStarted || isStopped) return;
     const stop = (one: XStateActor) => {
       const step = this.#stepOf(one);
-      // For a child that ended before, its last state was noted then.
+      // The state of a child that has ended was noted when the child ended.
       if (step.isStarted && one._snapshot.status === "active") this.#noteChild(one);
       step.isStopped = true;
       for (const child of Object.values(one._snapshot.children ?? {})) if (child !== undefined) stop(child);

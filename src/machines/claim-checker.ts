@@ -21,8 +21,8 @@ export interface ProofResult {
   /** Why the claim is undecided, or why the path refutes an `eventually` claim. Absent for other results. */
   readonly why?: string;
   /**
-   * The example path: for a `reachable` claim, a path that enters a state; for the other claims, a path that breaks the claim. Empty if
-   * there is none.
+   * An example: for a `reachable` claim, a path that enters one of the claim's states; for other claims, a path that breaks the claim. The
+   * path of an undecided claim does so only under the condition in `why`. Empty if there is no example.
    */
   readonly path: readonly PathStep[];
 }
@@ -95,8 +95,9 @@ interface AllowedStep extends PossibleStep {
 }
 
 /**
- * Decides a claim over all places of a machine, its possible combinations of active states. The claim is proved or refuted if the result is
- * the same whatever the guards return. It is undecided if the result depends on guards, or on when the machine sends events to itself.
+ * Decides a claim over all places of a machine, which are its possible combinations of active states. The claim is proved or refuted if the
+ * result is the same whatever the guards return. It is undecided if the result depends on guards, or on when the machine sends events to
+ * itself.
  */
 export function decide({ places, initial, selfSent }: StateSpace, claim: ProvableClaim): ProofResult {
   const { kind, states, without } = claim;

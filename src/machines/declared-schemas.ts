@@ -5,7 +5,7 @@ import { jsonSchemaFault, resolvePointer, schemaOfJson } from "./json-schema-val
 import { isHandled, type MachineEvent } from "./machine-driver.ts";
 import type { Machine } from "./xstate-types.ts";
 
-/** A schema with its JSON Schema; null if its library makes none. */
+/** A schema with its JSON Schema, which is null if the library of the schema makes none. */
 interface DescribedSchema {
   readonly schema: Schema;
   readonly json: JsonObject | null;
@@ -59,7 +59,10 @@ export class DeclaredSchemas {
     return { value: { ...result.value, type } };
   }
 
-  /** The name under which the schema of an event type is declared: the type itself, or else the longest wildcard that matches it. */
+  /**
+   * The name under which the schema of an event type is declared: the type itself, or else the longest wildcard that matches it. Undefined
+   * if there is neither.
+   */
   #nameFor(type: string): string | undefined {
     if (this.#events.has(type)) return type;
     return [...this.#events.keys()]
@@ -76,7 +79,7 @@ const isAboutType = ({ path }: SchemaIssue) => {
 /** The most references and unions that are followed to find the object that a schema describes. More are probably a circle. */
 const MAX_HOPS = 8;
 
-/** Adds the member `type` to the JSON Schema of an event's data; null if the schema describes no objects. */
+/** Returns the JSON Schema of an event's data with the additional member `type`; null if the schema does not describe objects. */
 function schemaOfEvent(type: string, json: JsonObject): JsonObject | null {
   const is = type.endsWith("*") ? { type: "string" } : { const: type };
   const addType = (schema: unknown, hops: number): JsonObject | null => {
@@ -107,7 +110,7 @@ function schemaOfEvent(type: string, json: JsonObject): JsonObject | null {
 }
 
 /**
- * Reads the schemas that a machine declares; null if it declares none that says anything.
+ * Reads the schemas that a machine declares. Null if it declares none, or only placeholders that carry a type for the compiler.
  * @returns the schemas, or what is wrong with them, as sentences that begin with the path of the broken part
  */
 export function readDeclaredSchemas(
@@ -142,7 +145,7 @@ export function readDeclaredSchemas(
 /** Whether a schema only carries a type for the compiler, as `types<T>()` of XState 6 does. */
 const isPlaceholder = (value: unknown) => isSchema(value) && value["~standard"].vendor === "xstate.types";
 
-/** Reads one schema: null if it says nothing, a sentence if it is broken. */
+/** Reads one declared schema: null if it is absent or only a placeholder, a sentence with the fault if it is broken. */
 function describeSchema(value: unknown, at: string): DescribedSchema | string | null {
   if (value === undefined || value === null || isPlaceholder(value)) return null;
   if (isSchema(value)) return describeObjects(value, jsonSchemaOf(value, "input"), at);

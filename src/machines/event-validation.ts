@@ -13,11 +13,14 @@ import { STATE_KEY } from "./machine-state.ts";
  */
 const MAX_TYPE_CHARACTERS = 256;
 
-/** The most nesting levels of an event. It is stored some levels deep, and a stored value may have {@link MAX_DEPTH} levels. */
+/**
+ * The largest number of nesting levels of an event. A stored value may have {@link MAX_DEPTH} levels, and the event is stored several
+ * levels deep within such a value.
+ */
 const MAX_EVENT_DEPTH = MAX_DEPTH - 16;
 /**
- * The most values of an event, at all levels together. Each macrostep copies the machine's whole state several times: with 99,000 more
- * members in it, that took 3 s.
+ * The largest number of values in an event, at all levels together. The event's data may become part of the machine's state, which each
+ * macrostep copies several times: with 99,000 more members in the state, a macrostep took 3 s.
  */
 const MAX_EVENT_VALUES = 10_000;
 
@@ -51,8 +54,9 @@ export function acceptedEventSchema(
 }
 
 /**
- * The JSON Schema of the events of some types or descriptors. If the data of one of them can be described, its `anyOf` has a schema for
- * each type, in the order of `events`.
+ * The JSON Schema of the events of some types or descriptors. If the data of at least one of them can be described, the schema has an
+ * `anyOf` with a schema for each of `events`, in the same order. A schema longer than {@link MAX_SCHEMA_LENGTH} is left without the
+ * `anyOf`.
  */
 export function describeEvents(events: readonly string[], schemas: DeclaredSchemas | null): JsonObject {
   const isOpen = events.some((type) => type.endsWith("*"));
@@ -65,7 +69,7 @@ export function describeEvents(events: readonly string[], schemas: DeclaredSchem
     schema === null ? anyDataOf(events[index] as string) : embedSchema(schema, `/anyOf/${index}`),
   );
   const full = { ...plain, anyOf };
-  // The length is that of the question, whose schema would be left out altogether.
+  // A question is sent without any schema if its schema is longer than this limit.
   return JSON.stringify(full).length > MAX_SCHEMA_LENGTH ? plain : full;
 }
 
@@ -75,7 +79,7 @@ const anyDataOf = (type: string) => ({
   properties: { type: type.endsWith("*") ? { type: "string" } : { const: type } },
 });
 
-/** The reason why a machine that handles `events` cannot take an event, whatever its guards return; undefined if it may take it. */
+/** Why a machine that handles `events` cannot take an event, whatever its guards return; undefined if the machine may take the event. */
 export function whyNotEvent(
   event: unknown,
   { events, forbidden = [] }: { readonly events: readonly string[]; readonly forbidden?: readonly string[] },
@@ -98,7 +102,7 @@ export function whyNotEvent(
   return excess === undefined ? undefined : `${refused}, with data that ${excess}`;
 }
 
-/** What an event has too much of; undefined if it is within its limits. */
+/** Which limit an event exceeds, its nesting or its number of values; undefined if it exceeds none. */
 function excessOf(event: object): string | undefined {
   let count = 0;
   let level: readonly object[] = [event];

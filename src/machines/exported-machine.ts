@@ -114,7 +114,7 @@ function promiseActors(machine: Machine): readonly string[] {
 
 const SUPPORTED: ReadonlySet<string> = new Set<LogicKind>(["promise", "machine", "transition"]);
 
-/** What is not supported in a state, each with its path in the machine. */
+/** The faults of a state: the actors that it invokes or spawns and that are not supported. Each text begins with the state's id. */
 function faultsOf(machine: Machine, node: StateNode): readonly string[] {
   const at = `#${node.id}`;
   const faults: string[] = [];

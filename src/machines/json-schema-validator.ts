@@ -3,7 +3,10 @@ import type { Schema, SchemaResult } from "../graph/standard-schema.ts";
 import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
 import { jsonSchemaFieldErrors } from "../model/json-schema-errors.ts";
 
-/** Keywords whose value is a schema, an object of schemas, or a list of schemas. */
+/**
+ * The keywords by the kind of their value. The value of these is a schema; below are those with an object of schemas, a list of schemas, a
+ * number, or another value.
+ */
 const SCHEMA_KEYWORDS = new Set(
   "additionalProperties contains contentSchema else if items not propertyNames then unevaluatedItems unevaluatedProperties".split(
     " ",
@@ -34,8 +37,8 @@ const KEYWORD_SETS = [
 const TYPES: readonly unknown[] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /**
- * What is wrong with a JSON Schema, as a sentence that begins with the path of the broken part; undefined if nothing is. The validator
- * itself ignores a broken keyword, and would then accept every value. `at`: the path of the schema.
+ * What is wrong with a JSON Schema, as a sentence that begins with the path of the broken part; undefined if the schema has no fault. This
+ * check is needed because the validator ignores a broken keyword, and would then accept every value. `at`: the path of the schema.
  */
 export function jsonSchemaFault(schema: JsonObject, at: string): string | undefined {
   if (!Object.keys(schema).some((name) => KEYWORD_SETS.some((set) => set.has(name))))
@@ -105,7 +108,7 @@ function patternFault(pattern: unknown, at: string): string | undefined {
   }
 }
 
-/** References to an `$anchor` or `$id` are left to the validator. */
+/** Checks a `$ref`. A reference to an `$anchor` or `$id` is not checked here: the validator resolves it. */
 function referenceFault(ref: unknown, at: string, root: JsonObject): string | undefined {
   if (typeof ref !== "string") return `${at} must be a text`;
   if (/^[a-z]+:\/\//i.test(ref)) return `${at} is "${ref}", and other documents are not loaded`;
@@ -127,8 +130,8 @@ export function resolvePointer(root: JsonObject, ref: string): unknown {
 }
 
 /**
- * Makes a Standard Schema of a JSON Schema that has no {@link jsonSchemaFault}. It returns the value with the `default` of each missing
- * property, as forms show it.
+ * Makes a Standard Schema of a JSON Schema that has no {@link jsonSchemaFault}. Its `validate` adds the `default` of each missing property
+ * to the value, because forms show these defaults.
  */
 export function schemaOfJson(json: JsonObject): Schema {
   let compiled: Validator | undefined;

@@ -68,12 +68,12 @@ export function chartOfMachine(machine: Machine, name: string): StatechartDefini
   return { ...chartState({ machine, above: [], prefix: "" }, machine.root), id: name, valueKey: STATE_KEY };
 }
 
-/** A machine whose statechart is made. */
+/** A machine of which a statechart is being made. */
 interface ChartSource {
   readonly machine: Machine;
-  /** The machines that contain it. */
+  /** The machines around this one, outermost first: each invokes the next. */
   readonly above: readonly Machine[];
-  /** What distinguishes the ids of its states from those of the other machines in the same statechart. */
+  /** A prefix of the ids of the machine's states, which makes them unique in the whole statechart. Empty for the root machine. */
   readonly prefix: string;
 }
 

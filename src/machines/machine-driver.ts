@@ -20,15 +20,15 @@ export interface StoredSnapshot {
  */
 export type Address = readonly string[];
 
-/** Whether an address is `top`, or below it. */
+/** Whether the actor at the address `at` is the actor at `top`, or one of its descendants. */
 export const isWithin = (at: Address, top: Address): boolean => top.every((id, level) => at[level] === id);
 
 /** A promise actor to start. */
 export interface PromiseStart {
   readonly at: Address;
   /**
-   * The `src` of each machine on the way from the root to the actor, outermost first, without the root's. The innermost machine implements
-   * the actor's `src`.
+   * The `src` of each machine on the way from the root to the actor, outermost first, without the root's. The innermost machine (the root
+   * if the list is empty) implements the actor's `src`.
    */
   readonly owner: readonly string[];
   readonly src: string;
@@ -101,8 +101,8 @@ export interface Waiting {
   /** The descriptors of events that the machine's active states handle and do not forbid, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];
   /**
-   * The descriptors that the active states name without a transition, which forbids them. An event of such a type is not taken, even if a
-   * wildcard matches it.
+   * The descriptors that the active states forbid: they have transitions for them without a target and without actions. The machine does
+   * not take an event of such a type, even if a wildcard matches the event.
    */
   readonly forbidden: readonly string[];
   /** Whether the event enables a transition, guards included. Throws the error of a guard that throws. */
@@ -145,17 +145,17 @@ export interface MachineDriver {
   /** The reason why a value is no state value of the machine; undefined if it is one. */
   whyNotState(value: unknown): string | undefined;
   /**
-   * The state value in which the machine is in a state, which is named by its path or its id. Other regions of parallel states stay as they
-   * are in `current`. Undefined if the machine has no such state.
+   * Returns the state value in which the state `name`, a path or an id, is active. Regions of parallel states that are not on the way to
+   * this state keep their value in `current`. Undefined if the machine has no such state.
    */
   stateValue(name: string, current: unknown): unknown;
   begin(input: unknown): Taken;
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;
   /**
-   * Completes a snapshot that was migrated from another version: children whose state is not active are left out, and each promise actor
-   * that an active state invokes is among the children. `working`: the promise actors that run, at any depth. Throws if the machine cannot
-   * go on from the snapshot.
+   * Completes a snapshot that was migrated from another version: drops the children whose state is not active, and adds each promise actor
+   * that an active state invokes and that is not among the children. `working`: the promise actors that run, at any depth. Throws if the
+   * machine cannot continue from the snapshot.
    */
   completed(snapshot: StoredSnapshot): {
     readonly snapshot: StoredSnapshot;

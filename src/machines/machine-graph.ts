@@ -84,8 +84,8 @@ const STEPS_OF_EVENT = 2;
 const RECURSION_LIMIT = 1_000;
 
 /**
- * Marks a machine that `transitionStep` has made, and that can be stored as it is: the channel need not copy it. No client can set the mark,
- * because JSON has no symbols.
+ * Marks a stored machine that `transitionStep` has made and whose values can all be stored as they are, so that the channel does not copy
+ * it. No client can set the mark, because JSON has no symbols.
  */
 const STORABLE = Symbol("storable");
 type Marked = { [STORABLE]?: true };
@@ -103,8 +103,8 @@ class OpenRules extends Map<string, ChannelRule> {
 const CONTEXT_RULE = value();
 
 /**
- * The description that all child machines have in common, without its member `machine`. Their state and output schemas have these keys
- * besides the keys of the context.
+ * The description that all child machines have in common, without its member `machine`. Their state and output schemas have the keys of
+ * `rules` and those of the context.
  */
 const CHILD: DescribedGraph = Object.freeze({
   name: null,
@@ -133,8 +133,8 @@ export function machineGraph(
       (write as Marked | null)?.[STORABLE] === true ? write : toStorable(write, at),
   };
   const runActor = async (input: unknown, ctx: Ctx) => {
-    // An input of another form comes from a task that an earlier version of Heddle has planned. The task ends without a result. {@link
-    // TRANSITION_NODE} then fails with an error that says why the state cannot be used.
+    // An input of another form comes from a task that an earlier version of Heddle has planned. The task ends without a result, and
+    // {@link TRANSITION_NODE} then fails with an error that says why the state cannot be used.
     if (!isWork(input)) return undefined;
     const { version, ...work } = input as Sent;
     // The state must be migrated before the actor runs, so the task ends without a result. The migrated machine starts the actor again.
@@ -438,7 +438,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
 const textOf = (label: string | undefined, logged: unknown) =>
   `${label === undefined ? "" : `${label}: `}${typeof logged === "string" ? logged : jsonOrText(logged)}`;
 
-/** The text of a logged value: JSON if possible. A value that JSON cannot express, such as a cycle, MUST NOT fail the run. */
+/** The text of a logged value: JSON if possible. A value that JSON cannot express, such as a cycle, does not fail the run. */
 function jsonOrText(logged: unknown): string {
   try {
     return JSON.stringify(logged) ?? String(logged);
@@ -489,15 +489,18 @@ const versionedQuestion = ({ version }: MachineDriver, state: JsonObject, waitin
 });
 
 /**
- * Whether a question is of a version that will be migrated. Which events the migrated machine takes depends on the thread's state, so the
- * run checks its event itself.
+ * Whether a question was asked by a version of the machine that will be migrated. The events that the migrated machine takes depend on the
+ * thread's state, so an answer is checked completely only when its run has migrated the machine.
  */
 function isOfMigrated(versions: MachineVersions, question: unknown): boolean {
   const { version = null } = isObject(question) ? question : {};
   return (version === null || typeof version === "string") && versions.migrates(version);
 }
 
-/** The question that a machine asks when it is migrated; null if the version that asks is one of the graph's, or cannot be migrated. */
+/**
+ * The question that the machine in a thread's state asks after its migration. Null if its version is one of the graph's and so needs no
+ * migration, or if it cannot be migrated.
+ */
 function migratedQuestion(versions: MachineVersions, values: JsonObject) {
   if (!versions.migrates(versionOf(values))) return null;
   try {
@@ -513,7 +516,10 @@ function migratedQuestion(versions: MachineVersions, values: JsonObject) {
   }
 }
 
-/** The schemas of a graph's machine. An input is for the current version, and an event for the version of the thread's state. */
+/**
+ * The schemas of a graph's machine. An input is validated by the schema of the current version, an event by that of the version of the
+ * thread's state.
+ */
 function schemasOf(versions: MachineVersions): MachineSchemas | undefined {
   if (!versions.haveSchemas) return undefined;
   const { input = null, inputJson = null } = versions.current.schemas ?? {};

@@ -17,8 +17,8 @@ export type Pending =
   | { readonly actor: Address; readonly start: number; readonly result: ActorResult };
 
 /**
- * A promise actor that was started and whose result was not processed yet. `start` is a unique number: an actor that is started later at
- * the same address has another one.
+ * A promise actor that was started and whose result was not processed yet. `start` is a number that no other actor of the thread has, not
+ * even one that is started later at the same address.
  */
 export interface Work extends PromiseStart {
   readonly start: number;
@@ -59,7 +59,10 @@ export type Step =
 export interface StoredMachine {
   readonly rest: JsonObject;
   readonly work: readonly Work[];
-  /** How many actors were started and timers set so far. The next actor or timer gets the next number, as its `start` or in its `id`. */
+  /**
+   * The sum of the actors started and the timers set so far. The next actor or timer gets the next number: an actor as its `start`, a timer
+   * in its `id`.
+   */
   readonly started: number;
   readonly timers: readonly SetTimer[];
   readonly actions: readonly Step[];

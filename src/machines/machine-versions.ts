@@ -25,8 +25,8 @@ import {
 export type Migrate = (snapshot: JsonObject, from: string | null) => unknown;
 
 /**
- * The versions of one machine. A state is continued by the version that made it. If that version is missing, `migrate` converts the state
- * for the current version.
+ * The versions of one machine. A state is continued by the version that made it. If the graph does not have that version, `migrate`
+ * converts the state for the current version.
  */
 export class MachineVersions {
   /** The version with which new machines start. */
@@ -85,7 +85,10 @@ export class MachineVersions {
     return this.#drivers.find((one) => one.version === version);
   }
 
-  /** Returns the versions that may continue a state: the one that made it, if the graph has it; all, if the state contains no machine. */
+  /**
+   * Returns the drivers of the versions that may continue a state: the version that made the state, or none if the graph does not have it.
+   * All versions if the state contains no machine.
+   */
   of(state: JsonObject): readonly MachineDriver[] {
     if (state[SNAPSHOT_KEY] === undefined && state[VERSION_KEY] === undefined) return this.#drivers;
     const driver = this.find(versionOf(state));

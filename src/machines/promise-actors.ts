@@ -1,6 +1,6 @@
 import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
-/** Events of clients and timers that may arrive while promise actors run. */
+/** Tells of the events of clients and timers that arrive while promise actors run. */
 interface Interruptions {
   /** Returns whether the machine can take one of the waiting events. */
   isDue(): boolean;
@@ -8,7 +8,10 @@ interface Interruptions {
   watch(arrived: () => void): () => void;
 }
 
-/** A running promise actor. While no task waits for the actor, the events that it emits are kept in `kept`; the next task receives them. */
+/**
+ * A running promise actor. Events that it emits while no task waits for it are collected in `kept`; the next task that waits for it
+ * receives them.
+ */
 interface ActorAtWork extends RunningActor {
   readonly kept: unknown[];
   emit: ((event: unknown) => void) | undefined;
@@ -36,9 +39,9 @@ export class PromiseActors {
   readonly #runs = new Map<string, RunActors>();
 
   /**
-   * Waits for an actor, and starts it if it is not running. Resolves with its result. Resolves with undefined if another actor ends first,
-   * if the machine can take an event, or if `signal` is aborted, which also stops the actor. Until then, `emit` is called with the events
-   * that the actor emits.
+   * Waits for an actor, and starts it if it is not running. Resolves with the actor's result. Resolves with undefined if another actor ends
+   * first, if the machine can take an event, or if `signal` is aborted, which also stops the actor. Before it resolves, `emit` is called
+   * with each event that the actor emits.
    */
   next(
     run: string,

@@ -3,8 +3,8 @@ import { EVENTS_KEY, isPending, STATE_KEY } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
 
 /**
- * The fault of a client's write to the state; undefined if there is none. Only the keys are checked from which the machine could not go
- * on. `values` returns the state with the write.
+ * The fault of a client's write to the state; undefined if there is none. Only {@link EVENTS_KEY} and {@link STATE_KEY} are checked,
+ * because the machine could not continue from a wrong value there. `values` returns the state with the write.
  */
 export function writeFault(versions: MachineVersions, write: JsonObject, values: () => JsonObject) {
   const events = write[EVENTS_KEY];
@@ -16,7 +16,8 @@ export function writeFault(versions: MachineVersions, write: JsonObject, values:
     };
   if (!Object.hasOwn(write, STATE_KEY)) return undefined;
   const faults = versions.of(values()).map((driver) => driver.whyNotState(write[STATE_KEY]));
-  // A state of a version that the graph lacks is converted, or refused, when the next run starts.
+  // If the graph does not have the version of the state, there is no driver to check the value. The state is then migrated, or refused,
+  // when the next run starts.
   const message = faults.includes(undefined) ? undefined : faults.at(-1);
   return message === undefined ? undefined : { key: STATE_KEY, message };
 }

@@ -12,7 +12,7 @@ export interface Place {
   readonly steps: readonly PossibleStep[];
 }
 
-/** An event that may occur in a place. */
+/** An event that may occur in a place, with its possible results. */
 export interface PossibleStep {
   /** A descriptor of the event, such as `APPROVE`, `order.*` or `xstate.done.actor.charge`. */
   readonly event: string;
@@ -146,7 +146,9 @@ class GuardChoices {
 
   #transitions = 0;
 
-  /** The guard of transitions that have none. It always returns true, but throws if a macrostep takes too many transitions. */
+  /**
+   * The guard of transitions that have none in the machine. It always returns true, but throws if a macrostep takes too many transitions.
+   */
   readonly none = (): boolean => {
     if (++this.#transitions > MAX_TRANSITIONS)
       throw new RangeError(`one event takes more than ${MAX_TRANSITIONS} transitions`);

@@ -11,20 +11,23 @@ import {
   type StoredMachine,
 } from "./machine-state.ts";
 
-/** The child machines of a machine at all levels, by the key of their address. A machine may have thousands. */
+/** The child machines that have not ended, at all levels, by {@link addressKey}. It is a map because a machine may have thousands. */
 export type ChildrenByAddress = Map<string, StoredChild>;
 
 export const addressKey = (at: Address): string => JSON.stringify(at);
 
-/** The checkpoint namespace of an actor: its own if it is a machine, otherwise that of the machine that has started it. */
+/**
+ * The checkpoint namespace of an actor: its own if the actor is a machine, otherwise that of the machine that has started it. Empty for the
+ * root machine.
+ */
 export function namespaceOfMachine(children: ChildrenByAddress, at: Address): string {
   if (at.length === 0) return "";
   return children.get(addressKey(at))?.ns ?? namespaceOfMachine(children, at.slice(0, -1));
 }
 
 /**
- * A change of a child machine in its stored form. It contains the child's state only if the child has ended, because the parent's snapshot
- * does not contain the state then.
+ * Converts a change of a child machine to its stored form. The child's state is stored only if the child has ended: before that, the
+ * parent's snapshot contains it.
  */
 export function storedChange(
   { read, ...child }: StoredChild & { read(): ChildState },

@@ -91,7 +91,7 @@ export interface Machine {
   readonly id: string;
   readonly config: object;
   readonly version: string | undefined;
-  /** What was given as `schemas`, which XState keeps and does not use. */
+  /** The value of the option `schemas`. XState keeps it but does not use it. */
   readonly schemas?: unknown;
   readonly root: StateNode;
   readonly definition: object;

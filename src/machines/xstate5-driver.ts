@@ -98,11 +98,14 @@ export function xstate5Driver(
 
 const pathOf = ({ path }: StateNode) => path.join(".");
 
-/** The states in which a machine can be. A history state is none: it stands for the states that were active before. */
+/** The states in which a machine can be. History states are left out, because they only stand for states that were active before. */
 const statesOf = ({ root }: Machine) =>
   allStates(root).filter((node) => node !== root && node.type !== "history");
 
-/** XState restores a value that names no state of a region, and the machine then takes no event there. So the value is checked here. */
+/**
+ * Why a state value is not one of a state node; undefined if it is. XState would accept a value that names no state of a region, and the
+ * machine would then take no event in this region.
+ */
 function stateValueFault(node: StateNode, value: unknown): string | undefined {
   const active = typeof value === "string" ? { [value]: undefined } : value;
   const at = node.parent === undefined ? "the machine" : `"${pathOf(node)}"`;
@@ -121,7 +124,10 @@ function stateValueFault(node: StateNode, value: unknown): string | undefined {
   return undefined;
 }
 
-/** A state value with the state at `path` active, below `node`. The other regions of parallel states are those of `current`. */
+/**
+ * Returns a state value below `node` in which the state at the given path is active. Other regions of parallel states keep their value in
+ * `current`.
+ */
 function withActive(node: StateNode, [key, ...below]: readonly string[], current: unknown): JsonObject {
   if (key === undefined) return {};
   const before = isObject(current) ? current : {};
@@ -160,7 +166,10 @@ function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | u
   }
 }
 
-/** XState starts the actor of a state when it enters the state, and a migration enters none. */
+/**
+ * Adds the promise actors that the active states of a migrated snapshot invoke, and drops the children of other states. XState starts the
+ * actor of a state only when it enters the state, and a migration enters no state.
+ */
 function withInvokedActors(
   machine: Machine,
   restore: (stored: StoredSnapshot) => ActorTree,
@@ -173,7 +182,7 @@ function withInvokedActors(
   const active = nodes.flatMap(({ invoke }) => invoke);
   const ids = new Set(active.map(({ id }) => id));
   const other = new Set(allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ id }) => id)));
-  // The id of an actor without an id of its own is its index and the id of its state.
+  // XState gives an actor without an id of its own the id `INDEX.STATE`: its index in the `invoke`, and the id of the state.
   const isLeft = (id: string) => !ids.has(id) && (other.has(id) || /^\d+\./.test(id));
   const given = isObject(rest["children"]) ? rest["children"] : {};
   const children = Object.fromEntries(Object.entries(given).filter(([id]) => !isLeft(id)));
@@ -199,8 +208,8 @@ function eventsOf(nodes: readonly StateNode[]): readonly string[] {
 }
 
 /**
- * The descriptors for which a transition may be taken, if its guard allows it. An inner state may forbid an event that an outer state
- * handles.
+ * The descriptors for which a transition may be taken if its guard allows it. Descriptors that an inner state forbids are left out, even if
+ * an outer state handles them.
  */
 function possibleEvents(nodes: readonly StateNode[]): ReadonlySet<string> {
   const found = new Set<string>();

@@ -25,7 +25,7 @@ export const cronChecks = defineChapter("crons", {
     expectMatch("those left", await client.crons.search({ threadId: thread_id }), []);
   },
   "a schedule without a thread is made": async ({ client }) => {
-    // The id of a new thread is used as a value that no other cron on the server has.
+    // The id of a new thread serves as a metadata value that no other cron on the server has.
     const { thread_id: name } = await client.threads.create();
     const metadata = { conformance: name };
     await client.crons.create("steps", { schedule: YEARLY, metadata });

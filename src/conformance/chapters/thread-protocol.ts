@@ -26,7 +26,7 @@ async function command(
   return (await http.send("POST", `/threads/${thread}/commands`, { id: 1, method, params })).body;
 }
 
-/** Returns the events of a thread up to the end of a run. `since`: the number of the event after which they start. */
+/** Returns the events of a thread up to the end of a run. `since`: only events after the one with this number. */
 async function follow(
   { http }: TestedServer,
   thread: string,

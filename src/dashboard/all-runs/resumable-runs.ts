@@ -6,7 +6,7 @@ import { isNotFound } from "../api-errors.ts";
 export type ResumeObstacle = "not-failed" | "gone-on" | "earlier" | "no-step" | "no-thread";
 
 /**
- * Returns why a run cannot be resumed, or null if it can. Reads the latest run of the thread, and its state without
+ * Returns why a run cannot be resumed, or null if it can. Reads the thread's latest run, and the thread's state without
  * the values.
  */
 export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle | null> {
@@ -25,8 +25,8 @@ export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle 
 }
 
 /**
- * Returns by run id why a run is not resumed, or null if it is. Of several selected runs of a thread, at most one is
- * resumed.
+ * Returns, by run id, why a run is not resumed; null for a run that is resumed. Of several selected runs of a thread,
+ * at most one is resumed.
  */
 export async function planResume(
   runs: readonly FoundRun[],

@@ -49,12 +49,12 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
 
 const CRON = "cron:";
 
-/** Returns the value of `from` in the address of the list of a cron's runs. */
+/** Returns the value of the query parameter `from` with which the list of runs shows the runs of a cron. */
 export const cronOrigin = (id: string): string => `${CRON}${id}`;
 
 function originFilterOf(from: string): Pick<RunListFilter, "metadata" | "origin" | "without_metadata"> {
-  // The dashboard also starts runs over HTTP, and so do scripts that start the run of a cron. Both mark these runs in
-  // their metadata.
+  // Runs that the dashboard starts also come over HTTP, and so do runs of a cron that a request starts instead of the
+  // schedule. Both are marked in their metadata, and left out here.
   if (from === "api")
     return { origin: "http", without_metadata: [...Object.keys(FROM_DASHBOARD), "cron_id"] };
   if (from === "socket" || from === "timer") return { origin: from };

@@ -41,7 +41,7 @@ const PAGE_SIZE = 50;
 const MAX_NEW_RUNS = 100;
 /** Milliseconds between two checks for new and changed runs. */
 const POLL_MS = 3_000;
-/** The largest difference in milliseconds between the clocks of the page and the server that is allowed for. */
+/** The largest difference, in milliseconds, that is assumed between the clock of the page and that of the server. */
 const CLOCK_DIFFERENCE_MS = 60_000;
 
 interface Props {
@@ -102,9 +102,9 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       rows.value = shown.map((run) => found.get(run.run_id) ?? run);
     }
     if (cursor !== null) return;
-    // If the list is empty, only runs created since the list was read are counted, because counting all runs would
-    // read all of them. With a status filter, older runs are counted too: the server has an index for statuses, and a
-    // run may get the status long after its creation. There is no index for paused runs.
+    // If the list is empty, only runs created since the list was read are counted, because counting all runs would read
+    // all of them. With a status filter, older runs are counted too: the server has an index for statuses, and a run
+    // may get the status long after its creation. The filter for paused runs has no such index.
     const sinceLoad = new Date(loadedAt.current - CLOCK_DIFFERENCE_MS).toISOString();
     const isIndexed = filter.status !== undefined && filter.paused === undefined;
     const since = newest ?? (isIndexed ? filter.created_after : sinceLoad);
@@ -350,8 +350,8 @@ interface RowProps {
   readonly prices: Prices;
   readonly result: ActionResult | undefined;
   /**
-   * The status of the run that the action started from this row's run; undefined if there is none, or if the status is
-   * not known yet.
+   * The status of the run that the last bulk action started from this row's run. Undefined if the action started none,
+   * or if the status is not known yet.
    */
   readonly outcome: ApiRunStatus | undefined;
   readonly isDeleted: boolean;

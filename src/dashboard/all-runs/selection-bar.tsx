@@ -31,7 +31,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
     if (runsToRepeat(plan).length > 1) setRepeating(plan);
     else onAction("retry");
   };
-  // The result is kept for each run, so that a click on another row does not read the thread of each selected run
+  // The result is kept for each run. Otherwise, a click on another row would read the threads of all selected runs
   // again.
   const known = useMemo(() => new Map<string, Promise<ResumeObstacle | null>>(), []);
   const obstacleOf = (run: FoundRun) => {

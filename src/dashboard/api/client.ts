@@ -80,9 +80,9 @@ export interface WaitingThreads {
 }
 
 /**
- * Up to this number, waiting threads are sorted by the time since which they wait, for which the server reads all of
- * them (104 ms for 3,000, on a busy machine, 2026-11-26). More threads are sorted by their last change, for which the
- * server has an index. The last change is later than the question if the metadata was edited since.
+ * Up to this number, waiting threads are sorted by how long they have waited, for which the server reads all of them
+ * (104 ms for 3,000, on a busy machine, 2026-11-26). More threads are sorted by their last change, for which the server
+ * has an index. A thread's last change is later than its question if its metadata was edited since.
  */
 const MAX_EXACT_ORDER = 1_000;
 
@@ -326,7 +326,7 @@ export async function listNodes(assistant: string): Promise<readonly string[]> {
     .map(({ id }) => id);
 }
 
-/** Reads the dashboard's settings with `key`, which is not stored; default: the stored API key. */
+/** Reads the dashboard's settings. `key`: an API key for this request only; default: the stored key. */
 export const getDashboardSettings = (key?: string): Promise<DashboardSettings> =>
   fetchJson("dashboard/settings", key === undefined ? {} : { key });
 

@@ -49,7 +49,7 @@ export interface Thread extends ThreadRow {
 
 /** A thread with the status `interrupted`: it waits for an answer or at a breakpoint. */
 export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts"> {
-  /** The time since which the thread waits, or of a later edit of its state. */
+  /** When the thread began to wait, or when its state was edited since. */
   readonly state_updated_at: string;
 }
 
@@ -118,7 +118,7 @@ export interface RunListFilter {
   readonly assistant_id?: string;
   readonly thread_id?: string;
   readonly origin?: NonNullable<FoundRun["origin"]>;
-  /** If set, only runs that made their thread wait, for an answer or at a breakpoint, and for which it still waits. */
+  /** If set, only runs because of which their thread still waits, for an answer or at a breakpoint. */
   readonly paused?: true;
   readonly metadata?: JsonRecord;
   readonly without_metadata?: readonly string[];
@@ -151,7 +151,7 @@ export interface ThreadState {
   readonly interrupts?: readonly ApiInterrupt[];
 }
 
-/** A state without what may be large. */
+/** A state without the fields that may be large. */
 export type StateHead = Omit<ThreadState, "values" | "tasks" | "interrupts">;
 
 export interface Assistant {
@@ -192,8 +192,8 @@ export interface JsonSchema {
 }
 
 /**
- * An event that a machine accepts. `type`: an event's type, such as `APPROVE`, or a wildcard such as `order.*`. `schema`: the JSON Schema
- * of the whole event; null if none is known.
+ * An event that a machine accepts. `type`: the type of the event, such as `APPROVE`, or a wildcard such as `order.*`.
+ * `schema`: the JSON Schema of the whole event; null if none is known.
  */
 export interface PossibleEvent {
   readonly type: string;

@@ -8,7 +8,7 @@ import { errorMessage } from "./notices.ts";
 import { isKeyOfAnotherUser } from "./signed-in-user.tsx";
 
 interface ApiKeyDialogProps {
-  /** Whether a key that was valid has expired while the page was in use. The page then stays open below the dialog. */
+  /** Whether the key has expired while the page was in use. The page then stays visible behind the dialog. */
   readonly isExpired: boolean;
   readonly onEntered: () => void;
 }

@@ -34,7 +34,8 @@ export const isUnreachableError = (cause: unknown): boolean =>
   cause instanceof TypeError || (cause instanceof DOMException && cause.name === "TimeoutError");
 
 /**
- * Shows an error as a notice. For a missing API key, the key dialog opens instead; an aborted request is not shown.
+ * Shows an error as a notice, except for two kinds: for a missing API key, it opens the key dialog; an aborted request
+ * is ignored.
  */
 export function showError(cause: unknown): void {
   if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;

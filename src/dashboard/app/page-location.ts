@@ -21,8 +21,8 @@ function parse(hash: string): PageLocation {
     .map(decoded);
   const params = new URLSearchParams(query);
   const [place, id, tab, ...more] = parts;
-  // If people delete the last id in the address of a run, `threads/{id}/runs/{id}`, the tab `threads/{id}?tab=runs` is
-  // opened.
+  // If people delete the last id in the address of a run, `threads/{id}/runs/{id}`, the remaining address opens the tab
+  // `threads/{id}?tab=runs`.
   if (place === "threads" && id !== undefined && tab !== undefined && more.length === 0) {
     params.set("tab", tab);
     return { hash, path: [place, id], query: params };
@@ -52,11 +52,11 @@ function updateLocation(): void {
   if (location.hash !== currentLocation.peek().hash) currentLocation.value = parse(location.hash);
 }
 
-/** What to do when the address has changed although a page has unsaved input. */
+/** A form with unsaved input, which is asked before another page replaces it. */
 interface LeaveGuard {
-  /** Returns whether the page is kept for now although the address has changed to `hash`. */
+  /** Returns whether the page stays for now, although the browser already shows the address with this hash. */
   isKept(hash: string): boolean;
-  /** Asks the user. `leave` goes to the address. */
+  /** Asks the user whether to leave. `leave` goes to the new address. */
   ask(leave: () => void): void;
 }
 
@@ -85,7 +85,10 @@ function positionOf(state: unknown): number | undefined {
   return typeof found === "number" ? found : undefined;
 }
 
-/** Goes to the address that the browser already shows. A new entry of its history gets its position. */
+/**
+ * Makes the address that the browser shows the current location. If it is a new entry of the browser's history, stores
+ * a position in it.
+ */
 function acceptLocation(): void {
   const known = positionOf(history.state);
   position = known ?? position + 1;
@@ -98,13 +101,13 @@ let isLeaving = false;
 
 addEventListener("hashchange", () => {
   const { hash } = location;
-  // After `goTo`, or after this function has returned to the entry of the page that is kept.
+  // This event was caused by `goTo`, or by the return to the kept page below.
   if (hash === currentLocation.peek().hash) return acceptLocation();
   const guard = isLeaving ? undefined : [...guards].findLast((one) => one.isKept(hash));
   isLeaving = false;
   if (guard === undefined) return acceptLocation();
   const known = positionOf(history.state);
-  // An address that the user has entered is a new entry, behind the one of the page.
+  // An address that the user has typed is a new entry in the history, one after the entry of the page.
   history.go(known === undefined ? -1 : position - known);
   guard.ask(() => {
     if (known === undefined) return goTo(hash);

@@ -30,7 +30,7 @@ export function Shell() {
   // Counts the API keys that the user has entered. It is part of the content's Preact key, so that a new API key
   // creates the content anew and refused requests are sent again.
   const entered = useSignal(0);
-  /** Counts the API keys that replaced an expired one. The content stays as it is then. */
+  /** Counts the API keys that replaced an expired one. In this case, the content is not created anew. */
   const replaced = useSignal(0);
   const { path } = currentLocation.value;
   const [place = "threads", id] = path;

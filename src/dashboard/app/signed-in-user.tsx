@@ -5,7 +5,7 @@ import { useResource } from "../components/use-resource.ts";
 import { forgetApiKey, storedApiKey } from "../requests.ts";
 import { forgetRunDrafts } from "../threads/run-drafts.ts";
 
-/** The settings that this page has read most recently; undefined before. */
+/** The settings that this page has read most recently; undefined before the first read. */
 let known: DashboardSettings | undefined;
 
 /** Returns whether a key may belong to a user or a tenant other than that of this page. */

@@ -16,7 +16,10 @@ export function EmptyState({
   );
 }
 
-/** Shown while data is read for the first time. `isPadded`: it stands alone on a page, not within a padded part. */
+/**
+ * Shown while data is read for the first time. `isPadded`: whether the text needs padding, because it stands alone on a
+ * page.
+ */
 export function Loading({ isPadded = false }: { readonly isPadded?: boolean }) {
   return (
     <p class={isPadded ? "dim pad" : "dim"} aria-busy="true">

@@ -12,7 +12,7 @@ interface JsonFieldProps {
   readonly rows?: number;
   readonly label?: string;
   /**
-   * Whether all text that is not JSON is invalid. If false, only text that begins with `{`, `[` or `"` has to be JSON.
+   * If true, all text that is not JSON is invalid. If false, only text that begins with `{`, `[` or `"` has to be JSON.
    */
   readonly isStrict?: boolean;
   /**
@@ -48,7 +48,7 @@ export function JsonField({
   const [wrong, setWrong] = useState<string | null>(() =>
     written === undefined ? null : parsed(written, isStrict).wrong,
   );
-  // Text that is restored may be invalid. A layout effect, because the form must know before the next key press.
+  // The initial text may be invalid. A layout effect, because the form must know this before the next key press.
   useLayoutEffect(() => {
     if (wrong !== null) onWrong?.(wrong);
   }, []);

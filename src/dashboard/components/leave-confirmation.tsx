@@ -3,7 +3,7 @@ import { currentLocation, goTo, guardAgainstLeaving } from "../app/page-location
 import { Confirm } from "./dialogs.tsx";
 import { useUnloadWarning } from "./use-unload-warning.ts";
 
-/** Returns the part of an address on which the shown form depends: the path, and the tab of a thread's page. */
+/** Returns the part of an address that decides which form is shown: the path, and the tab of a thread's page. */
 function placeOf(hash: string): string {
   const [path = "", query] = hash.split("?", 2);
   return `${path}?${new URLSearchParams(query).get("tab") ?? ""}`;

@@ -115,8 +115,8 @@ const DEEP_NESTING = /^[ \t]*(?:(?:>[ \t]?|[-+*][ \t]+|\d{1,9}[.)][ \t]+)){20}/m
 const MAX_DEPTH = 40;
 
 /**
- * Parses a text as Markdown. Returns null if the text is shown as plain text instead: it has no marks, or parsing it
- * would block the page.
+ * Parses a text as Markdown. Returns null if the text is to be shown as plain text: it contains no Markdown, or parsing
+ * it could block the page or fails.
  */
 function tokensOf(text: string): Token[] | null {
   if (text.length > MAX_TEXT_CHARACTERS || !MARKDOWN.test(text) || DEEP_NESTING.test(text)) return null;

@@ -9,8 +9,8 @@ export interface FormValidation {
   /** Whether the user has tried to submit the form. Missing values are shown only after that. */
   readonly isSubmitted: boolean;
   /**
-   * Reports that the text of the field at the path `at` cannot be parsed, so that its value is not in the form's
-   * value. null: the text can be parsed again.
+   * Reports that the text of the field at the path `at` cannot be parsed, so that the form's value does not contain it.
+   * `why`: the reason, or null once the text can be parsed.
    */
   readonly onUnread: (at: string, why: string | null) => void;
 }

@@ -20,8 +20,8 @@ export interface Resource<T> {
 }
 
 /**
- * Loads data, and loads it again when an element of `on` changes, and after an error that may be temporary. The
- * previous data is returned until the new data has arrived.
+ * Loads data, and loads it again when an element of `on` changes, and after an error that may be temporary. Until the
+ * new data has arrived, `value` is the previous data.
  */
 export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[]): Resource<T> {
   const [value, setValue] = useState<T>();

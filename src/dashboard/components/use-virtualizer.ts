@@ -11,7 +11,7 @@ type Given = "getScrollElement" | "observeElementRect" | "observeElementOffset" 
 type RowOptions = Omit<VirtualizerOptions<HTMLElement, Element>, Given>;
 
 /**
- * Returns the virtualizer of a long list, which draws only the visible rows. The component is rendered again when the
+ * Returns the virtualizer of a long list, which draws only the visible rows. It renders the component again when the
  * visible rows change. `scroll`: the element that scrolls.
  */
 export function useVirtualizer(

@@ -107,8 +107,8 @@ export function limitsOf(schema: OpenApiSchema): string {
 }
 
 /**
- * Returns the schema of an object's members: of the schema itself, of a list's items, or of the first alternative that
- * has one. Undefined if there is none.
+ * Finds a schema with properties: the schema itself, that of a list's items, or the first alternative that has one.
+ * Undefined if there is none.
  */
 export function findObjectSchema(api: OpenApi, schema: OpenApiSchema): OpenApiSchema | undefined {
   const whole = resolveSchema(api, schema);

@@ -16,8 +16,8 @@ const hasAll = (text: string, words: readonly string[]): boolean =>
   words.every((word) => text.includes(word));
 
 /**
- * Returns the sections of the guide that contain all words. Sections whose own heading contains all words come first,
- * then those that need the page's title for it.
+ * Returns the sections of the guide that contain all words, best matches first: a heading that equals the words, a
+ * heading that contains them, a heading that contains them together with the page's title, and then the other sections.
  */
 function sectionsWith(words: readonly string[]): readonly Section[] {
   return allSections()

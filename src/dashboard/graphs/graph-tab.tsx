@@ -42,7 +42,7 @@ export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
   );
 }
 
-/** What the active states of a machine are marked as, by the status of its thread. */
+/** How the active states of a machine are marked, by the status of its thread. */
 const THREAD_MARKS = { idle: "done", busy: "running", interrupted: "interrupted", error: "failed" } as const;
 
 function useRecalled(thread: string, run: string | undefined): Trace | undefined {
@@ -61,7 +61,7 @@ interface GraphAndActorChartsProps {
   readonly graph?: string | undefined;
   /** The state of the graph; null: it is not known. */
   readonly values: JsonRecord | null;
-  /** What the active states are marked as where the graph is made from an XState machine. */
+  /** How the active states are marked if the graph is made from an XState machine. */
   readonly machineStatus: TaskStatus;
   readonly onTask: (task: Task) => void;
 }

@@ -46,9 +46,12 @@ interface FigureProps {
    * graph.
    */
   readonly isChart?: boolean;
-  /** The state of the graph, which says where a graph made from an XState machine is, if `value` is undefined. */
+  /**
+   * The values of the graph's state. If the graph is made from an XState machine and `value` is undefined, they say
+   * which states are active.
+   */
   readonly values?: JsonRecord | null;
-  /** What the active states of such a machine are marked as. */
+  /** The mark of the active states if the graph is made from an XState machine. */
   readonly machineStatus?: TaskStatus;
   readonly onNode?: (path: string) => void;
 }
@@ -82,11 +85,11 @@ export function StatechartView({
   }, []);
   const parsed = useMemo(() => JSON.parse(definition) as ChartDefinition, [definition]);
   const { valueKey } = parsed;
-  // All states of a machine are drawn: those within others are no subgraphs.
+  // In a machine, all states are drawn: nested states are not subgraphs that could be collapsed.
   const isWhole = isChart || valueKey !== undefined;
   const subgraphs = useMemo(() => (isWhole ? [] : subgraphsOf(parsed)), [parsed]);
   const declared = useMemo(() => (isWhole ? buildChart(parsed) : visibleChart(parsed, open)), [parsed, open]);
-  // The steps of a machine's run are no transitions of the machine.
+  // In a machine, no arrows are highlighted: the steps of its run are not its transitions.
   const gone = markTakenTransitions(declared, valueKey === undefined ? ways : NOWHERE);
   const { chart } = gone;
   const further = addedArrowsKey(chart, declared);

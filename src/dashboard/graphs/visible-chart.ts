@@ -87,8 +87,8 @@ export function nodePathsOf(trace: Trace): readonly NodePath[] {
   return [...all].map(([ns, steps]) => {
     const path = pathOf({ ns, name: "" });
     const [first] = steps;
-    // No step of the trace has planned the first tasks if the run continued from the state of an earlier run, so the
-    // names come from the tasks.
+    // The nodes of the first step are taken from the tasks: if the run continued from the state of an earlier run, no
+    // step of this trace has planned them.
     const before = [...trace.tasks.values()].filter((task) => task.ns === ns && task.step === first?.step);
     const way = steps.map(({ next }) => (next.length === 0 ? ["__end__"] : next));
     return [before.map(({ name }) => name), ...way].map((names) => names.map((name) => joinPath(path, name)));

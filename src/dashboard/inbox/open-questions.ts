@@ -58,7 +58,7 @@ export class OpenQuestions {
 }
 
 function rowsOf(thread: WaitingThread): readonly InboxRow[] {
-  // Several tasks of a superstep may wait at the same interrupt of a subgraph. It gets only one row.
+  // Several tasks of a superstep may wait at the same interrupt of a subgraph. Such an interrupt gets only one row.
   const questions = new Map(
     Object.values(thread.interrupts)
       .flat()

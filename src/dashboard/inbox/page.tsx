@@ -70,8 +70,8 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   /** The index of the chosen row. If somebody else answers its question, the row stays at this index. */
   const place = useRef(0);
   /**
-   * The keys of the rows answered on this page, with `updated_at` of their threads before the answer. If a question is
-   * listed with a later time, its answer was refused and it is pending again.
+   * The keys of the rows answered on this page, each with `updated_at` of its thread before the answer. If a question
+   * is listed again and its thread has a later time, the answer was refused and the question is pending again.
    */
   const [answered, setAnswered] = useState<ReadonlyMap<string, string>>(new Map());
   const box = useRef<HTMLOListElement>(null);
@@ -86,8 +86,8 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   const total = list.total.value;
   const pages = Math.ceil(total / PAGE_SIZE);
   /**
-   * Opens a row. `into`: what gets the focus. The fields of the answer are rendered only after the question has been
-   * read, and then take the focus.
+   * Opens a row. `into`: whether the row's summary or the first field of the answer gets the focus. The fields are
+   * rendered only after the question has been read, and then take the focus.
    */
   const choose = (row: InboxRow | undefined, into: "summary" | "field") => {
     takesFocus.current = into === "field";
@@ -203,7 +203,8 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
 }
 
 /**
- * Returns whether a person can answer the row here: not if a thread waits at a breakpoint, or a machine for a timer.
+ * Returns whether a person can answer a row on this page. False if the thread waits at a breakpoint, or if a machine
+ * waits for a timer.
  */
 const canBeAnswered = ({ question }: InboxRow): boolean =>
   question !== null && awaitedEvents(question)?.length !== 0;
@@ -212,8 +213,8 @@ const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
 /**
- * Returns whether an element of the page may take the focus: not while the user types elsewhere, or while a dialog is
- * open.
+ * Returns whether an element of the page may take the focus. False while the user types outside of it, or while a
+ * dialog is open.
  */
 function canTakeFocus(part: HTMLElement): boolean {
   const { activeElement } = document;

@@ -228,7 +228,10 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
   return element;
 }
 
-/** Highlights the arrows that runs have taken, and marks the others that begin at a state that a run has left. */
+/**
+ * Highlights the arrows that runs have taken. The other arrows from a state that a run has left are marked as not
+ * taken.
+ */
 export function highlightTakenArrows(
   svg: SVGElement,
   { chart, taken, left }: ChartWithTakenTransitions,

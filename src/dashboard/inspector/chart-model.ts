@@ -17,7 +17,7 @@ export interface ChartDefinition {
 interface Invoke {
   readonly id?: string;
   readonly src?: string;
-  /** The statechart of the actor, if it is a machine that a machine invokes. */
+  /** The statechart of the invoked actor; absent if the actor is not a machine. */
   readonly chart?: ChartDefinition;
   readonly onDone?: Transitions;
   readonly onError?: Transitions;
@@ -36,9 +36,12 @@ export interface DrawnState {
   readonly path: readonly string[];
   readonly kind: "leaf" | "compound" | "parallel" | "final";
   readonly isInitial: boolean;
-  /** The id of the actor, if this is not a state but a machine that the state invokes. */
+  /**
+   * The id of the actor, if this is not a state but a machine that the state invokes; empty if the actor has no id.
+   * Null for a state.
+   */
   readonly actor: string | null;
-  /** Whether the state is a node of a graph, which has an id, not only a group of parallel states. */
+  /** Whether the state is a node of a graph. Nodes have an id; other states only group parallel nodes. */
   readonly isNode: boolean;
   readonly children: readonly DrawnState[];
 }
@@ -51,7 +54,7 @@ export interface Arrow {
   readonly from: number;
   readonly to: number;
   readonly labels: readonly string[];
-  /** The labels with the types of events that they describe in other words. */
+  /** The labels; where a label describes an event in words, the event's type follows in brackets. */
   readonly details: readonly string[];
   /** Whether the graph decides about all of these transitions at run time: their guard is `chosen`. */
   readonly maybe: boolean;
@@ -59,7 +62,10 @@ export interface Arrow {
 
 export interface ChartModel {
   readonly root: readonly DrawnState[];
-  /** The box around a machine that has transitions for all of its states; null if there are none. */
+  /**
+   * The box around a machine, from which the transitions for all of its states begin; null if the machine has no such
+   * transitions.
+   */
   readonly frame: DrawnState | null;
   readonly states: readonly DrawnState[];
   readonly arrows: readonly Arrow[];
@@ -240,8 +246,8 @@ export interface StoredActors {
 }
 
 /**
- * Returns the indexes of the states that an XState state value names, including their ancestors. `actors`: the actors of the machine, whose
- * active states are included.
+ * Returns the indexes of the states that an XState state value names, including their ancestors. `actors`: the stored
+ * actors of a machine; their active states are included.
  */
 export function activeStates(
   chart: ChartModel,

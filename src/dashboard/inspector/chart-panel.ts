@@ -13,7 +13,10 @@ export type ChartSlotKey = (typeof SLOTS)[number];
 interface ChartSlot {
   readonly element: HTMLElement;
   readonly zoom: Zoom;
-  /** The definition of the chart that is drawn now. If an actor has another one, the chart is drawn anew. */
+  /**
+   * Identifies the drawn chart: the definition of the actor's chart, and the arrows added for taken paths. When it
+   * changes, the chart is drawn anew. Empty before the first drawing, and after the user has clicked *Try again*.
+   */
   definition: string;
   svg: SVGSVGElement | null;
 }
@@ -27,8 +30,9 @@ export class ChartPanel {
   readonly #figures = new Map<ChartSlotKey, ChartSlot>();
 
   /**
-   * `wide`: the element for the thread's chart, which needs more space than the other charts. `render`: calls {@link
-   * ChartPanel.show} for all charts again, after a chart has been drawn and when the user retries after a failure.
+   * `wide`: the element for the thread's chart, which needs more space than the other charts. `render`: has to call
+   * {@link ChartPanel.show} again for each chart. It is called when a chart has been drawn, and when the user retries
+   * after a failure.
    */
   constructor(root: HTMLElement, wide: HTMLElement, render: () => void) {
     this.#root = root;

@@ -59,7 +59,7 @@ export function markTakenTransitions(
   return { chart: arrows.length === chart.arrows.length ? chart : { ...chart, arrows }, taken, left };
 }
 
-/** Returns a key that differs if other arrows were added to the declared chart. */
+/** Returns a text that identifies the arrows that `chart` has in addition to `declared`; empty if there are none. */
 export const addedArrowsKey = (chart: ChartModel, declared: ChartModel): string =>
   chart.arrows
     .slice(declared.arrows.length)

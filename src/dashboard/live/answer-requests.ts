@@ -16,7 +16,7 @@ const MAX_RUNS = 20;
  * answer that does not fit its schema ends the run at once.
  */
 const CHECK_DELAYS_MS = [50, 100, 200, 400, 800];
-/** The checks if none of the questions has a schema. The server can still refuse the answer, but rarely does. */
+/** The delays if none of the questions has a schema. The server can still refuse the answer, but rarely does. */
 const CHECK_DELAYS_WITHOUT_SCHEMA_MS = CHECK_DELAYS_MS.slice(0, 2);
 
 /** Pending questions of a thread. */

@@ -58,8 +58,8 @@ export function messageTypeOf({ type, role }: JsonRecord): string {
 }
 
 /**
- * Converts a message or a chunk of a streamed message. The chunk's `tool_call_chunks` are not converted: see {@link
- * appendChunk}.
+ * Converts a message, or a chunk of a streamed message. A chunk's `tool_call_chunks` are left out: {@link appendChunk}
+ * adds them.
  */
 export function toChatMessage(raw: JsonRecord): ChatMessage {
   return {
@@ -80,8 +80,8 @@ export function toChatMessage(raw: JsonRecord): ChatMessage {
 }
 
 /**
- * Returns the model names in the given fields of a message's metadata. Some models send their name with each chunk,
- * others only with the first.
+ * Returns the model names in the given fields of a message's metadata. A chunk may contain none, because some models
+ * send their name only with the first chunk.
  */
 export function modelNamesIn(metadata: unknown, fields: readonly string[]): readonly string[] {
   if (!isJsonRecord(metadata)) return [];

@@ -15,7 +15,7 @@ const NO_THREAD_ID = "00000000-0000-0000-0000-000000000000";
 export interface FoundThreads {
   readonly ids: readonly string[];
   /**
-   * Why `ids` may lack some matches: `matches` if there are more than one request can list, `searched` if not all
+   * Why `ids` may lack some matches: `matches` if more threads match than one request can list, `searched` if not all
    * threads were searched. Null if no match is missing.
    */
   readonly limit: "matches" | "searched" | null;

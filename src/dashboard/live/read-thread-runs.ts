@@ -1,7 +1,10 @@
 import { listRuns, listThreadRunsByStatus } from "../api/client.ts";
 import type { Run } from "../api/records.ts";
 
-/** The number of newest runs that are read, and also of those queued runs that will start next. */
+/**
+ * The number of newest runs that are read. From a long queue, the same number of runs that will start next is read,
+ * too.
+ */
 const MAX_NEWEST_RUNS = 100;
 /**
  * The limit for the read of the queued runs that will start next. It is larger than {@link MAX_NEWEST_RUNS}, because
@@ -27,8 +30,8 @@ export interface ThreadRuns {
 export const NO_RUNS: ThreadRuns = { runs: [], queue: [], queued: 0, hasMore: false };
 
 /**
- * Reads the newest runs of a thread. If there are at least {@link MAX_NEWEST_RUNS}, also reads the running ones and
- * the queued ones that will start next.
+ * Reads the newest runs of a thread. If the thread has {@link MAX_NEWEST_RUNS} or more, also reads its running runs and
+ * the queued runs that will start next.
  */
 export async function readThreadRuns(id: string, signal?: AbortSignal): Promise<ThreadRuns> {
   const newest = await listRuns(id, MAX_NEWEST_RUNS, signal);

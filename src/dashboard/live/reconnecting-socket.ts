@@ -18,7 +18,10 @@ interface SocketOptions {
   readonly onMissing?: (reason: string) => void;
 }
 
-/** A WebSocket that reconnects after a connection is lost, until it is closed or the server refuses it or ends it. */
+/**
+ * A WebSocket that connects again whenever its connection is lost. It stops when it is closed, and when the server
+ * refuses the connection or ends the stream.
+ */
 export class ReconnectingSocket {
   readonly state = signal<SocketState>("connecting");
   /** The reason why the server refused the connection; empty if it has not. */

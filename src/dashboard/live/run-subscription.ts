@@ -20,8 +20,8 @@ import type { RunTimes } from "./run-times.ts";
  */
 const POLL_MS = 1_500;
 /**
- * The most runs of a thread that one search reads to find a run: so many runs may have been created in the same
- * millisecond.
+ * The largest number of runs that one search reads to find a run by its creation time: more than this number of runs of
+ * a thread in the same millisecond is unlikely.
  */
 const MAX_RUNS_PER_MS = 50;
 
@@ -134,8 +134,8 @@ export class RunSubscription {
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // The thread need not be read while the run is in progress, because it cannot wait yet; nor without a feed,
-    // because that page shows nothing about the thread.
+    // The thread is read only for an ended run, because a thread does not wait for an answer while the run is in
+    // progress. It is not read without a feed, because such a page shows nothing about the thread.
     const unset = { waiting: null, isLastFailure: false, followUp: null, repeatObstacle: null };
     if (this.feed === null) return { run, times: null, ...unset };
     if (!hasRunEnded(run)) return { run, times: await this.#readTimes(run), ...unset };
@@ -163,7 +163,10 @@ export class RunSubscription {
     return { resumedBy: (await this.#find(run))?.resumed_by ?? null };
   }
 
-  /** Reads when the run started and ended, unless all times that it can have are known. */
+  /**
+   * Reads when the run started and ended. Reads nothing if the end is known, or if the run is in progress and its start
+   * is known.
+   */
   async #readTimes(run: Run): Promise<RunTimes | null> {
     const known = this.times.peek();
     if (known?.ended_at != null || (known?.started_at != null && !hasRunEnded(run))) return known;

@@ -11,8 +11,9 @@ const MAX_THREADS = 2_000;
 const MAX_VALUES = 4;
 
 /**
- * Which values of a thread's state make its description: the path of each value by its name, and the values' initial
- * values.
+ * Which values of a thread's state make its description. `extract`: the path of each value, by its name. `initial`: the
+ * initial value of each, by the same name; a value that equals it is left out. `isChat`: whether the description is the
+ * first message.
  */
 interface DescriptionPaths {
   readonly extract: { readonly [name: string]: string };
@@ -62,8 +63,8 @@ export class ThreadDescriptions {
   #isNew(row: ThreadRow): boolean {
     const known = this.#known.get(row.thread_id);
     if (assistantOf(row) === "" || known?.at === row.updated_at) return false;
-    // A thread with a run in progress changes all the time. If it has a description, this is not read again before the
-    // run ends.
+    // A thread with a run in progress changes all the time. Its description, if there is one, is not read again before
+    // the run ends.
     return row.status !== "busy" || known === undefined;
   }
 

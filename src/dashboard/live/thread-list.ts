@@ -21,10 +21,7 @@ const MAX_POLL_INTERVAL_MS = 10_000;
  */
 const COUNT_INTERVAL_MS = 5_000;
 
-/**
- * The threads that match a filter, sorted by last change or creation. Only the visible pages are read, again and
- * again.
- */
+/** The threads that match a filter, sorted by last change or creation. Only the visible pages are read, repeatedly. */
 export class ThreadList {
   readonly total = signal<number | null>(null);
   readonly error = signal<string | null>(null);
@@ -182,7 +179,8 @@ export class ThreadList {
     if (all !== this.total.peek()) this.total.value = all;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
     this.#pages.set(page, rows);
-    // Other pages may have changed too. Pages far away are dropped, and read again when they become visible.
+    // The other pages may have changed too. Those more than 20 pages away from this one are dropped unless they are
+    // visible. They are read again when they become visible.
     const [first, last] = this.#seen;
     for (const other of this.#pages.keys()) {
       if (Math.abs(other - page) > 20 && (other < first || other > last)) this.#pages.delete(other);

@@ -14,7 +14,10 @@ import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or while the inspector's feed is not connected. */
 const POLL_MS = 2_500;
-/** The longest time between two reads, in milliseconds: the feed reports neither deleted runs nor changed metadata. */
+/**
+ * The longest time between two reads, in milliseconds. It is needed because the feed reports neither deleted runs nor
+ * changed metadata.
+ */
 const QUIET_POLL_MS = 15_000;
 /** The largest number of runs whose traces are kept. */
 const MAX_TRACES = 20;
@@ -160,7 +163,8 @@ export class ThreadSubscription {
       if (head.checkpoint?.checkpoint_id === known) return { ...head, values: before.values };
     }
     const state = await getState(this.id, signal);
-    // Done before the other reads have ended, so that two copies of the values are in memory only for a short time.
+    // The messages are shared as soon as the state has arrived, not after the other reads, so that two copies of the
+    // values are in memory only for a short time.
     return { ...state, values: this.#shared.share(state.values) };
   }
 

@@ -3,8 +3,8 @@ import type { TimelineGroup, TimelineRow } from "./timeline-rows.ts";
 
 /**
  * Returns the critical path of a run: in each superstep the task that ended last, and in the same way the tasks of its
- * subgraph. The run becomes faster only if a task on this path does. Returns an empty set if the path contains all
- * tasks, because none of them ran in parallel.
+ * subgraph. The run becomes faster only if a task on this path does. Empty if all tasks that have begun are on the
+ * path, because then none of them ran in parallel.
  */
 export function criticalPath(groups: readonly TimelineGroup[]): ReadonlySet<Task> {
   const path = new Set(groups.flatMap(({ lines }) => pathThrough(lines, 0)));
@@ -13,8 +13,8 @@ export function criticalPath(groups: readonly TimelineGroup[]): ReadonlySet<Task
 }
 
 /**
- * Returns the critical path through one superstep. `lines`: the tasks of the superstep, which have this depth, each
- * followed by the tasks of its subgraph.
+ * Returns the critical path through one superstep. `lines`: the tasks of the superstep, each followed by the tasks of
+ * its subgraph. `depth`: the depth of the superstep's own tasks.
  */
 function pathThrough(lines: readonly TimelineRow[], depth: number): readonly Task[] {
   const heads = lines.flatMap(({ task, depth: own }, at) =>
@@ -29,7 +29,7 @@ function pathThrough(lines: readonly TimelineRow[], depth: number): readonly Tas
 
 const endOf = ({ endedAt }: Task): number => endedAt ?? Infinity;
 
-/** Groups the tasks of a subgraph by the subgraph's supersteps. `depth`: that of the subgraph's own tasks. */
+/** Groups the tasks of a subgraph by the subgraph's supersteps. `depth`: the depth of the subgraph's own tasks. */
 function bySuperstep(lines: readonly TimelineRow[], depth: number): readonly TimelineRow[][] {
   const steps = new Map<number, TimelineRow[]>();
   let step = 0;

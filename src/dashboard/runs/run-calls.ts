@@ -3,7 +3,9 @@ import { type ChatMessage, isMessage, toChatMessage, uniqueNames } from "../live
 import type { Task, Trace } from "../live/trace.ts";
 import type { TimelineGroup } from "./timeline-rows.ts";
 
-/** A model call. Its start and end are not known, because the stored events only contain those of its task. */
+/**
+ * A model call. Its start and end are not known, because the stored events contain only the start and end of its task.
+ */
 interface ModelCall {
   readonly kind: "model";
   readonly id: string;
@@ -23,7 +25,10 @@ interface ToolCall {
   readonly kind: "tool";
   readonly id: string;
   readonly name: string;
-  /** The arguments as JSON text; null if they are in an earlier run, whose model requested the call. */
+  /**
+   * The arguments as JSON text; null if the model of an earlier run requested the call, so that they are not known
+   * here.
+   */
   readonly args: string | null;
   readonly text: string;
   readonly status: "done" | "failed" | "unanswered";

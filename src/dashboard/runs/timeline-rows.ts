@@ -24,8 +24,9 @@ const namesIn = (ns: string): readonly string[] => ns.split("|").map((part) => p
 const parentOf = ({ ns }: Task): string => ns.slice(ns.lastIndexOf(":") + 1);
 
 /**
- * Groups the tasks of a run by superstep of the root graph, in the order of the supersteps. No task runs a child machine of a machine, and it
- * counts its steps itself, so its tasks come in the superstep that was last when they began.
+ * Groups the tasks of a run by superstep of the root graph, in the order of the supersteps. The tasks of a child
+ * machine have no parent task, and a child machine counts its own steps. So they are put into the latest superstep
+ * whose tasks began before them.
  */
 export function timelineGroups({ tasks }: Trace): readonly TimelineGroup[] {
   const children = new Map<string, Task[]>();
@@ -133,8 +134,8 @@ export function timeRangeOf(run: Run, trace: Trace, now: number | null): TimeRan
 }
 
 /**
- * Returns the milliseconds between the checkpoint with a question and the creation of this run, which answers it. Null
- * if this run is no answer.
+ * Returns the milliseconds between the checkpoint with a question and the creation of this run, which answers the
+ * question. Null if this run answers no question, or if that checkpoint is not known.
  */
 export function questionWaitMs({ kwargs: { command }, created_at }: Run, { steps }: Trace): number | null {
   if (!isJsonRecord(command) || command["resume"] === undefined || command["resume"] === null) return null;

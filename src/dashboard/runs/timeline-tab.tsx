@@ -54,8 +54,8 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const [most, setMost] = useState(MAX_TASKS);
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!hasRunEnded(run));
-  // Reading the counter subscribes this component to the events. The record of an ended run does not change any more
-  // when its events arrive.
+  // Reading the counter renders this component again after each event. The run's record alone would not: for an ended
+  // run, it no longer changes while the events arrive.
   void watch.changes.count;
   const { trace } = watch;
   const { query } = currentLocation.value;

@@ -10,7 +10,10 @@ export interface TraceParts {
   readonly calls: CallsPerTask;
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
-  /** Milliseconds for which the question waited that this run answers; null if this run is no answer. */
+  /**
+   * Milliseconds between the question that this run answers and the run's creation; null if the run answers no
+   * question.
+   */
   readonly questionWaitMs: number | null;
   readonly numberOf: (step: number) => number;
 }

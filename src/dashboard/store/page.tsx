@@ -115,7 +115,7 @@ function Nothing({ isFiltered, ns }: { readonly isFiltered: boolean; readonly ns
 
 interface TableProps {
   readonly items: readonly StoreItem[];
-  /** The namespace whose items are listed. Rows only show the part of an item's namespace that follows it. */
+  /** The namespace whose items are listed. A row shows only the rest of its item's namespace. */
   readonly within: readonly string[];
   readonly onOpen: (item: StoreItem) => void;
 }

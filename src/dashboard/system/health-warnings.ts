@@ -6,9 +6,9 @@ import { type LastHourMetrics, MAX_DELIVERIES } from "./metric-series.ts";
 /** The number of seconds in the periods that the texts call "the last 5 minutes" and "the last minute". */
 const FIVE_MINUTES_SECONDS = 300;
 const ONE_MINUTE_SECONDS = 60;
-/** The queue time of runs, in seconds, from which on it is reported. */
+/** A queue time of this many seconds or more is reported. */
 const LONG_QUEUE_SECONDS = 1;
-/** The event-loop lag, in seconds, from which on it is reported, because every client notices it. */
+/** An event-loop lag of this many seconds or more is reported, because every client notices it. */
 const LONG_LAG_SECONDS = 0.25;
 /**
  * Memory is reported if, within the last hour, it has grown by more than this factor and by more than this number of

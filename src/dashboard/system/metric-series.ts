@@ -27,9 +27,7 @@ export interface Series {
   readonly values: readonly (number | null)[];
   /** The current value; absent if it is the last one in `values`. */
   readonly now?: number | null;
-  /**
-   * A second line, for example for the failed ones of all runs. `isBad`: whether it is drawn in the colour of errors.
-   */
+  /** A second line, such as the failed runs below all runs. `isBad`: whether it is drawn in the colour of errors. */
   readonly below?: { readonly values: readonly (number | null)[]; readonly isBad: boolean };
   /** Further text below the chart, about the current value. */
   readonly note: string;
@@ -63,8 +61,8 @@ type ReadFigure = (figures: MetricsSample) => number | undefined;
 
 /**
  * Returns how much a counter has grown between two samples, summed over the processes of the server. A process that is
- * missing in one of the samples is left out, because otherwise its whole count would seem to be growth. So is a
- * process whose counter has fallen, because it was restarted. Null if no process is left.
+ * missing in one of the samples is left out, because otherwise its whole count would seem to be growth. A process whose
+ * counter has fallen was restarted, and is left out too. Null if no process is left.
  */
 export function counterGrowth(before: MetricsSample, now: MetricsSample, read: ReadFigure): number | null {
   let sum: number | null = null;

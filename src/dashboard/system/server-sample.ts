@@ -12,9 +12,9 @@ export const SAMPLE_INTERVAL_MS = 2_000;
 export const MAX_SAMPLES = 150;
 
 /**
- * Milliseconds after which the page stops waiting for a response. It is longer than the server itself waits for a
- * shard. A process of the server that hangs may have received the request; the next request probably reaches another
- * process.
+ * Milliseconds after which the page stops waiting for a response. It is longer than the time for which the server
+ * itself waits for a shard. If the request has reached a process of the server that hangs, the next request probably
+ * reaches another process.
  */
 const POLL_TIMEOUT_MS = 10_000;
 /** Milliseconds after which the page stops waiting for a count of threads, which takes long if there are very many. */

@@ -63,8 +63,8 @@ export function TimeSeriesChart({ series, span }: { readonly series: Series; rea
 type Point = readonly [x: number, y: number];
 
 /**
- * Splits a line into parts, between which a value is missing or the distance is larger than `gap`. `xs`: the x
- * coordinates of the values. `most`: the value at the top.
+ * Splits a line where a value is missing, or where two values are further apart than `gap`. `xs`: the x coordinates of
+ * the values. `most`: the value at the top.
  */
 function piecesOf(
   values: readonly (number | null)[],

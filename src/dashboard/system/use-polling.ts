@@ -1,9 +1,9 @@
 import { useEffect } from "preact/hooks";
 
 /**
- * Calls `work` when the component is mounted, `soon` milliseconds after that call has ended, and then `ms`
- * milliseconds after the end of each call. While the page is hidden, `work` is not called; it is called as soon as the
- * page is shown again.
+ * Calls `work` when the component is mounted, `soon` milliseconds after that call has ended, and then `ms` milliseconds
+ * after the end of each call. While the page is hidden, `work` is not called; it is called as soon as the page is shown
+ * again. `work` MUST NOT reject, because it would not be called again.
  */
 export function usePolling(work: () => Promise<void>, ms: number, soon = ms): void {
   useEffect(() => {

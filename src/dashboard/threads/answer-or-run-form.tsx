@@ -132,7 +132,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
     if (!isSent || refusal === null) setAnswering(false);
     return refusal;
   };
-  // The state may be that of a run which is not among the runs yet: it is at work then, not paused.
+  // The state may be that of a run that the list of runs does not contain yet. The thread is then busy, not paused.
   const isPaused = isWaiting && state.next.length > 0 && watch.record.value?.status !== "busy";
   const isRead = questions.error !== null || questions.value?.key === key;
   if (asked.length > 0 && isRead && !isHeld)
@@ -185,14 +185,14 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   const isAnswerable = isPaused && own !== undefined;
   const isAsked = isAnswerable && asked.length > 0;
   const sentRun = watch.runs.value.find(({ run_id }) => run_id === sent);
-  // The run with the answer has no question while it is at work. The form for the answer stays, hidden after a while,
-  // because the run may still refuse the answer.
+  // While the run with the answer is in progress, the thread has no question. The form for the answer is kept, after a
+  // while hidden, because the run may still refuse the answer.
   const isAtWork = answering === true || (sent !== null && (sentRun === undefined || !hasRunEnded(sentRun)));
   const isKept = !isAsked && isAtWork && form !== null;
   const isKeptHidden = isKept && answering === false;
   return (
     <>
-      {/* The form for an answer also stays behind that for another run, because it contains what the user has entered. */}
+      {/* The form for an answer stays, hidden, behind the form for another run, so that it keeps what was entered. */}
       {(isAnswerable || isKept) && (
         <section
           class="composer asks"

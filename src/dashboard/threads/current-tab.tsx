@@ -48,7 +48,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   );
   const found = failed?.runs.find(({ run_id }) => run_id === latest?.run_id);
   const why = known ?? found?.error ?? null;
-  // The form for the answer shows the reason.
+  // The form for the answer shows this error, so it is not shown here as well.
   const isShownBelow =
     why?.error === "InvalidResumeError" && state !== null && interruptsOf(state).length > 0;
   const isReading = state === null && watch.error.value === null;
@@ -163,8 +163,8 @@ function StateValues({ values }: { readonly values: JsonRecord }) {
 const NO_VALUES: JsonRecord = {};
 
 /**
- * Returns the streamed messages that are not in the state yet. `isOver`: the run has ended and the state has a
- * conversation, so that all its messages are there.
+ * Returns the streamed messages that the state does not contain yet. `isOver`: the run has ended and the state has a
+ * conversation, so the state contains all messages of the run.
  */
 function streamedMessages(
   trace: Trace | undefined,

@@ -25,8 +25,8 @@ export function awaitedEvents({ value }: Pick<InterruptQuestion, "value">): read
 }
 
 /**
- * Adds to the events of a machine's question their schemas, which are null if the machine declares none. The response schema of a machine
- * with schemas has an `anyOf` with a schema for each event, in the order of the events.
+ * Returns the events of a machine's question with their schemas, which are null if the machine declares none. The
+ * response schema of a machine with schemas has an `anyOf` with a schema for each event, in the order of the events.
  */
 export function possibleEventsOf(
   events: readonly string[],
@@ -116,16 +116,16 @@ interface EventAnswerProps {
   readonly events: readonly PossibleEvent[];
   readonly isDisabled: boolean;
   /**
-   * `clicks`: the `detail` of the click event: 2 for the second click of a double click, 0 if the event was sent with
-   * the keyboard.
+   * `clicks`: the number of clicks, from `detail` of the click: 2 for the second click of a double click, 0 if the
+   * button was pressed with the keyboard.
    */
   readonly onSend: (event: JsonRecord, clicks: number) => void;
 }
 
 /**
- * Buttons for the events that a machine accepts. The button of an event whose schema has fields opens a form for them; others send the
- * event. Besides, a field for the event type if the machine accepts a wildcard such as `order.*`; and fields for the data of events
- * without a form.
+ * Buttons for the events that a machine accepts. If the schema of an event has fields, its button opens a form for
+ * them; otherwise the button sends the event. If the machine accepts a wildcard such as `order.*`, there is a field for
+ * the event's type. Events without a form get their data from fields for names and values.
  */
 export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
   const [other, setOther] = useState("");

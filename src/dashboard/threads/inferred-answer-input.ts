@@ -24,7 +24,8 @@ const MAX_END_CHARACTERS = 300;
 /** Matches answers at the end of a text, such as `(yes/no)` or `[a / b / c]`. */
 const NAMED_AT_END = /[([]\s*([^()[\]/]{1,40}(?:\/[^()[\]/]{1,40})+)[)\]]\s*[?:.]*\s*$/u;
 /**
- * Matches a word that is an answer. One of the words must be, to exclude other texts with slashes, such as `(km/h)`.
+ * Matches a word that is an answer. At least one of the words must match: this excludes other texts with slashes, such
+ * as `(km/h)`.
  */
 const ANSWER_WORD =
   /^(?:yes|no|y|n|ok|true|false|approve|reject|accept|decline|deny|allow|confirm|cancel|continue|stop|edit|skip|retry)$/iu;

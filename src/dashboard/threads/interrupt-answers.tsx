@@ -50,7 +50,7 @@ export function InterruptAnswers({
   const [isSending, setSending] = useState(false);
   /** Whether the user has entered something that has not been sent. */
   const [isEdited, setEdited] = useState(false);
-  // A run may refuse an answer long after it was sent. The form still contains it then.
+  // A run may refuse an answer long after it was sent. The form still contains the answer, which then counts as unsent.
   useEffect(() => {
     if (lastRefusal === null) return;
     setRefusal(lastRefusal);
@@ -172,7 +172,7 @@ function Asking({
   const [way, setWay] = useState<AnswerMethod>(() =>
     suggested === null ? (ways[0] ?? "json") : (lastChosenMethods.get(suggested.method) ?? suggested.method),
   );
-  /** The methods that the user has chosen so far. They keep what was entered with them. */
+  /** The methods that the user has chosen so far. Their fields stay in the DOM, so that they keep what was entered. */
   const [used, setUsed] = useState<ReadonlySet<AnswerMethod>>(() => new Set([way]));
   /** The answers that were entered, by their methods. */
   const answers = useRef(new Map<AnswerMethod, unknown>());

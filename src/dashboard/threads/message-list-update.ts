@@ -18,7 +18,7 @@ const REMOVE_ALL = { type: "remove", id: "__remove_all__" } as const;
 /**
  * Returns the lists of messages in a state: the values that the schema marks with `langgraph_type`, and a value named
  * `messages` for which the schema gives no type, if all of its messages have ids (which reducers for messages assign).
- * A list with any other element is left out, and edited as JSON.
+ * A list in which an element is not a message is left out, and edited as JSON.
  */
 export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): MessageLists {
   const described = schema?.properties ?? {};
@@ -142,7 +142,8 @@ const byId = (list: MessageList): ReadonlyMap<unknown, JsonRecord> =>
 
 /**
  * Returns whether the list that the graph's reducer made has the expected length, with the expected ids in the same
- * order. A new message has no id yet, so it may have got any. False shows that the reducer is not one for messages.
+ * order. A new message is expected without an id, and may get any. False shows that the reducer is not one for
+ * messages.
  */
 export const isListOf = (expected: MessageList, made: unknown): boolean =>
   Array.isArray(made) &&

@@ -5,7 +5,10 @@ export interface RunInputDraft {
   /** The text in the field for the message. */
   readonly text: string;
   readonly input: JsonRecord;
-  /** The text of the input as JSON, if the user has typed it; `input` is what was valid last. */
+  /**
+   * The text that the user has typed as JSON; undefined if there is none. `input` is then the last valid value of the
+   * text.
+   */
   readonly json?: string | undefined;
   /** The id of the assistant that the user has chosen; undefined if the user has not chosen one. */
   readonly assistant?: string | undefined;
@@ -48,7 +51,7 @@ export function loadRunDraft(key: string): RunInputDraft {
   return draft !== undefined && isJsonRecord(draft.input) ? draft : EMPTY_RUN_DRAFT;
 }
 
-/** Stores a draft, or removes it if it is empty. Returns whether nothing is lost if the form is left now. */
+/** Stores a draft, or removes it if it is empty. Returns true if the form can be left without losing input. */
 export function saveRunDraft(key: string, draft: RunInputDraft): boolean {
   const others = readDrafts().filter(([one]) => one !== key);
   const isEmpty = draft.text === "" && draft.json === undefined && Object.keys(draft.input).length === 0;

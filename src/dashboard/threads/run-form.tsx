@@ -111,7 +111,7 @@ export function RunForm({
   const request = { assistant_id: assistant ?? "", input: given, ...runFieldsOf(settings, isBusy) };
   /** Whether the user has chosen another assistant, whose schema is not known yet. */
   const isSwitched = useRef(false);
-  // Values for which the new assistant's form has no fields would be sent unseen.
+  // The values for which the form of the new assistant has no fields are removed, because they would be sent unseen.
   useLayoutEffect(() => {
     if (!isSwitched.current) return;
     isSwitched.current = false;

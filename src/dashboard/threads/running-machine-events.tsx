@@ -7,7 +7,7 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { EventAnswer } from "./event-answer.tsx";
 
 /**
- * The text about a sent event, by the status of the run that delivers it. For any other status, the event was "not
+ * The text about a sent event, by the status of the run that delivers it. For any other status, the text is "not
  * accepted".
  */
 const EVENT_TEXTS: Readonly<Record<string, string>> = {

@@ -101,8 +101,8 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
    */
   const [isOfLatest] = useState(() => idOf(state) === idOf(watch.state.peek()));
   /**
-   * The ids of the states that were in this form. Until its next read, the page may still hold one of them, which is
-   * not a newer state.
+   * The ids of the states that were in this form. The page may still show one of them until it reads the thread again;
+   * such a state does not count as newer.
    */
   const [known, setKnown] = useState<readonly string[]>([idOf(state)]);
   /** The newer state that made the server refuse to store the change; null if it has not. */
@@ -307,7 +307,7 @@ function ChangeForm({
     };
   }, [values, changes, rest, messages]);
   const compared = useDebouncedValue(difference, COMPARE_AFTER_MS);
-  /** Calls `work` if the form is valid, and shows its error. */
+  /** Calls `work` if the form is valid. If `work` rejects, shows the error. */
   const use = (work: () => Promise<void>): void => {
     if (!validation.validate() || wrong !== null || messages.isInvalid) return;
     request.start(async () => {
