@@ -7,7 +7,7 @@ import type { SystemLimits } from "./thread-system-interface.ts";
 export interface IdleEntry<C> {
   readonly liveThread: C;
   readonly since: number;
-  /** The bytes of the thread's state. If the state is large they are known at once; else this is 0 until the state is measured. */
+  /** The bytes of the thread's state. Known at once if the state is large; otherwise 0 until the state is measured. */
   bytes: number;
   isMeasured: boolean;
   before: IdleEntry<C> | null;

@@ -32,13 +32,13 @@ import { mayReportTokens, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
- * The number of unused event ids below the event mark (`RunRecord.event_mark`) at which the mark is raised.
- * So enough ids are left to use until the new mark is stored.
+ * The event mark (`RunRecord.event_mark`) is raised when no more than this many unused event ids are left below it.
+ * These ids can be used until the new mark is stored.
  */
 const MIN_FREE_EVENT_IDS = 1_024;
 /**
  * The event id for facts whose ids are not known yet. It is never looked up: only a fact that begins a message is
- * referred to by its event id, and these facts begin no message.
+ * referred to by its event id, and the facts with this id begin no message.
  */
 const NO_EVENT = -1;
 /**
@@ -63,8 +63,8 @@ export class Attempt {
   readonly subgraphs = new SmallMap<string, GraphExecution>();
   readonly root: GraphExecution;
   /**
-   * True for durability `exit`: checkpoints and writes are stored only when the run ends, or earlier if they
-   * end queued runs.
+   * True for durability `exit`: checkpoints and writes are stored only when the run ends, or earlier if storing them
+   * ends queued runs (see {@link PendingCommit.taken}).
    */
   readonly #atExit: boolean;
   readonly pending: PendingCommit;
@@ -283,7 +283,8 @@ export class Attempt {
 
   /**
    * True when every graph is paused, or waits only for paused subgraphs. False while a node still runs beside a paused
-   * graph, because the node may finish. Also false for a cancelled run, because it may end.
+   * graph, because the node may finish. Also false when the run is cancelled or ending, because its end still has to be
+   * stored.
    */
   get isHalted(): boolean {
     if (!this.alive || this.#closing || this.run.cancel !== null || !this.root.isHalted) return false;
@@ -372,8 +373,9 @@ export class Attempt {
   }
 
   /**
-   * Takes everything that is pending, to store it in one append: checkpoints, task writes, step results, and the log's next
-   * chunk of events. With `eventsAlone`, takes only the events. Checkpoints beyond the limit of an append are stored before.
+   * Takes everything that is pending, to store it in one append: checkpoints, task writes, step results, and the log's next chunk of
+   * events. With `eventsAlone`, takes only the events, unless the pending checkpoints end queued runs. If there are too many checkpoints
+   * for one append, the first ones are stored at once in appends of their own.
    */
   takePending(eventsAlone: boolean) {
     const { checkpoints: all, writes, steps, emissions, taken } = this.pending.takeAll(eventsAlone);

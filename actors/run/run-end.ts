@@ -104,7 +104,7 @@ async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
   }
 }
 
-/** Writes the end of a run. `values`: the state for the webhook, if the run has one. */
+/** Writes the end of a run. `values`: the state for the run's webhook, if the run has a webhook. */
 function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null): void {
   const { liveThread, id, sink, neverReachedStart } = attempt;
   const head = neverReachedStart ? null : attempt.root.head;
@@ -235,7 +235,10 @@ function rollBack(attempt: Attempt): void {
     .catch((thrown: unknown) => liveThread.discard(thrown));
 }
 
-/** The result for requests that wait for the run's end, with the final state, so that they need not read it. */
+/**
+ * The result for requests that wait for the run's end, with the final state, so that they do not have to read it from
+ * the storage.
+ */
 function endOf(attempt: Attempt, verdict: Verdict, run: RunRecord): RunEnd {
   if (!attempt.root.isLoaded) return { run };
   return { run, left: { values: attempt.root.values, waiting: waitingOf(verdict) } };

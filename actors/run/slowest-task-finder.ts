@@ -49,7 +49,7 @@ export class SlowestTaskFinder {
     return hasChanged;
   }
 
-  /** The slowest task; null: no two tasks have ended, or none has taken a millisecond. */
+  /** The slowest task; null: fewer than two tasks have ended, or no task has taken a millisecond. */
   get found(): SlowestTask | null {
     return this.#compared > 1 ? this.#slowest : null;
   }
