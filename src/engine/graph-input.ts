@@ -7,8 +7,8 @@ import { isGiven } from "./command-input.ts";
 import { ownValue } from "../graph/superstep.ts";
 
 /**
- * Reads an input as an update of the state. Ignores keys that the state does not have, because clients may send more. Only a
- * graph made from an XState machine may begin without an input.
+ * Reads an input as an update of the state. Ignores keys that the state does not have, because clients may send more, but refuses an input
+ * that has only such keys. Only a graph made from an XState machine may begin without an input.
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the name of the key
  */
 export function readInput(

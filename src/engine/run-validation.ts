@@ -50,7 +50,7 @@ export function validateRun(
     const why = definition.machine?.whyNeedsInput();
     if (why !== undefined)
       return { code: "validation.failed", message: `input ${why}`, fields: [{ at: "input", message: why }] };
-    // A first run without an input and one with an empty input are refused alike, if the state needs a value. If it needs none,
+    // A first run without an input and one with an empty input are refused alike, if the state needs a value. If the state needs no value,
     // the run without an input fails with `EmptyInputError`, as in LangGraph.
     return refusalBy("input", () => checkRequiredKeys(definition, {}, null));
   }
