@@ -73,7 +73,10 @@ export function isResume(command: Command): boolean {
   return command.resume !== null || ((command.update ?? null) === null && (command.goto ?? null) === null);
 }
 
-/** The answers by interrupt id, if all keys of `resume` are ids; undefined if it is one plain answer. */
+/**
+ * The answers by interrupt id, if `resume` is an object and all its keys are ids; undefined if `resume` itself is the
+ * answer.
+ */
 export function answersById(resume: unknown): ReadonlyMap<string, unknown> | undefined {
   if (!isObject(resume)) return undefined;
   const keys = Object.keys(resume);
