@@ -95,8 +95,8 @@ function answersOf(resume: unknown, pending: readonly string[]): unknown {
 const isFalsy = (value: unknown): boolean => value === null || value === false || value === 0 || value === "";
 
 /**
- * The keys of `configurable` with the checkpoint that the run's configuration names as its start. Empty if it names none, or once the run
- * has made a checkpoint.
+ * The keys of `configurable` with the checkpoint that the run's configuration names as its start. Empty if the configuration names no
+ * checkpoint, or once the run has made a checkpoint.
  */
 function placeOf(run: RunRecord, position: Position): JsonObject {
   const { configurable } = run.kwargs.config;
@@ -135,7 +135,7 @@ export function streamOptionsOf(run: RunRecord, position: Position, signal: Abor
     subgraphs: true,
     signal,
     runId,
-    // Also for a run whose steps are stored only at its end, because the run's actor combines the steps.
+    // The same for a run with Heddle's durability `exit`: the run's actor combines its steps and stores them at the end.
     durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...checkpointMetadataOfRun(run) },
