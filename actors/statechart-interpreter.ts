@@ -142,8 +142,9 @@ interface AtomicState<C, E> {
 }
 
 /**
- * A transition in progress. Operations change the context and the children; everything else is deferred. Guards and assigns get this object as
- * their argument, so that no other object has to be made for each call.
+ * A transition in progress. Operations change the context and the children; everything else is deferred until the
+ * snapshot is set. Guards and assigns get this object as their argument, so that no other object has to be made for
+ * each call.
  */
 class Move<C, E> implements SpawnArgs<C, E> {
   context: C;
@@ -365,7 +366,10 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     return state.wildcards.find(([prefix]) => type.startsWith(prefix))?.[1] ?? [];
   }
 
-  /** Ends a transition that has reached the state `reached`: takes eventless (`always`) transitions, and builds the snapshot. */
+  /**
+   * Ends a transition that has reached the state `reached`: takes eventless (`always`) transitions, and builds the
+   * snapshot.
+   */
   function settle(move: Move<C, E>, reached: AtomicState<C, E>): ChartSnapshot<C, O> {
     let state = reached;
     for (

@@ -195,9 +195,9 @@ export interface ThreadSystem {
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void>;
   /**
-   * Registers that the client wants the run to end with its connection. A shutdown closes the connection, so the run is not continued after
-   * it: the shutdown ends a waiting run, and the next start of the server ends a run that was in progress. Does nothing for a run that has
-   * ended.
+   * Registers that the client wants the run to end with its connection. A shutdown closes the connection, so the run is
+   * not continued afterwards: the shutdown ends a waiting run, and the next start of the server ends a run that was in
+   * progress. Does nothing for a run that has ended.
    */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /**

@@ -28,8 +28,8 @@ export class ShownGraph {
   readonly #inspector: Inspector;
   readonly #values: () => JsonObject | undefined;
   /**
-   * Returns the state of the machine that the graph is made from; undefined: the graph is not made from a machine, or the machine has no
-   * state yet.
+   * Returns the state of the machine that the graph is made from; undefined: the graph is not made from a machine, or
+   * the machine has no state yet.
    */
   readonly #machineState: () => InspectedStateValue | undefined;
   /** Paths of running nodes, by task id. */

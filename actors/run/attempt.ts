@@ -143,7 +143,10 @@ export class Attempt {
     });
   }
 
-  /** The run's record, as {@link withTotals}, when the run ends. Tasks in progress end with it. `at`: epoch milliseconds. */
+  /**
+   * The run's record, as {@link withTotals}, when the run ends. Tasks in progress end with the run. `at`: epoch
+   * milliseconds.
+   */
   withFinalTotals(at: number): RunRecord {
     this.#slowest?.endAll(at);
     return this.withTotals();
@@ -373,9 +376,9 @@ export class Attempt {
   }
 
   /**
-   * Takes everything that is pending, to store it in one append: checkpoints, task writes, step results, and the log's next chunk of
-   * events. With `eventsAlone`, takes only the events, unless the pending checkpoints end queued runs. If there are too many checkpoints
-   * for one append, the first ones are stored at once in appends of their own.
+   * Takes everything that is pending, to store it in one append: checkpoints, task writes, step results, and the log's
+   * next chunk of events. With `eventsAlone`, takes only the events, unless the pending checkpoints end queued runs. If
+   * there are too many checkpoints for one append, the first ones are stored at once in appends of their own.
    */
   takePending(eventsAlone: boolean) {
     const { checkpoints: all, writes, steps, emissions, taken } = this.pending.takeAll(eventsAlone);

@@ -117,7 +117,7 @@ export const runChartConfig = {
             PLANNED: "closing",
           },
         },
-        // Waits for the commit of an earlier step, because no more steps may run before it is stored.
+        // Waits for the commit of an earlier step, because no further step may run before that step is stored.
         committing: {
           on: {
             COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }],

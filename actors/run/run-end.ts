@@ -79,8 +79,8 @@ function timeoutOf({ run, liveThread }: Attempt): PlainError {
 
 /**
  * Stores the end of a run in one append: its last step, its final record, and the thread's new status; for a rollback,
- * the deletion of the run. When that is stored, the statechart moves on, then readers end, then waiting requests resolve.
- * Because of this order, a client that learns of the end never finds this run still active.
+ * the deletion of the run. When the append is stored, the statechart moves on, then readers end, then waiting requests
+ * resolve. Because of this order, a client that learns of the end never finds this run still active.
  */
 export function endRun(attempt: Attempt, stop: StopReason | null): void {
   if (stop === "rollback") rollBack(attempt);
