@@ -31,8 +31,8 @@ export function requireAsNode({ as_node, at }: StateWrite): string {
 }
 
 /**
- * Returns the node named `name`. In a graph made from a machine, `name` may also be a state: the update then counts as a transition to that
- * state.
+ * Returns the node named `name`. In a graph made from a machine, `name` may also be a state: the update then counts as
+ * a transition to that state.
  * @throws ServiceError `validation.failed` if the graph has neither
  */
 export function requireKnownNode(

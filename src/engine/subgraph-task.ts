@@ -11,7 +11,9 @@ import { findPartialMessagesKey } from "./keep-partial-messages.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 import type { GraphPosition } from "./graph-position.ts";
 
-/** The position of the subgraph that a task runs: its namespace, its path, and the checkpoints of the graphs around it. */
+/**
+ * The position of the subgraph that a task runs: its namespace, its path, and the checkpoints of the graphs around it.
+ */
 export function subgraphPlacement(superstep: SuperstepState, task: PlannedTask): GraphPosition {
   const { graphPosition, head, pendingWrites, rerunAll } = superstep;
   return {
