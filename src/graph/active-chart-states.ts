@@ -8,8 +8,8 @@ import type { ChartState } from "../model/statechart.ts";
 export type ChartValue = string | { readonly [state: string]: ChartValue };
 
 /**
- * Returns data of a graph as a {@link ChartValue}, if it is a text or an object; otherwise undefined. The members of an
- * object are not checked.
+ * Returns `value`, which may be any data of a graph, as a {@link ChartValue} if it is a string or an object; otherwise
+ * undefined. The members of an object are not checked.
  */
 export const asStateValue = (value: unknown): ChartValue | undefined =>
   typeof value === "string" || isObject(value) ? (value as ChartValue) : undefined;
@@ -17,8 +17,9 @@ export const asStateValue = (value: unknown): ChartValue | undefined =>
 interface Tree extends Map<string, Tree> {}
 
 /**
- * The states of a graph's chart that are active while the given nodes run. Each node is given as a path of node names through subgraphs.
- * Nodes that run in parallel outside a parallel state are listed side by side, although XState has no such state values.
+ * The states of a graph's chart that are active while the given nodes run. Each node is given as a path of node names
+ * through subgraphs. Nodes that run in parallel outside a parallel state are listed side by side, although XState has
+ * no such state values.
  */
 export function chartValueOf(chart: ChartState, running: Iterable<readonly string[]>): ChartValue {
   const tree: Tree = new Map();

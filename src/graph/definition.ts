@@ -61,8 +61,8 @@ export interface MachineSchemas {
   /** The schema of the input; null if none is declared. */
   readonly input: Schema | null;
   /**
-   * Validates the data of an event, and returns the event with the data that its schema returns. Returns the event unchanged if it has no
-   * schema, or if the machine takes it in none of its states.
+   * Validates the data of an event, and returns the event with the data that its schema returns. Returns the event
+   * unchanged if it has no schema, or if the machine takes it in none of its states.
    */
   parseEvent(event: unknown, values: JsonObject | null): Promise<SchemaResult<unknown>>;
 }

@@ -12,7 +12,10 @@ export interface StoredAnswer {
 /** The most interrupts that one task may raise. */
 export const MAX_INTERRUPTS = 65_536;
 
-/** The most characters of a JSON Schema that is sent with an interrupt, for clients to build forms. A longer one is left out. */
+/**
+ * The most characters of a JSON Schema that is sent with an interrupt, for clients to build forms. A longer schema is
+ * left out.
+ */
 export const MAX_SCHEMA_LENGTH = 32_768;
 
 /**

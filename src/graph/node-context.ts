@@ -95,9 +95,10 @@ export interface ParallelFunction {
  */
 export interface Ctx<C = unknown> {
   /**
-   * Pauses the run until a human answers. The node then runs again from its start; this time the call resolves with the answer (the n-th
-   * call with the n-th answer). The node MUST NOT catch the error by which the call pauses the run: this error is no failure. With a
-   * `schema`, an answer that the schema refuses fails the run, and the interrupt stays open.
+   * Pauses the run until a human answers. The node then runs again from its start; this time the call resolves with the
+   * answer (the n-th call with the n-th answer). The node MUST NOT catch the error by which the call pauses the run:
+   * this error is no failure. With a `schema`, an answer that the schema refuses fails the run, and the interrupt stays
+   * open.
    */
   interrupt<A = unknown>(value: unknown, options?: { readonly schema?: Schema<unknown, A> }): Promise<A>;
   /**

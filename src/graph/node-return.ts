@@ -78,7 +78,10 @@ export function readTarget(definition: GraphDefinition, target: unknown, at: str
   return { node, input: toStorable(input, `send("${node}")`) };
 }
 
-/** The input of a `send`, without the keys that must never be stored: the input is stored, and may contain the whole state. */
+/**
+ * The input of a `send`, without the keys that must never be stored: the input is stored, and may contain the whole
+ * state.
+ */
 function withoutUntracked({ rules }: GraphDefinition, input: unknown): unknown {
   if (!isObject(input)) return input;
   for (const key in input) {

@@ -18,7 +18,7 @@ export interface FinishedTask {
 }
 
 /**
- * Incomplete joins. For each node that waits for other nodes (option `after`): those of the other nodes that have run.
+ * Incomplete joins. For each node that waits for other nodes (option `after`): the other nodes that have already run.
  */
 export type IncompleteJoins = { readonly [node: string]: readonly string[] };
 
