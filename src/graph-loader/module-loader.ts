@@ -94,8 +94,8 @@ async function registerTsx(
   try {
     unregisterCjs = withVariable("TSX_TSCONFIG_PATH", found, () => cjs.register());
   } catch (cause) {
-    // The tsconfig may extend a tsconfig from a development package, which is often missing in a container image. The files are then loaded
-    // without a tsconfig.
+    // The tsconfig may extend a tsconfig from a development package, which is often missing in a container image. The
+    // files are then loaded without a tsconfig.
     onWarning?.(`${found} is not used, since it cannot be read: ${(cause as Error).message}`);
     tsconfig = false;
     unregisterCjs = cjs.register();
