@@ -102,7 +102,7 @@ interface Parts {
  *
  * This class also makes subgraphs continue from checkpoints of another branch. When a task runs again, its subgraph has a new namespace
  * without checkpoints. So the subgraph's `checkpoint_map` gets an entry for the new namespace with the id of the other branch's checkpoint.
- * When LangGraph reads that checkpoint, it gets a fork of it.
+ * When LangGraph reads that checkpoint, this class returns a fork of the checkpoint.
  */
 export class CheckpointBranch {
   readonly #parts: Parts;

@@ -19,7 +19,7 @@ export interface LoadedLangGraph extends LibraryGraph {
   readonly graph: CompiledGraph;
   /**
    * The graph for a run with this configuration. A factory that takes a configuration makes a new graph at each call.
-   * @throws ServiceError `graph.invalid` if a factory does not return a graph; an error of the factory is thrown as it is
+   * @throws ServiceError `graph.invalid` if a factory does not return a graph; errors of the factory are thrown unchanged
    */
   graphFor(config: JsonObject, runtime?: FactoryRuntime): Eventually<CompiledGraph>;
   /** A hash of the names of the graph's nodes and channels, and of its fixed edges. */

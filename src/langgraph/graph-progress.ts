@@ -99,7 +99,7 @@ export class GraphProgress {
   }
 
   /**
-   * Records a checkpoint that LangGraph streams: a new checkpoint, or the one from which the graph continues.
+   * Records a checkpoint that LangGraph streams: a new checkpoint, or the checkpoint from which the graph continues.
    * @param id the id under which it is stored
    * @param raw the checkpoint that was put to the saver; undefined if the graph continues from a stored checkpoint
    */

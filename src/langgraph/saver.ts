@@ -59,7 +59,9 @@ const MAX_RECENT = { root: 8, subgraph: 64 };
  */
 const MAX_AGE = 3;
 
-/** The checkpoint saver of one attempt of a run. It only has the run's thread, and passes what LangGraph puts to its `SaverIo`. */
+/**
+ * The checkpoint saver of one attempt of a run. It has access to the run's thread only, and passes what LangGraph puts to its `SaverIo`.
+ */
 class AttemptSaver {
   readonly #library: Library;
   readonly #thread: string;
@@ -68,7 +70,7 @@ class AttemptSaver {
   readonly #recent = new Map<string, Map<string, SaverCheckpoint>>();
   /**
    * For each graph, by namespace: the namespaces of the subgraphs that its tasks run. The number counts the checkpoints that the graph has
-   * made since; see {@link MAX_AGE}.
+   * made since the last checkpoint of the subgraph or of a graph within it; see {@link MAX_AGE}.
    */
   readonly #subgraphs = new Map<string, Map<string, number>>();
   readonly #writes = new Map<string, RawWrites[]>();
@@ -182,7 +184,7 @@ class AttemptSaver {
     }
   }
 
-  /** Counts a new checkpoint in a namespace, and forgets the subgraphs of past steps of its graph. */
+  /** Counts a new checkpoint in a namespace, and forgets the subgraphs that tasks of past steps of this graph have run. */
   #ageSubgraphs(ns: string): void {
     for (let inner = ns, above = namespaceAbove(inner); above !== undefined;) {
       of(this.#subgraphs, above).set(inner, 0);

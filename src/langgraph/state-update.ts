@@ -74,7 +74,7 @@ function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: St
 /** Matches LangGraph's messages about a wrong node: a node that is unknown, missing, or internal and not usable here. */
 const NAMES_NODE = /^(Node "|No writers found|Ambiguous update|"asNode"|Cannot (copy|apply|create))/;
 
-/** The written values by the node named in `as_node`; null if no write names a node. */
+/** The written values by the node named in `as_node`; of several writes for a node, the last. Null if no write names a node. */
 function writesOf(writes: readonly StateWrite[]): JsonObject | null {
   const named = writes.flatMap(({ as_node, values, command }) => {
     const written = values ?? command?.update;
