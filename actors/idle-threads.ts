@@ -34,11 +34,10 @@ interface MaybeIdle<C> {
 const MEASURE_DELAY_MS = 500;
 
 /**
- * Idle threads in memory, the longest idle first. They are removed from memory when their idle time is over, when their
- * states take too much memory, or when there are too many of them.
- * One timer serves all threads, because a timer for each would cost more than the thread. The threads form a linked list,
- * not a `Map`: in a full list, each new entry removes the first one. That leaves gaps in a `Map`, and finding the next first
- * entry would mean searching through them.
+ * Idle threads in memory, the longest idle first. They are removed from memory when their idle time is over, when their states take too
+ * much memory, or when there are too many of them. One timer serves all threads, because a timer for each would cost more than the thread.
+ * The threads form a linked list, not a `Map`: in a full list, each new entry removes the first one. That leaves gaps in a `Map`, and
+ * finding the new first entry would mean skipping them.
  */
 export class IdleThreads<C extends MaybeIdle<C>> {
   #oldest: IdleEntry<C> | null = null;

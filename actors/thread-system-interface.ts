@@ -42,8 +42,8 @@ export interface RunDraft {
   /** The members of the run's config to store in the thread's record, where clients can read them; undefined: none. */
   readonly config?: JsonObject;
   /**
-   * The settings of the thread to create, in the same append, if it does not exist. If they are absent, the thread must
-   * exist.
+   * The settings of the thread that is created, in the append that stores the run, if the thread does not exist.
+   * Absent: the thread must exist.
    */
   readonly create?: ThreadCreation;
   /** Milliseconds after which the run may start; undefined: no delay. */

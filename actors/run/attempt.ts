@@ -241,7 +241,7 @@ export class Attempt {
 
   /**
    * Adds the size of changed pending writes to the estimate of the state's size. Called when the pending writes of a
-   * task change. The whole state is measured with the next step, because a step may have thousands of tasks.
+   * task change. The whole state is not measured before the next step, because the step may have thousands of tasks.
    */
   writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
     const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
@@ -442,8 +442,8 @@ export class Attempt {
   }
 
   /**
-   * Raises the event mark. The new mark is stored before the event ids reach the old one: after a power cut, the ids of
-   * the next attempt start at the stored mark.
+   * Raises the event mark. The new mark has to be stored before the event ids reach the old mark, because after a power
+   * cut the ids of the next attempt start at the stored mark.
    */
   #raiseMark(): void {
     this.#mark = this.sink.next + EVENT_MARK_STEP;

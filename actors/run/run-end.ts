@@ -198,7 +198,7 @@ function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoi
 function rollBack(attempt: Attempt): void {
   const { liveThread, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
-  // The run's last events are shown to current readers, but no longer stored.
+  // The run's last events are still sent to current readers, but they are not stored.
   const unstored = sink.take();
   const store = async (writes: readonly TaskWrites[]) => {
     const base =

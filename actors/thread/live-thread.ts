@@ -52,7 +52,7 @@ export interface LiveThreadOwner {
   runEnded(liveThread: LiveThread, run: string, end: RunEnd, isRead?: boolean): void;
   /** Called when the thread may have become idle or busy. */
   activityChanged(liveThread: LiveThread): void;
-  /** Removes the thread from memory, unless it has runs, writes in flight or claims. */
+  /** Removes the thread from memory, unless it has runs, writes in flight, or requests that are about to use it. */
   passivate(liveThread: LiveThread): void;
   /**
    * Called when a write or an actor failed. The live thread must not be used any more, and the thread has to be loaded

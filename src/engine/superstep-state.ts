@@ -66,8 +66,7 @@ export class SuperstepState {
   lastAllowedStep: number;
   head: CheckpointHead | null;
   /**
-   * The stored values of the checkpoint from which the execution starts. Later checkpoints do not change
-   * them.
+   * The stored values of the checkpoint from which the execution starts. Later checkpoints do not change these values.
    */
   readonly stored: JsonObject;
   values: JsonObject;

@@ -152,7 +152,7 @@ export interface GraphDefinition {
   readonly hash: string;
   readonly rules: ReadonlyMap<string, ChannelRule>;
   readonly nodes: ReadonlyMap<string, NodeRule>;
-  /** The edges by the node where they start. Those of {@link START} lead to the first nodes of the graph. */
+  /** The edges by the node where they start. The edges of {@link START} lead to the first nodes of the graph. */
   readonly edges: ReadonlyMap<string, EdgeRule>;
   /** The keys of the state that must have a value when a run starts. */
   readonly required: readonly string[];
