@@ -9,7 +9,10 @@ import type { LiveThread } from "./thread/live-thread.ts";
 type BatchRuns = readonly { readonly key: ThreadKey; readonly draft: RunDraft }[];
 
 interface Batch {
-  /** Makes the error to throw when the run at this index was refused with `cause`. */
+  /**
+   * Makes the error that `admitAll` throws when the run at this index was refused, or could not be stored, because of
+   * `cause`.
+   */
   refused(index: number, cause: unknown): unknown;
   /**
    * Refuses the batch when the server is shutting down.
@@ -27,8 +30,9 @@ interface Batch {
 
 /**
  * Admits runs to new threads, all in one turn of the event loop, so that no shutdown can come between them. If one run
- * is refused, the runs before it are rolled back in the same turn. No run begins before all runs are stored: a node
- * that computes would block the event loop, and delay the storing of the other runs and the response to the client.
+ * is refused, the runs before it are rolled back in the same turn. If a run cannot be stored, all runs are rolled back.
+ * No run begins before all runs are stored: a node that computes would block the event loop, and delay the storing of
+ * the other runs and the response to the client.
  */
 export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly RunRecord[]> {
   batch.refuseWhenDraining();

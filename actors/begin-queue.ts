@@ -4,8 +4,9 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 /** The milliseconds that one turn of the event loop may spend on beginning runs. */
 const BUDGET_MS = 8;
 
-/** Begins runs whose start is stored. `begin` MUST NOT throw, and has to check whether the run may still begin. */
+/** Begins runs whose start is stored. */
 export interface RunStarts {
+  /** `begin` begins the run. The caller's function MUST NOT throw, and MUST check whether the run may still begin. */
   add(begin: () => void): void;
 }
 

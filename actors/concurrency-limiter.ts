@@ -140,9 +140,10 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the
-   * first run of the queue can wait for a slot. The position is the number of runs that get slots before that
-   * first run (0 if it does not wait for a slot), plus the position of `run` in the queue, counted from 1.
+   * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the first run
+   * of the queue can wait for a slot. The position is the number of runs of the same tenant that asked for a slot
+   * before that first run (0 if the first run does not wait for a slot), plus the position of `run` in the queue,
+   * counted from 1.
    */
   positionIn(queue: readonly string[], run: string): number | undefined {
     const place = queue.indexOf(run);

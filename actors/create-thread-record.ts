@@ -5,8 +5,10 @@ import { CheckpointIds } from "./thread/checkpoint-ids.ts";
 import { createWithState } from "./thread/state-update.ts";
 
 /**
- * Creates a thread. If it exists already, returns it or refuses, as `draft.if_exists` says. The caller MUST hold the
- * thread's lock. The thread needs no actor before its first run.
+ * Creates a thread. If a thread with this id exists, returns the existing thread if `draft.if_exists` is `do_nothing`,
+ * the thread is not temporary, and the user has access to it. The caller MUST hold the thread's lock. The thread needs
+ * no actor before its first run.
+ * @throws ServiceError `thread.exists`
  */
 export async function createThreadRecord(
   deps: Pick<SystemDeps, "journal" | "clock" | "engine" | "random">,

@@ -50,8 +50,8 @@ const RETRY_PAUSE_MS = 1_000;
 const DELETION_PAUSE_MS = 100;
 
 /**
- * The result of starting an entry. `unlisted`: its thread does not list the entry. `failed`: starting it will not be
- * repeated.
+ * The result of starting an entry. `unlisted`: its thread does not list the entry. `failed`: the entry cannot be
+ * started, and this is not tried again.
  */
 type StartOutcome = "started" | "unlisted" | "retry" | "failed";
 

@@ -7,7 +7,7 @@ import type { SystemLimits } from "./thread-system-interface.ts";
 export interface IdleEntry<C> {
   readonly liveThread: C;
   readonly since: number;
-  /** The bytes of the thread's state. If the state is large they are known at once; else this is 0 until the state is measured. */
+  /** The bytes of the thread's state. Known at once if the state is large; otherwise 0 until the state is measured. */
   bytes: number;
   isMeasured: boolean;
   before: IdleEntry<C> | null;
@@ -34,11 +34,10 @@ interface MaybeIdle<C> {
 const MEASURE_DELAY_MS = 500;
 
 /**
- * Idle threads in memory, the longest idle first. They are removed from memory when their idle time is over, when their
- * states take too much memory, or when there are too many of them.
- * One timer serves all threads, because a timer for each would cost more than the thread. The threads form a linked list,
- * not a `Map`: in a full list, each new entry removes the first one. That leaves gaps in a `Map`, and finding the next first
- * entry would mean searching through them.
+ * Idle threads in memory, the longest idle first. They are removed from memory when their idle time is over, when their states take too
+ * much memory, or when there are too many of them. One timer serves all threads, because a timer for each would cost more than the thread.
+ * The threads form a linked list, not a `Map`: in a full list, each new entry removes the first one. That leaves gaps in a `Map`, and
+ * finding the new first entry would mean skipping them.
  */
 export class IdleThreads<C extends MaybeIdle<C>> {
   #oldest: IdleEntry<C> | null = null;

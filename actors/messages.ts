@@ -20,7 +20,7 @@ export type ThreadEvent =
   | { readonly type: "RUN.WITHDRAWN"; readonly run: string }
   /** The state or the latest checkpoint was changed, but not by a run. An idle thread gets the status `rest`. */
   | { readonly type: "STATE.UPDATED"; readonly rest: "idle" | "interrupted" }
-  /** From the run's actor: the run has ended, and its end is being stored. Nothing can stop it any more. */
+  /** From the run's actor: the run has ended, and its end is being stored. Nothing can stop the run any more. */
   | { readonly type: "RUN.CLOSING" }
   /**
    * A write or an actor failed: this actor is discarded. The thread is loaded again from its records: soon if

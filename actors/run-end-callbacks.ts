@@ -39,8 +39,8 @@ export class RunEndCallbacks {
     try {
       const record = await read();
       if (record !== undefined && !isTerminal(record.status)) return await ended;
-      // If the end was reported during the read, it wins over the record: the reported end includes the final state,
-      // which may already be deleted from the storage.
+      // If the end was reported during the read, the reported end is used and not the record: it includes the final
+      // state, which may already be deleted from the storage.
       return await Promise.race([ended, { run: record }]);
     } finally {
       this.#remove(run, waiter);

@@ -2,7 +2,7 @@ import type { ReadHeap } from "../src/ports/heap.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 
 export interface RunMemoryLimits {
-  /** A state or an input of this many bytes or more is large. Small ones are not counted. */
+  /** A state or an input of this many bytes or more is large. Smaller states and inputs are not counted. */
   readonly largeState: number;
   /**
    * The most bytes of the large states and inputs of runs in progress. When they take this many, further large runs

@@ -20,7 +20,10 @@ interface Deps {
 /** Removes a thread from memory, and deletes it by `write`. */
 type WithoutActor = (liveThread: LiveThread, write: () => Promise<void>) => Promise<void>;
 
-/** True for a temporary thread of an earlier process that only has to be deleted. */
+/**
+ * True for a temporary thread of an earlier process that is of no more use and has to be deleted: its run has ended, or
+ * depended on a connection to that process (`bound`).
+ */
 export function isLeftoverTemporary(thread: ThreadRecord): boolean {
   const { temporary } = thread;
   const isOver = !hasWork(thread) && thread.delayed === null;
@@ -33,7 +36,7 @@ export class TemporaryThreads {
   readonly #withoutActor: WithoutActor;
   readonly #isStopping: () => boolean;
   /**
-   * The number of requests that are about to read a thread, and the callbacks to call when there are none left; by
+   * The number of requests that are about to read a thread, and the callbacks to call when no such request is left; by
    * thread key.
    */
   readonly #pendingReads = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
@@ -78,9 +81,9 @@ export class TemporaryThreads {
   }
 
   /**
-   * Deletes a temporary thread of an earlier process. If its run has not ended, the client was cut off with
-   * that process. If that run has a webhook, the run is first stored as interrupted, and the webhook reports
-   * that.
+   * Deletes a temporary thread of an earlier process. If its run has not ended, the run's client lost its connection
+   * when that process ended. If that run has a webhook, the run is first stored as interrupted, and the webhook reports
+   * this status.
    */
   async deleteLeftover(key: ThreadKey, thread: ThreadRecord): Promise<void> {
     const { journal, clock } = this.#deps;

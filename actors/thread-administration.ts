@@ -145,7 +145,7 @@ export class ThreadAdministration implements ThreadOperations {
   ): Promise<void> {
     for (let liveThread = first; ; liveThread = await this.#liveThread(key)) {
       if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
-      // Cancels the run in progress last: if it ended before the queued runs, the next of these would begin.
+      // Cancels the run in progress last: if it ended before the queued runs, the next queued run would begin.
       const runs = [...liveThread.delayed.keys(), ...[...liveThread.runs.keys()].toReversed()];
       listeners.push(this.#deps.sinks.removing(key, runs));
       try {

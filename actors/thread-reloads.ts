@@ -46,8 +46,8 @@ export class ThreadReloads {
   readonly #deps: Deps;
   readonly #threads: Threads;
   /**
-   * Reloads by thread, in the order of the threads' last failures (`at`). A reload stays here after it is
-   * done, so that a later failure of its thread counts as a further one.
+   * Reloads by thread, in the order of the threads' last failures (`at`). A reload stays here after it is done, so that
+   * a later failure of its thread counts as a repeated failure.
    */
   readonly #reloads = new Map<string, Reload>();
   #ready: Reload[] = [];

@@ -42,8 +42,8 @@ export interface RunDraft {
   /** The members of the run's config to store in the thread's record, where clients can read them; undefined: none. */
   readonly config?: JsonObject;
   /**
-   * The settings of the thread to create, in the same append, if it does not exist. If they are absent, the thread must
-   * exist.
+   * The settings of the thread that is created, in the append that stores the run, if the thread does not exist.
+   * Absent: the thread must exist.
    */
   readonly create?: ThreadCreation;
   /** Milliseconds after which the run may start; undefined: no delay. */
@@ -103,8 +103,8 @@ export interface RunEnd {
   /** The run's record; undefined: the run is unknown, or was rolled back. */
   readonly run: RunRecord | undefined;
   /**
-   * The final state. Present only when an actor of this process has just ended the run; otherwise it has to be read.
-   * `waiting`: the interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause.
+   * The final state. Present only when an actor of this process has just ended the run; otherwise the caller has to
+   * read it. `waiting`: the interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause.
    */
   readonly left?: { readonly values: JsonObject; readonly waiting: readonly Interrupt[] | null };
   /** Present if the run ended while its thread was being deleted. Resolves with whether the thread was deleted. */
@@ -112,9 +112,9 @@ export interface RunEnd {
 }
 
 /**
- * Administration of threads: changing, copying, deleting and pruning them. While one of these is in progress, the
- * admission of a run to the thread waits. Temporary threads count as unknown. All methods may reject with a
- * ServiceError: `thread.not_found`, `server.draining`, `storage.unavailable`.
+ * Administration of threads: changing, copying, deleting and pruning them. While one of these operations is in
+ * progress, the admission of a run to the thread waits. Temporary threads count as unknown. All methods may reject with
+ * a ServiceError: `thread.not_found`, `server.draining`, `storage.unavailable`.
  */
 export interface ThreadOperations {
   /** Changes a thread, busy or idle. Resolves with the thread when the change is stored. */
@@ -178,8 +178,7 @@ export interface ThreadSystem {
    * thread's status is then `interrupted` if there are next tasks, else `idle`. Resolves with the last new checkpoint
    * when it is stored.
    * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`,
-   * `checkpoint.outdated`, errors
-   * of the engine, `server.draining`, `storage.unavailable`
+   * `checkpoint.outdated`, `server.draining`, `storage.unavailable`, and the errors of the engine
    */
   update(key: ThreadKey, draft: UpdateDraft): Promise<CheckpointHead>;
   /**
@@ -196,8 +195,9 @@ export interface ThreadSystem {
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void>;
   /**
-   * Registers that the client wants the run to end with its connection. Since a shutdown closes the connection, the server
-   * then ends the run when it starts again, instead of continuing it. Does nothing for a run that has ended.
+   * Registers that the client wants the run to end with its connection. A shutdown closes the connection, so the run is
+   * not continued afterwards: the shutdown ends a waiting run, and the next start of the server ends a run that was in
+   * progress. Does nothing for a run that has ended.
    */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /**
@@ -216,8 +216,9 @@ export interface ThreadSystem {
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
   isRunning(key: ThreadKey, run: string): boolean;
   /**
-   * The position of a run that waits in its thread's queue, counted from 1. Runs that get slots before the
-   * first run of the queue are counted too. Undefined if the run is not in the queue.
+   * The position of a run that waits in its thread's queue, counted from 1. If the first run of the queue waits for a
+   * slot, the runs of the same tenant that asked for a slot before it are counted too. Undefined if the run is not in
+   * the queue.
    */
   positionOf(key: ThreadKey, run: string): number | undefined;
   /**

@@ -27,7 +27,10 @@ export class ShownGraph {
   readonly #chart: StatechartDefinition;
   readonly #inspector: Inspector;
   readonly #values: () => JsonObject | undefined;
-  /** Returns the state of the machine that the graph is made from; undefined: it is not made from one, or has no state yet. */
+  /**
+   * Returns the state of the machine that the graph is made from; undefined: the graph is not made from a machine, or
+   * the machine has no state yet.
+   */
   readonly #machineState: () => InspectedStateValue | undefined;
   /** Paths of running nodes, by task id. */
   readonly #running = new Map<string, Way>();
@@ -50,7 +53,7 @@ export class ShownGraph {
     this.#machineState = machineState;
   }
 
-  /** Announces the graph to the inspector. Call `began` first for each task that runs already. */
+  /** Announces the graph to the inspector. The caller MUST first call `began` for each task that already runs. */
   announce(): void {
     this.#shown = "";
     this.#settle();
@@ -101,8 +104,8 @@ export class ShownGraph {
   }
 
   /**
-   * Updates the state from the running tasks. Returns true if the set of running nodes has changed. Often it has not,
-   * because thousands of tasks may run the same node.
+   * Updates the state from the running tasks. Returns true if nodes run, and their set or the machine's state has
+   * changed. Often neither has changed, because thousands of tasks may run the same node.
    */
   #settle(): boolean {
     if (this.#running.size === 0) return false;

@@ -8,7 +8,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import { ShownGraph } from "./graph-view.ts";
 import { shownEvent, shownState } from "./shown-values.ts";
 
-/** What the inspector was last shown of an actor. */
+/** The state of an actor that the inspector was shown last. */
 interface ShownSoFar {
   readonly shown: InspectedActor;
   /** The last snapshot shown. Snapshots are immutable, so comparing references is enough. */
@@ -199,7 +199,10 @@ export class InspectionHook {
   }
 }
 
-/** The run actor that sent `RUN.CLOSING`. It calls its parent's `send` directly, so XState does not know the sender. */
+/**
+ * The run's actor, if the event is `RUN.CLOSING`; otherwise undefined. XState does not know the sender of this event,
+ * because an effect of the run's statechart calls `send` of the thread's actor directly.
+ */
 function sayer({ type }: { readonly type: string }, actor: AnyActorRef): AnyActorRef | undefined {
   return type === "RUN.CLOSING" ? actorChildren(actor)[0] : undefined;
 }

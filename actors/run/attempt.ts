@@ -32,13 +32,13 @@ import { mayReportTokens, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
- * The number of unused event ids below the event mark (`RunRecord.event_mark`) at which the mark is raised.
- * So enough ids are left to use until the new mark is stored.
+ * The event mark (`RunRecord.event_mark`) is raised when no more than this many unused event ids are left below it.
+ * These ids can be used until the new mark is stored.
  */
 const MIN_FREE_EVENT_IDS = 1_024;
 /**
  * The event id for facts whose ids are not known yet. It is never looked up: only a fact that begins a message is
- * referred to by its event id, and these facts begin no message.
+ * referred to by its event id, and the facts with this id begin no message.
  */
 const NO_EVENT = -1;
 /**
@@ -63,8 +63,8 @@ export class Attempt {
   readonly subgraphs = new SmallMap<string, GraphExecution>();
   readonly root: GraphExecution;
   /**
-   * True for durability `exit`: checkpoints and writes are stored only when the run ends, or earlier if they
-   * end queued runs.
+   * True for durability `exit`: checkpoints and writes are stored only when the run ends, or earlier if storing them
+   * ends queued runs (see {@link PendingCommit.taken}).
    */
   readonly #atExit: boolean;
   readonly pending: PendingCommit;
@@ -143,7 +143,10 @@ export class Attempt {
     });
   }
 
-  /** The run's record, as {@link withTotals}, when the run ends. Tasks in progress end with it. `at`: epoch milliseconds. */
+  /**
+   * The run's record, as {@link withTotals}, when the run ends. Tasks in progress end with the run. `at`: epoch
+   * milliseconds.
+   */
   withFinalTotals(at: number): RunRecord {
     this.#slowest?.endAll(at);
     return this.withTotals();
@@ -238,7 +241,7 @@ export class Attempt {
 
   /**
    * Adds the size of changed pending writes to the estimate of the state's size. Called when the pending writes of a
-   * task change. The whole state is measured with the next step, because a step may have thousands of tasks.
+   * task change. The whole state is not measured before the next step, because the step may have thousands of tasks.
    */
   writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
     const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
@@ -283,7 +286,8 @@ export class Attempt {
 
   /**
    * True when every graph is paused, or waits only for paused subgraphs. False while a node still runs beside a paused
-   * graph, because the node may finish. Also false for a cancelled run, because it may end.
+   * graph, because the node may finish. Also false when the run is cancelled or ending, because its end still has to be
+   * stored.
    */
   get isHalted(): boolean {
     if (!this.alive || this.#closing || this.run.cancel !== null || !this.root.isHalted) return false;
@@ -372,8 +376,9 @@ export class Attempt {
   }
 
   /**
-   * Takes everything that is pending, to store it in one append: checkpoints, task writes, step results, and the log's next
-   * chunk of events. With `eventsAlone`, takes only the events. Checkpoints beyond the limit of an append are stored before.
+   * Takes everything that is pending, to store it in one append: checkpoints, task writes, step results, and the log's
+   * next chunk of events. With `eventsAlone`, takes only the events, unless the pending checkpoints end queued runs. If
+   * there are too many checkpoints for one append, the first ones are stored at once in appends of their own.
    */
   takePending(eventsAlone: boolean) {
     const { checkpoints: all, writes, steps, emissions, taken } = this.pending.takeAll(eventsAlone);
@@ -437,8 +442,8 @@ export class Attempt {
   }
 
   /**
-   * Raises the event mark. The new mark is stored before the event ids reach the old one: after a power cut, the ids of
-   * the next attempt start at the stored mark.
+   * Raises the event mark. The new mark has to be stored before the event ids reach the old mark, because after a power
+   * cut the ids of the next attempt start at the stored mark.
    */
   #raiseMark(): void {
     this.#mark = this.sink.next + EVENT_MARK_STEP;

@@ -11,7 +11,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import type { Attempt } from "./attempt.ts";
 import { TaskRunner } from "./task-runner.ts";
 
-/** The differences between the execution of the root graph and of a subgraph: how it starts and ends. */
+/** What differs between the root graph and a subgraph: how the graph starts and ends. */
 export interface GraphParent {
   readonly ns: string;
   position(): Eventually<Position>;
@@ -49,7 +49,9 @@ export class GraphExecution {
   /** Writes of tasks at the latest checkpoint, by task id. */
   writes = new SmallMap<string, TaskWrites>();
   #execution: Execution | undefined;
-  /** The id of the checkpoint from which the graph started; null if it has not started, or started without one. */
+  /**
+   * The id of the checkpoint from which the graph started; null if it has not started, or started without a checkpoint.
+   */
   #startId: string | null = null;
   #hasBegun = false;
   #commits = 0;
@@ -70,7 +72,10 @@ export class GraphExecution {
     return !this.#isOver && this.attempt.alive;
   }
 
-  /** True when the graph is paused, or waits only for subgraphs. */
+  /**
+   * For a graceful shutdown: true when no task of this graph is still in progress (see {@link TaskRunner.bodyCount}),
+   * and the graph either has paused because the server is stopping or has a subgraph that runs as a task.
+   */
   get isHalted(): boolean {
     return this.tasks.bodyCount === 0 && (this.#isPaused || this.tasks.hasSubgraph);
   }
@@ -123,7 +128,9 @@ export class GraphExecution {
     if (!refused) this.hasFailedTask = true;
   }
 
-  /** Fails after the first step: the input is stored, so that a later run can resume, and no node runs. */
+  /**
+   * Makes the graph fail after the first step: the input is stored, so that a later run can resume, and no node runs.
+   */
   failAfterFirstStep(error: PlainError): void {
     this.#failAfter = error;
   }
@@ -135,7 +142,7 @@ export class GraphExecution {
     this.#execution?.abandon?.();
   }
 
-  /** Computes the next step, while the result of the previous step is being stored. */
+  /** Asks the engine for the first or the next step. The previous step need not be stored yet. */
   next(): void {
     if (this.failure !== null) return this.#failed();
     // The server is stopping: the tasks of the previous step were not started, so the run pauses. The engine is still
@@ -244,8 +251,8 @@ export class GraphExecution {
   }
 
   /**
-   * Stores the step durably, so that it survives a power cut. Meanwhile the next step may run, but only one;
-   * with durability `sync`, none.
+   * Stores the step durably, so that it survives a power cut. Before this step is stored, one more step may run; with
+   * durability `sync`, none.
    */
   #commit(): void {
     this.#commits++;
@@ -278,8 +285,9 @@ export class GraphExecution {
   }
 
   /**
-   * Adds a result of `ctx.step` to the writes of a task. `writes`: all pending writes of the task, with the result.
-   * Pending writes of the task MUST have been added at this checkpoint before, because only the result is stored now.
+   * Adds a result of `ctx.step` to the writes of a task. `writes`: all pending writes of the task, with the result. The
+   * caller MUST have added pending writes of the task at this checkpoint before ({@link addTaskWrites}), because this
+   * method stores only the result.
    */
   addStepResult(writes: TaskWrites, step: string, value: unknown): void {
     this.attempt.stepResultAdded(value);

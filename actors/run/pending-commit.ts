@@ -46,7 +46,7 @@ export class PendingCommit {
 
   /**
    * Adds a step result. `writes`: all pending writes of the task, with the result. They replace earlier writes of the
-   * task that still wait for the append; if there are none, only the result is stored.
+   * task that still wait for the append; if no earlier writes wait, only the result is stored.
    */
   addStepResult(writes: TaskWrites, step: string, value: unknown): void {
     if (this.#joined?.has(writes.checkpoint)) return;

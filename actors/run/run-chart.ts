@@ -33,7 +33,7 @@ export interface RunEffects {
   abort(run: RunInput): void;
   /** Notifies the thread that the run has ended and cannot be stopped any more. */
   sayClosing(run: RunInput): void;
-  /** Stores the end of the run. `stop`: how it was stopped; null: it was not. Reports `ENDED`. */
+  /** Stores the end of the run. `stop`: how the run was stopped; null: it was not stopped. Reports `ENDED`. */
   close(run: RunInput, stop: StopReason | null): void;
 }
 
@@ -110,14 +110,14 @@ export const runChartConfig = {
           after: { grace: { target: "closing" } },
         },
         // The server is stopping, and continues the run when it starts again. A cancelled run still ends at once, and a
-        // LangGraph.js graph may end too: then it sends a plan without tasks.
+        // LangGraph.js graph may end too: then `PLANNED` arrives without tasks.
         paused: {
           on: {
             CANCEL: { target: "closing", actions: "remember" },
             PLANNED: "closing",
           },
         },
-        // Waits for the commit of an earlier step, because no more steps may run before it is stored.
+        // Waits for the commit of an earlier step, because no further step may run before that step is stored.
         committing: {
           on: {
             COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }],

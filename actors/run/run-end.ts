@@ -79,8 +79,8 @@ function timeoutOf({ run, liveThread }: Attempt): PlainError {
 
 /**
  * Stores the end of a run in one append: its last step, its final record, and the thread's new status; for a rollback,
- * the deletion of the run. When that is stored, the statechart moves on, then readers end, then waiting requests resolve.
- * Because of this order, a client that learns of the end never finds this run still active.
+ * the deletion of the run. When the append is stored, the statechart moves on, then readers end, then waiting requests
+ * resolve. Because of this order, a client that learns of the end never finds this run still active.
  */
 export function endRun(attempt: Attempt, stop: StopReason | null): void {
   if (stop === "rollback") rollBack(attempt);
@@ -104,7 +104,7 @@ async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
   }
 }
 
-/** Writes the end of a run. `values`: the state for the webhook, if the run has one. */
+/** Writes the end of a run. `values`: the state for the run's webhook, if the run has a webhook. */
 function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null): void {
   const { liveThread, id, sink, neverReachedStart } = attempt;
   const head = neverReachedStart ? null : attempt.root.head;
@@ -198,7 +198,7 @@ function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoi
 function rollBack(attempt: Attempt): void {
   const { liveThread, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
-  // The run's last events are shown to current readers, but no longer stored.
+  // The run's last events are still sent to current readers, but they are not stored.
   const unstored = sink.take();
   const store = async (writes: readonly TaskWrites[]) => {
     const base =
@@ -235,7 +235,10 @@ function rollBack(attempt: Attempt): void {
     .catch((thrown: unknown) => liveThread.discard(thrown));
 }
 
-/** The result for requests that wait for the run's end, with the final state, so that they need not read it. */
+/**
+ * The result for requests that wait for the run's end, with the final state, so that they do not have to read it from
+ * the storage.
+ */
 function endOf(attempt: Attempt, verdict: Verdict, run: RunRecord): RunEnd {
   if (!attempt.root.isLoaded) return { run };
   return { run, left: { values: attempt.root.values, waiting: waitingOf(verdict) } };

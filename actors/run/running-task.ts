@@ -26,7 +26,7 @@ export class RunningTask implements NodeIo {
   readonly streamed: StreamedFact[] | null;
   /** The subgraph that runs in place of a node function; null if none runs. */
   inner: GraphExecution | null = null;
-  /** The reason why the task was aborted; null: it was not. */
+  /** The reason why the task was aborted; null: the task was not aborted. */
   stopped: DOMException | null = null;
   /** True when the task ended because an answer was refused. */
   refused = false;
@@ -101,8 +101,8 @@ export class RunningTask implements NodeIo {
   }
 
   /**
-   * Runs operations on the store. They are refused when the task has timed out, when the attempt is over, or
-   * when a later attempt has increased the thread's epoch.
+   * Runs operations on the store. They are refused when the attempt of the task or of the run is over, for example
+   * after a timeout, or when a later attempt of the run has increased the thread's epoch.
    */
   async store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
     const { liveThread } = this.#graph;

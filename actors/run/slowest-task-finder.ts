@@ -2,7 +2,7 @@ import type { Fact } from "../../src/model/run-event.ts";
 import type { SlowestTask } from "../../src/model/run.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 
-/** Facts that tell the start or the end of a task. */
+/** Facts that report the start or the end of a task. */
 type TaskFact = Extract<Fact, { t: "task" | "result" }>;
 
 export const isTaskFact = (fact: Fact): fact is TaskFact => fact.t === "task" || fact.t === "result";
@@ -49,7 +49,7 @@ export class SlowestTaskFinder {
     return hasChanged;
   }
 
-  /** The slowest task; null: no two tasks have ended, or none has taken a millisecond. */
+  /** The slowest task; null: fewer than two tasks have ended, or no task has taken a millisecond. */
   get found(): SlowestTask | null {
     return this.#compared > 1 ? this.#slowest : null;
   }

@@ -8,9 +8,10 @@ export function timeLimitOf({ kwargs }: RunRecord, { timeout }: SystemDeps["limi
 }
 
 /**
- * Calls `onTimeout` when an attempt of the run has used up its time; returns null when there is no limit. Each attempt
- * gets the whole limit. The time that an earlier process spent on the run is not subtracted: it could be computed from
- * wall-clock times only, and if the clock had been set forward, the run would end at once.
+ * Calls `onTimeout` when an attempt of the run has used up its time. Returns a function that cancels the timer; null:
+ * there is no limit. Each attempt gets the whole limit. The time that an earlier process spent on the run is not
+ * subtracted: it could be computed from wall-clock times only, and if the clock had been set forward, the run would end
+ * at once.
  */
 export function startTimeLimit(
   run: RunRecord,

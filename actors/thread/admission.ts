@@ -136,7 +136,7 @@ function effectiveStrategy(
 /**
  * The runs that a new run follows, given the decision: the run in progress, then the waiting runs. If the new run
  * interrupts the run in progress, that run is included, because the interrupts that it has answered stay answered. If
- * the new run rolls it back, it is not included.
+ * the new run rolls the run in progress back, there are none.
  */
 function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): readonly RunRecord[] {
   const isAlone = decision.kind === "supersede";

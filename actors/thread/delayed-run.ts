@@ -22,7 +22,7 @@ const MAX_DELAYED_RUNS = 1_000;
 
 /**
  * A thread with at most this many delayed runs is removed from memory at once, because so few are cheap to read again.
- * With more, it stays until its idle time is over.
+ * A thread with more delayed runs stays until its idle time is over.
  */
 const FEW_TO_READ = 16;
 

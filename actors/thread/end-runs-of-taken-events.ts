@@ -45,7 +45,7 @@ export function removeTakenRuns(liveThread: LiveThread, ended: readonly RunRecor
 
 /**
  * Notifies readers and waiting requests that these runs have ended. Called when their ends are stored. `values`: the
- * state after their events.
+ * state after the events of these runs.
  */
 export function notifyTaken(liveThread: LiveThread, ended: readonly RunRecord[], values: JsonObject): void {
   const { deps, owner, key } = liveThread;

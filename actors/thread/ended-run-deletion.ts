@@ -10,7 +10,10 @@ import { situationOf } from "./thread-chart.ts";
 
 const CHECKPOINTS_PER_READ = 64;
 
-/** The members of the thread's record that change when the run is deleted. */
+/**
+ * The changes to a thread when the run that made its latest checkpoint is deleted: members of the thread's record, and
+ * task writes.
+ */
 interface StatusWithoutRun {
   readonly checkpoint: string | null;
   readonly rest: "interrupted" | "idle";

@@ -52,7 +52,7 @@ export interface LiveThreadOwner {
   runEnded(liveThread: LiveThread, run: string, end: RunEnd, isRead?: boolean): void;
   /** Called when the thread may have become idle or busy. */
   activityChanged(liveThread: LiveThread): void;
-  /** Removes the thread from memory, unless a run or a write in flight needs it there. */
+  /** Removes the thread from memory, unless it has runs, writes in flight, or requests that are about to use it. */
   passivate(liveThread: LiveThread): void;
   /**
    * Called when a write or an actor failed. The live thread must not be used any more, and the thread has to be loaded
@@ -113,8 +113,8 @@ export class LiveThread {
   }
 
   /**
-   * Appends a change to the thread's journal. Resolves when the change is stored. If that fails, rejects, and the live
-   * thread is broken. With `unseen`, `updated_at` and `rested_at` do not change.
+   * Appends a change to the thread's journal. Resolves when the change is stored. If storing fails, rejects, and the
+   * live thread is marked as broken. With `unseen`, `updated_at` and `rested_at` do not change.
    */
   write(change: AppendChange, update: (thread: ThreadRecord) => ThreadRecord, unseen = false): Promise<void> {
     if (!this.alive) return Promise.reject(threadUnavailable());
@@ -192,7 +192,7 @@ export class LiveThread {
     if (id === null) return { head: null, values: {}, writes: [] };
     return andThen(this.positionAt(id), (position) => {
       if (position !== undefined) return position;
-      // If the thread has another checkpoint now, the run that made this one was deleted during the read.
+      // If the thread has another checkpoint now, the run that made the checkpoint `id` was deleted during the read.
       if (this.record.checkpoint !== id) return this.position();
       throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${this.key.thread} is missing`);
     });

@@ -57,7 +57,7 @@ export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | 
 }
 
 /**
- * Decides which of two requests to stop a run counts: the earlier one, except that a rollback always wins, because it
+ * Decides which of two requests to stop a run counts: the earlier one, except that a rollback always counts, because it
  * undoes more.
  */
 export function strongerStop<S extends StopReason>(one: S | null, other: S): S {

@@ -8,8 +8,9 @@ import type { RunDraft } from "../thread-system-interface.ts";
 import type { MultitaskDecision } from "./multitask.ts";
 
 /**
- * How far the event mark (`RunRecord.event_mark`, a number above all event ids of an attempt) is set ahead. Before the ids reach the mark,
- * it is raised by an append that is synced to disk, so that no id is used twice after a power cut.
+ * How far the event mark (`RunRecord.event_mark`, a number above all event ids of an attempt) is set above the next
+ * event id. Before the ids reach the mark, an append that is synced to disk raises it, so that no id is used twice
+ * after a power cut.
  */
 export const EVENT_MARK_STEP = 65_536;
 
@@ -152,8 +153,8 @@ export function endedRun(
 }
 
 /**
- * The webhook deliveries of runs that end before they have started. Not called for runs that are rolled back: they have no
- * deliveries, because nothing of them remains.
+ * The webhook deliveries of runs that end without a known state: before they have started, or because their end was
+ * lost. Not called for runs that are rolled back: they have no deliveries, because nothing of them remains.
  */
 export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox?: readonly OutboxItem[] } {
   if (runs.every((run) => run.kwargs.webhook === null)) return {};

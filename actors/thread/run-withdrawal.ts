@@ -29,8 +29,8 @@ export function withdrawRuns(
 export const supersededBy = ({ run_id }: RunRecord): string => `superseded by run ${run_id}`;
 
 /**
- * Returns the part of an append that ends the waiting runs which a new run supersedes by its multitask strategy. Null if it supersedes
- * none.
+ * Returns the part of an append that ends the waiting runs which a new run supersedes by its multitask strategy. Null
+ * if the new run supersedes no waiting run.
  */
 export function withdrawSuperseded(
   liveThread: LiveThread,

@@ -8,7 +8,7 @@ const GROWTH = 1 / 4;
  */
 export class StateSizeEstimate {
   readonly #large: number;
-  /** The bytes at the last measurement. While `#isExact` is false, the stored size. */
+  /** The bytes at the last measurement. While `#isExact` is false, the stored size, or 0 if it is unknown. */
   #measured = 0;
   /**
    * The bytes of the changes since the last measurement. A change may replace other data, so this is an upper bound of

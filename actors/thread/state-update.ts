@@ -127,8 +127,8 @@ function assertIdle({ actor, alive }: LiveThread): void {
 }
 
 /**
- * Refuses an update that has to start from the latest checkpoint, but names another checkpoint. @throws ServiceError
- * `checkpoint.outdated`
+ * Refuses an update that has to start from the latest checkpoint, but names another checkpoint.
+ * @throws ServiceError `checkpoint.outdated`
  */
 function assertLatest({ from, isLatestRequired }: UpdateDraft, latest: string | null | undefined): void {
   if (isLatestRequired !== true || from === null || from === latest) return;

@@ -94,7 +94,10 @@ function childTask(site: TaskOrigin, { name, start }: ChildNode): PlannedTask {
   };
 }
 
-/** Sets `child` on each task that runs an actor of a child machine: the task as which clients see this actor in the child's namespace. */
+/**
+ * Sets `child` on each task that runs an actor of a child machine. `child` identifies the task that clients see for
+ * this actor in the child's namespace.
+ */
 export function withChildTasks(
   tasks: readonly PlannedTask[],
   machine: MachineParts,

@@ -8,7 +8,9 @@ export interface EngineAndExecutor {
   readonly executor: Pick<NodeExecutor, "run">;
 }
 
-/** Combines two engines: a call goes to the second engine if only that one has the graph, else to the first. */
+/**
+ * Combines two engines: a call goes to the second engine if only the second engine has the graph, else to the first.
+ */
 export function combineEngines(
   first: EngineAndExecutor,
   second: EngineAndExecutor,

@@ -70,7 +70,7 @@ function updatesOf(finished: readonly FinishedTask[]): JsonObject {
   return updates;
 }
 
-/** Pauses the run within the step. The writes of its finished tasks stay pending writes of the checkpoint. */
+/** Pauses the run within the step. The writes of the step's finished tasks stay pending writes of the checkpoint. */
 function pause(
   superstep: SuperstepState,
   waiting: { readonly [task: string]: readonly Interrupt[] },

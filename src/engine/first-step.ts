@@ -76,9 +76,9 @@ export function firstStep(superstep: SuperstepState): EngineStep {
 }
 
 /**
- * The first step of a subgraph. If the subgraph has no checkpoint, it applies `input`. If it has one, it
- * continues from that checkpoint, and does not run finished tasks again. A checkpoint with another namespace
- * belongs to another branch of the thread: its step runs again, on a new branch.
+ * The first step of a subgraph. If the subgraph has no checkpoint, it applies `input`. If the subgraph has a
+ * checkpoint, it continues from there, and does not run finished tasks again. A checkpoint with another namespace
+ * belongs to another branch of the thread: the step of this checkpoint runs again, on a new branch.
  * @throws ServiceError `state.invalid`
  */
 export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObject): EngineStep {
@@ -251,7 +251,8 @@ function continueStep(
   const { head } = superstep;
   if (head === null) throw new TypeError("There is no checkpoint to go on from");
   if (head.next[0]?.name === START) {
-    // Uses the run's own input if this run has made the checkpoint. The checkpoint stores the input without the keys that are never stored.
+    // If this run has made the checkpoint, uses the run's own input, because the checkpoint lacks the keys that are
+    // never stored.
     const { run } = superstep;
     const given = head.run_id === run.run_id && superstep.ns === "";
     const input = given ? run.kwargs.input : head.writes?.[START];
@@ -280,7 +281,10 @@ function continueStep(
   };
 }
 
-/** Applies the `update` of a command that had an answer, from its pending writes. Returns the tasks that its `goto` adds to the step. */
+/**
+ * Applies the `update` of a command that also had an answer, from the command's pending writes. Returns the tasks that
+ * the command's `goto` adds to the step.
+ */
 function commandTasks(superstep: SuperstepState, checkpoint: string): readonly PlannedTask[] {
   const writes = superstep.pendingWrites.get(NULL_TASK_ID);
   if (writes?.result === undefined || superstep.head === null) return [];

@@ -7,8 +7,8 @@ import { isGiven } from "./command-input.ts";
 import { ownValue } from "../graph/superstep.ts";
 
 /**
- * Reads an input as an update of the state. Ignores keys that the state does not have, because clients may send more. Only a
- * graph made from an XState machine may begin without an input.
+ * Reads an input as an update of the state. Ignores keys that the state does not have, because clients may send more,
+ * but refuses an input that has only such keys. Only a graph made from an XState machine may begin without an input.
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the name of the key
  */
 export function readInput(
@@ -70,7 +70,7 @@ export function checkRequiredKeys(
   }
 }
 
-/** The part of an input that its checkpoint stores: all keys except those whose values are never stored. */
+/** The part of an input that the input's checkpoint stores: all keys except those whose values are never stored. */
 export function storedInput({ rules }: GraphDefinition, input: JsonObject): JsonObject {
   for (const key in input) {
     if (rules.get(key)?.life !== "never") continue;

@@ -21,8 +21,8 @@ interface StoredState {
 }
 
 /**
- * Runs the graph's `migrate` on a state that an earlier version of the graph made. Returns the change of the state; null if
- * there is nothing to migrate; an error message if it fails.
+ * Runs the graph's `migrate` on a state that an earlier version of the graph made. Returns the change of the state;
+ * null if there is nothing to migrate; an error message if the migration fails.
  */
 export function runMigration({ definition, head, run, stored }: StoredState): StateChange | string | null {
   if (definition.migrate === undefined || head === null) return null;

@@ -3,9 +3,9 @@ import type { JsonObject } from "../model/json.ts";
 import { START } from "../graph/definition-checks.ts";
 
 /**
- * The nodes of the last superstep before a checkpoint; null if they are unknown, because an input was stored after that
- * superstep. The checkpoint of a superstep names its nodes in `writes`. Other checkpoints name them in the field `last` of
- * their engine data.
+ * The nodes of the last superstep before a checkpoint; `__start__` if no superstep has run; null if they are unknown,
+ * because an input was stored after that superstep. The checkpoint of a superstep names its nodes in `writes`. Other
+ * checkpoints name them in the field `last` of their engine data.
  */
 export function lastNodesOf(head: CheckpointHead | null): readonly string[] | null {
   if (head === null) return [START];

@@ -10,8 +10,8 @@ import type {
 } from "../graph/node-store.ts";
 
 /**
- * `ctx.store` for one attempt. Each task gets one and few tasks use it, so creating it must be cheap: the methods are on the
- * class's prototype, and not closures.
+ * `ctx.store` for one attempt. Every attempt gets such an object, and few attempts use theirs, so creating it must be
+ * cheap: the methods are on the class's prototype, and not closures.
  */
 export class CtxStore implements NodeStore {
   readonly #io: NodeIo;

@@ -14,7 +14,10 @@ interface PlanOptions {
   readonly emissions: Emission[];
   readonly checkpoints?: readonly NewCheckpoint[];
   readonly writes?: readonly TaskWrites[];
-  /** The nodes that have just run; undefined if breakpoints do not apply, because the run has just been resumed. */
+  /**
+   * The nodes that have just run; undefined if breakpoints do not apply, because a resume or a command has just named
+   * what to run.
+   */
   readonly after?: readonly string[];
 }
 

@@ -16,8 +16,9 @@ export const AS_NODE_INPUT = "__input__";
 export const AS_NODE_COPY = "__copy__";
 
 /**
- * Returns the `as_node` of one of the several writes of a step. @throws ServiceError `validation.failed` if it is
- * missing, or if it is a special value, which is allowed only for the single write of a step
+ * Returns the `as_node` of a write whose step has several writes.
+ * @throws ServiceError `validation.failed` if it is missing, or if it is a special value, which is allowed only for the
+ * single write of a step
  */
 export function requireAsNode({ as_node, at }: StateWrite): string {
   if (as_node === null) {
@@ -30,7 +31,8 @@ export function requireAsNode({ as_node, at }: StateWrite): string {
 }
 
 /**
- * Returns the node named `name`. In a graph made from a machine, `name` may also be a state: the update then counts as a transition to it.
+ * Returns the node named `name`. In a graph made from a machine, `name` may also be a state: the update then counts as
+ * a transition to that state.
  * @throws ServiceError `validation.failed` if the graph has neither
  */
 export function requireKnownNode(
@@ -52,7 +54,10 @@ export function requireKnownNode(
   );
 }
 
-/** The node that ran last, for a write without `as_node`. @throws ServiceError `validation.failed` if there is not exactly one */
+/**
+ * The node that ran last, for a write without `as_node`.
+ * @throws ServiceError `validation.failed` unless exactly one node ran last
+ */
 export function inferAsNode(
   definition: GraphDefinition,
   head: CheckpointHead | null,
@@ -74,8 +79,8 @@ export function inferAsNode(
 }
 
 /**
- * Refuses a write with values or a command, which its `as_node` (`as`) does not allow. @throws ServiceError
- * `validation.failed`
+ * Refuses a write that has values or a command although its `as_node` (`as`) does not allow them.
+ * @throws ServiceError `validation.failed`
  */
 export function requireNoWrites(write: StateWrite, as: string): void {
   if (isEmptyWrite(write)) return;

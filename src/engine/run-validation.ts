@@ -50,8 +50,8 @@ export function validateRun(
     const why = definition.machine?.whyNeedsInput();
     if (why !== undefined)
       return { code: "validation.failed", message: `input ${why}`, fields: [{ at: "input", message: why }] };
-    // A first run without an input and one with an empty input are refused alike, if the state needs a value. If it needs none,
-    // the run without an input fails with `EmptyInputError`, as in LangGraph.
+    // A first run without an input and one with an empty input are refused alike, if the state needs a value. If the
+    // state needs no value, the run without an input fails with `EmptyInputError`, as in LangGraph.
     return refusalBy("input", () => checkRequiredKeys(definition, {}, null));
   }
   return refusalBy("input", () => {
@@ -130,7 +130,10 @@ export function parseMachineRun(
   }));
 }
 
-/** @throws ServiceError `validation.failed`, `value.unstorable`; `graph.invalid` if the schema itself fails */
+/**
+ * Calls `validate`, and resolves with a storable copy of the schema's output.
+ * @throws ServiceError `validation.failed`, `value.unstorable`; `graph.invalid` if the schema itself fails
+ */
 async function parseBy(validate: () => Eventually<SchemaResult<unknown>>, at: string): Promise<unknown> {
   let result: SchemaResult<unknown>;
   try {

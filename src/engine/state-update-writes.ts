@@ -9,7 +9,7 @@ import { isGiven, readGoto } from "./command-input.ts";
 /** The node that counts as the writer of a state update. */
 export interface UpdateNode {
   readonly name: string;
-  /** The update that puts a machine into the state that `as_node` names; null if it names a node. */
+  /** The update that puts a machine into the state that `as_node` names; null if `as_node` names a node. */
   readonly stateUpdate: JsonObject | null;
 }
 

@@ -54,7 +54,10 @@ interface UpdateResult {
   readonly waiting: WaitingNodes;
   /** The nodes that count as the last ones to run; null if they are unknown. */
   readonly lastNodes: readonly string[] | null;
-  /** Set in a subgraph: the keys that count as written by its nodes, which the subgraph returns to its parent when it ends. */
+  /**
+   * The keys that count as written by nodes. Used only in a subgraph, which returns these keys to its parent when it
+   * ends.
+   */
   readonly writtenKeys?: readonly string[];
   /**
    * The hash of the graph's current version, if the updated state conforms to it. Absent: the new checkpoint has the
@@ -178,7 +181,7 @@ export function copyPlannedTasks(
   return { next, writes: head?.next[0]?.name === START ? head.writes : null };
 }
 
-/** An update with `as_node` `__input__`: the next run applies it as its input. */
+/** An update with `as_node` `__input__`: the next run applies the update as the input of the graph. */
 function inputUpdate({ definition, position, first, site }: PreparedUpdate): UpdateResult {
   const { at, values } = first;
   if ((first.command ?? null) !== null)

@@ -21,8 +21,8 @@ export function streamedId(ids: string, index: number): string {
 }
 
 /**
- * True if the attempt of a task with the base id `ids` streamed the message `id`. The id alone decides it, so that no
- * list is needed.
+ * True if the attempt of a task with the base id `ids` streamed the message `id`. The two ids are enough to tell, so no
+ * list of messages is needed.
  */
 export function isStreamedId(ids: string, id: string): boolean {
   return id.length === 36 && id.startsWith(ids.slice(0, PREFIX_LENGTH));

@@ -11,7 +11,9 @@ import { findPartialMessagesKey } from "./keep-partial-messages.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 import type { GraphPosition } from "./graph-position.ts";
 
-/** Where the subgraph that runs as a task belongs: its namespace, its path, and the checkpoints of the graphs around it. */
+/**
+ * The position of the subgraph that a task runs: its namespace, its path, and the checkpoints of the graphs around it.
+ */
 export function subgraphPlacement(superstep: SuperstepState, task: PlannedTask): GraphPosition {
   const { graphPosition, head, pendingWrites, rerunAll } = superstep;
   return {

@@ -66,8 +66,7 @@ export class SuperstepState {
   lastAllowedStep: number;
   head: CheckpointHead | null;
   /**
-   * The stored values of the checkpoint from which the execution starts. Later checkpoints do not change
-   * them.
+   * The stored values of the checkpoint from which the execution starts. Later checkpoints do not change these values.
    */
   readonly stored: JsonObject;
   values: JsonObject;
@@ -158,7 +157,7 @@ export class SuperstepState {
     this.#pending = initial === undefined ? changes : combineChanges(changes, initial.changes);
   }
 
-  /** True if another graph, or another version of this one, made the latest checkpoint. */
+  /** True if another graph, or another version of this graph, made the latest checkpoint. */
   get isGraphChanged(): boolean {
     return this.head !== null && this.head.graph !== this.definition.hash;
   }
@@ -180,7 +179,7 @@ export class SuperstepState {
     this.#pending = combineChanges(this.#pending, applied.changes);
   }
 
-  /** The number of the next step: one more than that of the latest checkpoint; -1 if there is no checkpoint. */
+  /** The number of the next step: one more than the step of the latest checkpoint; -1 if there is no checkpoint. */
   get step(): number {
     return (this.head?.step ?? -2) + 1;
   }

@@ -45,7 +45,10 @@ export class TaskInterrupts {
 
   readonly ask: Ctx["interrupt"] = (value, options) => this.#ask(this.#root, value, options?.schema);
 
-  /** Makes an `interrupt` function for each of `count` parallel functions; call `join` when all of them have ended. */
+  /**
+   * Makes an `interrupt` function for each of `count` parallel functions; the caller MUST call `join` when all of them
+   * have ended.
+   */
   parallelScopes(
     asker: Ctx["interrupt"],
     count: number,

@@ -13,7 +13,7 @@ export async function describeLoadError(file: string, cause: unknown): Promise<s
   const transform = transformError(cause.message);
   const place = transform?.place ?? placeOf(cause) ?? (await syntaxErrorPlace(file, cause));
   const shown = place === undefined ? "" : ` (at ${place})`;
-  // Removes the query parameter that a reload adds to the URL of each file. The user does not know it.
+  // Removes the query parameter that a reload adds to the URL of each file. The user does not know this parameter.
   const message = (transform?.message ?? cause.message).replaceAll(/\?heddle-reload=\d+/g, "");
   return `${message}${shown}${hintOf(cause, place)}`;
 }

@@ -31,7 +31,8 @@ export interface LoadedGraphs {
  * Loads graph files: JavaScript or TypeScript, ES modules or CommonJS. In these files, `heddle` resolves to the running
  * package, never to a second copy. All other packages, including LangGraph.js, come from the project of the file. If an
  * export is a function, it is called to make the graph.
- * @throws ServiceError `config.invalid`, with the name of the graph and the file, and the export if that is what is wrong
+ * @throws ServiceError `config.invalid`, with the name of the graph and the file, and with the name of the export if
+ * only the export is wrong
  */
 export async function loadGraphs(
   config: Pick<Config, "path" | "graphs">,
@@ -113,7 +114,7 @@ async function loadGraph(
 
 /**
  * The graph made from an XState machine, or from versions of one; undefined for everything else.
- * @param files files that may have imported XState
+ * @param files the files from which XState is resolved
  * @throws ServiceError `config.invalid` when the machine cannot be served
  */
 export async function machineAsGraph(
@@ -171,8 +172,8 @@ export function withLoadTimeout<T>(
 }
 
 /**
- * The export objects of a module, from the outermost to the innermost. A CommonJS file has its exports under `default`, and
- * one compiled from TypeScript has them under `default.default`.
+ * The export objects of a module, from the outermost to the innermost. A CommonJS file has its exports under `default`,
+ * and a CommonJS file compiled from TypeScript has them under `default.default`.
  */
 function* layers(module: unknown): Generator<{ readonly [name: string]: unknown }> {
   let holder = module;

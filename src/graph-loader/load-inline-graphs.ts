@@ -15,7 +15,8 @@ import {
 
 /**
  * Loads the graphs that a program passes to the server.
- * @throws ServiceError `graph.invalid` for a value that is not a graph, `config.invalid` if it cannot be served; both name the graph
+ * @throws ServiceError `graph.invalid` for a value that is not a graph, `config.invalid` for a graph that cannot be
+ * served; both name the graph
  */
 export async function loadInlineGraphs(
   graphsByName: { readonly [name: string]: unknown },

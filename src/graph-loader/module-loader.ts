@@ -94,8 +94,8 @@ async function registerTsx(
   try {
     unregisterCjs = withVariable("TSX_TSCONFIG_PATH", found, () => cjs.register());
   } catch (cause) {
-    // The tsconfig may extend one from a development package, which is often missing in a container image. The files are
-    // then loaded without it.
+    // The tsconfig may extend a tsconfig from a development package, which is often missing in a container image. The
+    // files are then loaded without a tsconfig.
     onWarning?.(`${found} is not used, since it cannot be read: ${(cause as Error).message}`);
     tsconfig = false;
     unregisterCjs = cjs.register();
@@ -107,8 +107,8 @@ async function registerTsx(
   });
   // Registered after tsx, because the last registered hook runs first.
   resolveHeddle();
-  // Removes the project's CommonJS files from Node's cache, so that they are loaded again. Only the URLs of ES modules
-  // contain a reload number.
+  // Removes the project's CommonJS files from Node's cache, so that they are loaded again. ES modules do not need this,
+  // because their URLs contain the reload number.
   if (reload !== undefined) for (const name of commonJsFiles()) delete cache[name];
   registrations.set(found, {
     reload,

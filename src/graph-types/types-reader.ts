@@ -40,7 +40,7 @@ interface Reading {
 
 /**
  * Reads the types of graphs in a worker thread, one graph at a time, and caches their schemas until one of their files changes. A graph
- * whose types take too much time or memory has no schemas; the log reports it once.
+ * whose types take too much time or memory has no schemas; each such failure is logged.
  */
 export class TypesReader implements GraphTypes {
   readonly #deps: TypesReaderDeps;

@@ -2,20 +2,24 @@ import { isObject } from "../model/json.ts";
 import type { ChartState } from "../model/statechart.ts";
 
 /**
- * A state value in XState's form: the name of a state, or an object that has, for each active region or parent state,
- * the state value inside it.
+ * The active states of a chart, in the form that XState calls a state value: the name of a state, or an object that
+ * maps each active region or parent state to the active states inside it.
  */
 export type ChartValue = string | { readonly [state: string]: ChartValue };
 
-/** Returns a value from a graph's state as a state value; undefined if it is none. */
+/**
+ * Returns `value`, which may be any data of a graph, as a {@link ChartValue} if it is a string or an object; otherwise
+ * undefined. The members of an object are not checked.
+ */
 export const asStateValue = (value: unknown): ChartValue | undefined =>
   typeof value === "string" || isObject(value) ? (value as ChartValue) : undefined;
 
 interface Tree extends Map<string, Tree> {}
 
 /**
- * The state value of a graph's chart while the given nodes run. Each node is given as a path of node names through subgraphs.
- * Nodes that run in parallel outside a parallel state are listed side by side. XState itself could not be in such a state value.
+ * The states of a graph's chart that are active while the given nodes run. Each node is given as a path of node names
+ * through subgraphs. Nodes that run in parallel outside a parallel state are listed side by side, although XState has
+ * no such state values.
  */
 export function chartValueOf(chart: ChartState, running: Iterable<readonly string[]>): ChartValue {
   const tree: Tree = new Map();

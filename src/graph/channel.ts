@@ -11,8 +11,8 @@ export interface ChannelResult {
 }
 
 /**
- * The rule of one state key: how writes are validated and applied. It is pure: it keeps no state between calls, and never changes its
- * arguments. An absent value is `undefined`.
+ * The rule of one state key: how writes are validated and applied. Its functions are pure: they keep no state between
+ * calls, and never change their arguments. An absent value is `undefined`.
  */
 export interface ChannelRule {
   /** The name of the rule, for drawings and the definition's hash. */
@@ -27,7 +27,8 @@ export interface ChannelRule {
   /** True if the key must have a value when a run starts. */
   readonly required?: boolean;
   /**
-   * The type of the values as text; null or absent if the schema does not tell it. It is part of the definition's hash.
+   * The type of the values as text, which is part of the definition's hash; null or absent if the schema does not tell
+   * the type.
    */
   readonly shape?: string | null;
   /** The JSON Schema of a write (`input`) or of the value (`output`); null if unknown. */

@@ -22,7 +22,8 @@ export interface To<N extends string = string, U = unknown> {
  */
 export interface ToParent {
   readonly "~heddle": "parent";
-  // These fields have other names than those of To. Otherwise TypeScript would infer one type from the other.
+  // These fields have other names than those of To. Otherwise TypeScript would infer type parameters of To from a
+  // ToParent.
   readonly parent: string | Send | readonly (string | Send)[];
   readonly write?: unknown;
 }

@@ -61,8 +61,8 @@ export interface MachineSchemas {
   /** The schema of the input; null if none is declared. */
   readonly input: Schema | null;
   /**
-   * Validates the data of an event, and returns the event with the data that its schema returns. An event without a schema, and one that
-   * the machine takes in none of its states, is returned as it is.
+   * Validates the data of an event, and returns the event with the data that its schema returns. Returns the event
+   * unchanged if it has no schema, or if the machine takes it in none of its states.
    */
   parseEvent(event: unknown, values: JsonObject | null): Promise<SchemaResult<unknown>>;
 }
@@ -146,13 +146,13 @@ export interface GraphDefinition {
   readonly "~heddle": "graph";
   readonly name: string | null;
   /**
-   * Identifies the version of the graph's structure. It covers names, edges, kinds of channels, and their schemas if
-   * these can be described, but not the code of functions. It is the same in every process.
+   * Identifies the version of the graph's structure. It covers names, edges, kinds of channels, and the schemas of
+   * channels if these can be described, but not the code of functions. It is the same in every process.
    */
   readonly hash: string;
   readonly rules: ReadonlyMap<string, ChannelRule>;
   readonly nodes: ReadonlyMap<string, NodeRule>;
-  /** The edges by the node where they start. Those of {@link START} lead to the first nodes of the graph. */
+  /** The edges by the node where they start. The edges of {@link START} lead to the first nodes of the graph. */
   readonly edges: ReadonlyMap<string, EdgeRule>;
   /** The keys of the state that must have a value when a run starts. */
   readonly required: readonly string[];

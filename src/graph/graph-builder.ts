@@ -128,9 +128,10 @@ export function graph<S extends StateSpec, I extends Record<string, unknown>, C 
    */
   readonly output?: readonly (keyof S & string)[] | { readonly [K in keyof S]?: Schema };
   /**
-   * Converts a state that an earlier version of this graph made; `from` is the hash of that version. It is called with the
-   * whole stored state, at the start of a run on a thread whose latest checkpoint was made by another version of the graph. It
-   * MUST be pure: its result is stored with the run's first checkpoint, and before that it may be called again.
+   * Converts a state that an earlier version of this graph made; `from` is the hash of that version. It is called with
+   * the whole stored state, at the start of a run on a thread whose latest checkpoint was made by another version of
+   * the graph. The function MUST be pure: its result is stored with the run's first checkpoint, and before that the
+   * function may be called again.
    */
   readonly migrate?: (state: JsonObject, from: { readonly from: string }) => Partial<State<S>>;
   readonly nodes: { readonly [K in keyof I]: NodeSpec<S, I[K], NoInfer<keyof I & string>, C> };

@@ -17,8 +17,8 @@ export class GraphRegistry {
   #last = 0;
 
   /**
-   * Adds a graph, and returns this registry. @throws ServiceError `graph.invalid` when `graph` was not made by
-   * `graph()`, or the name is taken
+   * Adds a graph, and returns this registry.
+   * @throws ServiceError `graph.invalid` when `graph` was not made by `graph()`, or the name is taken
    */
   add(name: string, graph: unknown): this {
     if (this.#graphs.has(name))
@@ -28,8 +28,8 @@ export class GraphRegistry {
   }
 
   /**
-   * Replaces all graphs at once; if one of the new graphs is refused, replaces none. @throws ServiceError
-   * `graph.invalid` if a graph was not made by `graph()`
+   * Replaces all graphs at once. If one of the new graphs is refused, replaces none.
+   * @throws ServiceError `graph.invalid` if a graph was not made by `graph()`
    */
   replace(graphs: { readonly [name: string]: unknown }): void {
     const next = new Map<string, Edition>();

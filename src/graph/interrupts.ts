@@ -12,7 +12,10 @@ export interface StoredAnswer {
 /** The most interrupts that one task may raise. */
 export const MAX_INTERRUPTS = 65_536;
 
-/** The most characters of a JSON Schema that is sent with an interrupt, for clients to build forms. A longer one is left out. */
+/**
+ * The most characters of a JSON Schema that is sent with an interrupt, for clients to build forms. A longer schema is
+ * left out.
+ */
 export const MAX_SCHEMA_LENGTH = 32_768;
 
 /**
@@ -73,7 +76,10 @@ export function isResume(command: Command): boolean {
   return command.resume !== null || ((command.update ?? null) === null && (command.goto ?? null) === null);
 }
 
-/** The answers by interrupt id, if all keys of `resume` are ids; undefined if it is one plain answer. */
+/**
+ * The answers by interrupt id, if `resume` is an object and all its keys are ids; undefined if `resume` itself is the
+ * answer.
+ */
 export function answersById(resume: unknown): ReadonlyMap<string, unknown> | undefined {
   if (!isObject(resume)) return undefined;
   const keys = Object.keys(resume);

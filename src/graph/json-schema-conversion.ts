@@ -49,7 +49,10 @@ export function embedSchema(schema: JsonObject, pointer: string): JsonObject {
   return rewriteRefs(rest, pointer) as JsonObject;
 }
 
-/** Undoes {@link embedSchema}: makes a schema of its own of the one that is embedded at `pointer`. */
+/**
+ * Undoes {@link embedSchema}: rewrites the internal references of a schema that is embedded at `pointer`, so that the
+ * schema can stand alone.
+ */
 export function extractSchema(schema: JsonObject, pointer: string): JsonObject {
   return rewriteRefs(schema, "", pointer) as JsonObject;
 }

@@ -42,7 +42,7 @@ export interface CallChunk {
   readonly id?: string | undefined;
   /**
    * The index of the tool call to which this part belongs. Default: the call with the `id` of this part, or a new call
-   * if there is none; without an `id`, a new call if the part has a `name`, else the last call.
+   * if no call has this id; without an `id`, a new call if the part has a `name`, else the last call.
    */
   readonly index?: number | undefined;
 }
@@ -95,9 +95,10 @@ export interface ParallelFunction {
  */
 export interface Ctx<C = unknown> {
   /**
-   * Pauses the run until a human answers. The node then runs again from its start; this time the call resolves with the answer
-   * (the n-th call with the n-th answer). The error that it throws to pause MUST NOT be caught: it is no failure. With a
-   * `schema`, an answer that the schema refuses fails the run, and the interrupt stays open.
+   * Pauses the run until a human answers. The node then runs again from its start; this time the call resolves with the
+   * answer (the n-th call with the n-th answer). The node MUST NOT catch the error by which the call pauses the run:
+   * this error is no failure. With a `schema`, an answer that the schema refuses fails the run, and the interrupt stays
+   * open.
    */
   interrupt<A = unknown>(value: unknown, options?: { readonly schema?: Schema<unknown, A> }): Promise<A>;
   /**

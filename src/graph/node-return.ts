@@ -78,7 +78,10 @@ export function readTarget(definition: GraphDefinition, target: unknown, at: str
   return { node, input: toStorable(input, `send("${node}")`) };
 }
 
-/** The input of a `send`, without the keys that must never be stored. The input itself is stored, and may be the whole state. */
+/**
+ * The input of a `send`, without the keys that must never be stored: the input is stored, and may contain the whole
+ * state.
+ */
 function withoutUntracked({ rules }: GraphDefinition, input: unknown): unknown {
   if (!isObject(input)) return input;
   for (const key in input) {
@@ -128,9 +131,8 @@ export function readReturn(definition: GraphDefinition, returned: unknown, names
 /**
  * The targets that a conditional edge chooses; none if the edge is not conditional. `fresh` returns the state with the
  * task's own update applied.
- * @throws ServiceError `state.invalid` if a target is neither a node nor END, or is not declared by `branch()`; or what
- * the edge's
- * function throws
+ * @throws ServiceError `state.invalid` if a target is neither a node nor END, or is not declared by `branch()`; also
+ * whatever the edge's function throws
  */
 export function chooseTargets(
   definition: GraphDefinition,

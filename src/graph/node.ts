@@ -23,7 +23,7 @@ export interface RetryRule {
   /** True: pauses are randomized, so that nodes that failed at the same time do not retry at the same time. */
   readonly jitter: boolean;
   /**
-   * Returns true if a retry makes sense after this error. If it is undefined, all errors are retried except permanent ones,
+   * Returns true if a retry makes sense after this error. Undefined: all errors are retried except permanent errors,
    * such as HTTP status 400.
    */
   readonly when: ((error: unknown) => boolean) | undefined;

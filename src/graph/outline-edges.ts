@@ -14,8 +14,8 @@ export interface OutlineEdge {
 export const CONDITIONAL = "chosen";
 
 /**
- * The guard of the edges that are drawn for a node whose function declares no targets: to the end, and to all
- * nodes to which no other edge leads (to all nodes, if there are none such).
+ * The guard of the edges that are drawn for a node whose function declares no targets: to the end, and to all nodes to
+ * which no other edge leads (to all nodes, if another edge leads to each of them).
  */
 const UNDECLARED = {
   guard: CONDITIONAL,

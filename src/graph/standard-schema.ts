@@ -65,8 +65,8 @@ export function toFieldErrors(at: string, issues: readonly SchemaIssue[]): reado
 }
 
 /**
- * A text that identifies the output type of a schema, for the definition's hash: its JSON Schema if the library provides it,
- * else the name of its type. Null if neither is known; all such schemas count as equal.
+ * A text that identifies the output type of a schema, for the definition's hash: the JSON Schema of the output if the
+ * library provides it, else the name of the schema's type. Null if neither is known; all such schemas count as equal.
  */
 export function schemaFingerprint(schema: Schema): string | null {
   try {

@@ -18,7 +18,7 @@ export interface FinishedTask {
 }
 
 /**
- * Incomplete joins. For each node that waits for other nodes (option `after`): those of the other nodes that have run.
+ * Incomplete joins. For each node that waits for other nodes (option `after`): the other nodes that have already run.
  */
 export type IncompleteJoins = { readonly [node: string]: readonly string[] };
 
@@ -222,9 +222,9 @@ export class NextStepTriggers {
 
 /**
  * Plans the next step from the writes of a step's tasks, given in task order. Also returns the nodes that still wait.
- * @param unrun planned tasks that have not run and that a state update replaces. If one of them is of a node that waits
- * for other
- * nodes (option `after`), and one of these nodes has run again, the task is planned again instead of waiting anew
+ * @param unrun planned tasks that have not run, and that a state update replaces. If such a task has waited for other
+ * nodes (option `after`), and the update counts as a run of one of these, the task is planned again: it does not wait
+ * for the other nodes a second time
  */
 export function planNext(
   definition: GraphDefinition,

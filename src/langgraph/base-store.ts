@@ -35,7 +35,7 @@ const MAX_PAGES = 10;
 export class AttemptStoreAccess {
   readonly #open = new Set<Pick<NodeIo, "store">>();
 
-  /** Runs a node function. Operations may use its `io` until it ends. */
+  /** Runs a node function. Operations may use its `io` until the node function ends. */
   async during<T>(io: Pick<NodeIo, "store">, body: () => Promise<T>): Promise<T> {
     this.#open.add(io);
     try {

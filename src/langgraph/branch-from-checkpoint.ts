@@ -16,12 +16,13 @@ import { SaverCheckpoint } from "./saver-checkpoints.ts";
 import type { Library } from "./user-library.ts";
 
 /**
- * Where a run begins a branch: the root graph continues from an older checkpoint, and a subgraph of it from another checkpoint that the
- * run's configuration names.
+ * Where a run begins a branch: the root graph continues from an older checkpoint, and one of its subgraphs from a checkpoint that the run's
+ * configuration names. Also used for a subgraph that continues in this way.
  */
 export interface BranchStart {
-  /** The checkpoint from which the graph continues: its namespace (`ns`), and the tasks that were planned at it (`next`). */
+  /** The namespace of the checkpoint from which the graph continues. */
   readonly ns: string;
+  /** The tasks that were planned at that checkpoint. */
   readonly next: readonly PlannedTask[];
   /** The checkpoints from which the subgraphs continue, from the outermost to the innermost. */
   readonly within: readonly SubgraphCheckpoint[];
@@ -101,7 +102,7 @@ interface Parts {
  *
  * This class also makes subgraphs continue from checkpoints of another branch. When a task runs again, its subgraph has a new namespace
  * without checkpoints. So the subgraph's `checkpoint_map` gets an entry for the new namespace with the id of the other branch's checkpoint.
- * When LangGraph reads that checkpoint, it gets a fork of it.
+ * When LangGraph reads that checkpoint, this class returns a fork of the checkpoint.
  */
 export class CheckpointBranch {
   readonly #parts: Parts;

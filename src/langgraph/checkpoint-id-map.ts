@@ -44,7 +44,10 @@ export class CheckpointIdMap {
     return this.storedIdOf(config.configurable?.checkpoint_id ?? "");
   }
 
-  /** Metadata of a checkpoint with the stored ids in `parents`, the checkpoints of the graphs that contain its graph. */
+  /**
+   * The metadata of a checkpoint, with stored ids in `parents`: the ids of the checkpoints of the graphs that contain the checkpoint's
+   * graph.
+   */
   withStoredIds(own: CheckpointMetadata): CheckpointMetadata {
     if (this.#stored.size === 0) return own;
     const parents = Object.entries(own.parents ?? {}).map(([ns, id]) => [ns, this.storedIdOf(id)]);

@@ -113,8 +113,8 @@ export function storedLangGraphData(engine: JsonObject | null): LangGraphCheckpo
 }
 
 /**
- * Converts a stored checkpoint to the form in which LangGraph reads it. It is a copy, so nodes that modify it do not modify what is stored.
- * If another engine has made the checkpoint, each channel gets version 1.
+ * Converts a stored checkpoint to the form in which LangGraph reads it. The result is a copy, so nodes that modify it do not modify what is
+ * stored. If another engine has made the checkpoint, each channel gets version 1.
  */
 export function checkpointTupleOf(library: Library, thread: string, position: Position): CheckpointTuple {
   const { head, values, writes } = position;

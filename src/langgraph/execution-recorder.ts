@@ -69,7 +69,10 @@ export class ExecutionRecorder {
   readonly #failures = new Map<string, number>();
   /** Stored checkpoints of subgraphs that were read in this attempt, by namespace. */
   readonly #read = new Map<string, Position>();
-  /** True if a graph has made a checkpoint since {@link forgetPastSteps} last had nothing more to forget. */
+  /**
+   * True if {@link forgetPastSteps} may have something to forget: since its last call a graph has made a checkpoint, or that call has kept
+   * a task of a past step because the task was in use.
+   */
   #hasPastSteps = false;
   /** Checkpoints that were put to the saver but have not been streamed yet, by namespace and id. */
   readonly #raws = new Map<string, SaverCheckpoint>();
@@ -123,7 +126,7 @@ export class ExecutionRecorder {
 
   /**
    * Checks that the graph still has the nodes of its planned tasks.
-   * @throws Error `GraphChangedError` if one is missing, so that the run cannot continue
+   * @throws Error `GraphChangedError` if a node is missing, so that the run cannot continue
    */
   checkNodes(path: readonly string[], mode: string, data: unknown): void {
     if (mode !== "checkpoints") return;
@@ -267,9 +270,9 @@ export class ExecutionRecorder {
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
-    // Members are listed one by one in these branches, because an object literal that begins with a spread costs a microsecond for each
-    // member. LangGraph streams the start of all tasks of the step from which a run continues, including tasks that have ended and do not
-    // run again.
+    // LangGraph streams the start of all tasks of the step from which a run continues, including tasks that have ended (`hasEnded`) and do
+    // not run again. In the branches below, members are listed one by one, because an object literal that begins with a spread costs a
+    // microsecond for each member.
     const hasEnded = this.pendingWrites.get({ ns, checkpoint, task: id })?.result !== undefined;
     if (hasEnded) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path, ...(sent && { sent }) });

@@ -19,7 +19,7 @@ export interface LoadedLangGraph extends LibraryGraph {
   readonly graph: CompiledGraph;
   /**
    * The graph for a run with this configuration. A factory that takes a configuration makes a new graph at each call.
-   * @throws ServiceError `graph.invalid` if a factory does not return a graph; an error of the factory is thrown as it is
+   * @throws ServiceError `graph.invalid` if a factory does not return a graph; errors of the factory are thrown unchanged
    */
   graphFor(config: JsonObject, runtime?: FactoryRuntime): Eventually<CompiledGraph>;
   /** A hash of the names of the graph's nodes and channels, and of its fixed edges. */
@@ -36,7 +36,10 @@ export interface LoadedExport {
   readonly file: string;
   /** The name of the export. Absent for a graph that a program passed. */
   readonly name?: string;
-  /** Further files whose imports may lead to the LangGraph.js that made the graph. */
+  /**
+   * Further files from which to resolve LangGraph.js. There may be several installations of LangGraph.js, and different files may resolve
+   * it to different installations; the installation that made the graph is needed.
+   */
   readonly alsoIn?: readonly string[];
   readonly found: unknown;
   readonly given: unknown;
@@ -44,7 +47,7 @@ export interface LoadedExport {
 
 /**
  * Loads an export as a LangGraph.js graph: a compiled graph, a builder (which is compiled), an agent of `createAgent`, or a function that
- * returns one of these. Undefined if it is none of these.
+ * returns one of these. Undefined if the export is something else.
  * @throws ServiceError `config.invalid` if LangGraph.js is missing, or its version is not supported
  */
 export async function loadLangGraph({

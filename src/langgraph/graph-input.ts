@@ -95,8 +95,8 @@ function answersOf(resume: unknown, pending: readonly string[]): unknown {
 const isFalsy = (value: unknown): boolean => value === null || value === false || value === 0 || value === "";
 
 /**
- * The keys of `configurable` with the checkpoint that the run's configuration names as its start. Empty if it names none, or once the run
- * has made a checkpoint.
+ * The keys of `configurable` that name the checkpoint from which the run's configuration says to start. Empty if the configuration names no
+ * checkpoint, or once the run has made a checkpoint.
  */
 function placeOf(run: RunRecord, position: Position): JsonObject {
   const { configurable } = run.kwargs.config;
@@ -113,7 +113,10 @@ function placeOf(run: RunRecord, position: Position): JsonObject {
 
 const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
 
-/** Whether the run requests tokens. Only then does LangGraph stream them, because that costs a handler for every call within the nodes. */
+/**
+ * Whether the run requests tokens. Only then does LangGraph stream tokens, because streaming them costs a handler for every call within the
+ * nodes.
+ */
 function wantsMessages({ kwargs }: RunRecord): boolean {
   return kwargs.stream_mode.some((mode) => mode === "messages" || mode === "messages-tuple");
 }
@@ -135,7 +138,7 @@ export function streamOptionsOf(run: RunRecord, position: Position, signal: Abor
     subgraphs: true,
     signal,
     runId,
-    // Also for a run whose steps are stored only at its end, because the run's actor combines the steps.
+    // Also `async` for a run with Heddle's durability `exit`: the run's actor combines the steps and stores them at the end of the run.
     durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...checkpointMetadataOfRun(run) },

@@ -99,7 +99,7 @@ export class GraphProgress {
   }
 
   /**
-   * Records a checkpoint that LangGraph streams: a new checkpoint, or the one from which the graph continues.
+   * Records a checkpoint that LangGraph streams: a new checkpoint, or the checkpoint from which the graph continues.
    * @param id the id under which it is stored
    * @param raw the checkpoint that was put to the saver; undefined if the graph continues from a stored checkpoint
    */
@@ -141,8 +141,8 @@ export class GraphProgress {
   }
 
   /**
-   * Records a checkpoint that was put to the saver but is not streamed, because the graph stops at it. Its next tasks are not known for
-   * this reason.
+   * Records a checkpoint that was put to the saver but is not streamed, because the graph stops at it. Without the streamed checkpoint, the
+   * next tasks are not known.
    */
   unstreamedCheckpoint(raw: SaverCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
     const { id } = raw;
@@ -168,7 +168,7 @@ export class GraphProgress {
 
   /**
    * Uses the last streamed state as a state without a checkpoint: some tasks of the step have ended, and the step continues. Returns the
-   * event that shows it; undefined if no state was streamed.
+   * event that shows this state; undefined if no state was streamed.
    */
   stateWithoutCheckpoint(): Emission | undefined {
     const { streamedState: values, id, ns, head } = this;

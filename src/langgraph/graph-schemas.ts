@@ -14,8 +14,8 @@ interface Builder {
 }
 
 /**
- * Reads the TypeScript types that a graph file declares for its graph and subgraphs. The key is the path of nodes to the subgraph, "" for
- * the graph itself. Resolves with null if the types are not known.
+ * Reads the TypeScript types that a graph file declares for its graph and subgraphs. The keys of the result are the paths of nodes to the
+ * subgraphs, "" for the graph itself. Resolves with null if the types are not known.
  */
 export type ReadTypes = () => Promise<ReadonlyMap<string, TypeSchemas> | null>;
 
@@ -85,7 +85,7 @@ function isDescribed({ schema }: Library, graph: CompiledGraph): boolean {
 }
 
 /**
- * JSON Schemas of all subgraphs. The key is the path of nodes to the subgraph, such as `node|node`.
+ * JSON Schemas of all subgraphs. The keys of the result are the paths of nodes to the subgraphs, such as `node|node`.
  * @param names the names of subgraphs that are also served as separate graphs
  */
 export async function subgraphSchemas(

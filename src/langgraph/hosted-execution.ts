@@ -34,7 +34,7 @@ import { inOneTurn } from "./serialisation.ts";
 import { TokenStream } from "./token-stream.ts";
 import { untrackedKeys } from "./untracked-channels.ts";
 
-/** Runs the graph to its end, and passes each event to `execution`. MUST NOT reject. */
+/** Runs the graph to its end, and passes each event to `execution`. The implementation MUST NOT reject. */
 export type DriveGraph = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
 
 /**

@@ -137,7 +137,7 @@ interface InfoConfig {
 export class NodeCallContext {
   /**
    * Errors that node functions have thrown. If a node function calls a graph, an error of that graph's nodes is also thrown by the calling
-   * node function. It must not count as an error of the calling node.
+   * node function. Such an error is found here, so that it does not count as an error of the calling node.
    */
   readonly #thrown = new WeakSet<object>();
 

@@ -182,8 +182,8 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
 type Chunk = readonly [ns: readonly string[], mode: string, payload: unknown];
 
 /**
- * The chunks that a graph streams. `_streamIterator` is called, on which every runnable's `stream` is built: `stream` would pass each chunk
- * through three nested web streams and race it against the signal.
+ * The chunks that a graph streams. Calls `_streamIterator`, on which every runnable's `stream` is built, because `stream` would pass each
+ * chunk through three nested web streams and race it against the signal.
  */
 function chunksOf(
   { runnables }: Library,

@@ -11,7 +11,7 @@ export interface InterceptedNode {
   run(given?: Pick<RunnableConfig, "signal" | "configurable">): Promise<unknown>;
 }
 
-/** Called instead of every node function. MUST resolve with the return value of the node function. */
+/** Called instead of every node function. The implementation MUST resolve with the return value of the node function. */
 export type Intercept = (call: InterceptedNode) => Promise<unknown>;
 
 /** A node of a compiled graph. Its class is not exported, so nodes are copied member by member. */

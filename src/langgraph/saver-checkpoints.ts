@@ -3,8 +3,8 @@ import type { JsonObject } from "../model/json.ts";
 import { serialise } from "./serialisation.ts";
 
 /**
- * A checkpoint that LangGraph has passed to the saver's `put`. Its values are serialised when they are first read. That MUST happen in the
- * turn of the event loop in which `put` was called, before another node runs.
+ * A checkpoint that LangGraph has passed to the saver's `put`. Its values are serialised when they are first read. The receiver of the
+ * checkpoint MUST read them before another node runs, because a node may change the objects.
  */
 export class SaverCheckpoint {
   readonly ns: string;

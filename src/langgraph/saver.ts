@@ -17,7 +17,7 @@ import { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
 import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
 import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 
-/** What a saver reads from and passes to. The saver stores nothing itself: it passes on what LangGraph puts. */
+/** Reads stored checkpoints for a saver, and receives what LangGraph puts to the saver. The saver itself stores nothing. */
 export interface SaverIo {
   readonly ids: CheckpointIdMap;
   /**
@@ -36,9 +36,9 @@ export interface SaverIo {
    */
   namespaces?(): Promise<readonly string[]>;
   /**
-   * Receives a checkpoint that LangGraph puts. Calls of `put` and `putWrites` are in LangGraph's order, and never awaited. What is put
-   * after the attempt is over MUST be ignored without an error: the graph has been aborted, and LangGraph.js may never handle a rejected
-   * promise.
+   * Receives a checkpoint that LangGraph puts. The saver calls `put` and `putWrites` in LangGraph's order. The implementation MUST ignore
+   * calls after the attempt is over, and MUST NOT throw an error then: the graph has been aborted, and LangGraph.js may never handle a
+   * rejected promise.
    */
   put(made: SaverCheckpoint): void;
   putWrites(writes: RawWrites): void;
@@ -54,12 +54,14 @@ const CHECKPOINTS_PER_READ = 100;
  */
 const MAX_RECENT = { root: 8, subgraph: 64 };
 /**
- * The saver forgets the checkpoints of a subgraph after the graph that contains it has made this many further checkpoints. They are stored
- * by then, and the subgraph does not run again, because its namespace has the id of a task of a past step.
+ * The saver forgets the checkpoints of a subgraph after the graph that contains it has made this many further checkpoints. By then the
+ * subgraph's checkpoints are stored, and the subgraph does not run again, because its namespace contains the id of a task of a past step.
  */
 const MAX_AGE = 3;
 
-/** The checkpoint saver of one attempt of a run. It only has the run's thread, and passes what LangGraph puts to its `SaverIo`. */
+/**
+ * The checkpoint saver of one attempt of a run. It has access to the run's thread only, and passes what LangGraph puts to its `SaverIo`.
+ */
 class AttemptSaver {
   readonly #library: Library;
   readonly #thread: string;
@@ -68,7 +70,7 @@ class AttemptSaver {
   readonly #recent = new Map<string, Map<string, SaverCheckpoint>>();
   /**
    * For each graph, by namespace: the namespaces of the subgraphs that its tasks run. The number counts the checkpoints that the graph has
-   * made since; see {@link MAX_AGE}.
+   * made since the last checkpoint of the subgraph or of a graph within it; see {@link MAX_AGE}.
    */
   readonly #subgraphs = new Map<string, Map<string, number>>();
   readonly #writes = new Map<string, RawWrites[]>();
@@ -172,7 +174,7 @@ class AttemptSaver {
     const { ns } = made;
     const recent = of(this.#recent, ns);
     recent.set(made.id, made);
-    // With `storesAtEnd`, nothing is stored before the run ends. So the saver keeps what it could not read again.
+    // With `storesAtEnd`, nothing is stored before the run ends. So subgraphs are not forgotten: their checkpoints could not be read again.
     if (!this.#storesAtEnd) this.#ageSubgraphs(ns);
     const most = ns === "" && !this.#storesAtEnd ? MAX_RECENT.root : MAX_RECENT.subgraph;
     for (const id of recent.keys()) {
@@ -182,7 +184,7 @@ class AttemptSaver {
     }
   }
 
-  /** Counts a new checkpoint in a namespace, and forgets the subgraphs of past steps of its graph. */
+  /** Counts a new checkpoint in a namespace, and forgets the subgraphs that tasks of past steps of this graph have run. */
   #ageSubgraphs(ns: string): void {
     for (let inner = ns, above = namespaceAbove(inner); above !== undefined;) {
       of(this.#subgraphs, above).set(inner, 0);
@@ -305,7 +307,8 @@ class AttemptSaver {
 
 /**
  * The namespace of the graph whose task runs the subgraph at `ns`. Undefined for the root graph. Also undefined for a namespace that does
- * not end in a task id: its subgraph continues from its last checkpoint when it is called again.
+ * not end in a task id: such a subgraph continues from its last checkpoint in later steps too, so it must not be forgotten together with
+ * the step that called it.
  */
 function namespaceAbove(ns: string): string | undefined {
   // A number at the end distinguishes the graphs that one node function calls.
@@ -347,7 +350,7 @@ function newest(recent: ReadonlyMap<string, SaverCheckpoint> | undefined): Saver
 }
 
 /**
- * Creates a saver for one attempt of a run on this thread, or for one read or update of its state. `storesAtEnd`: what LangGraph puts is
+ * Creates a saver for one attempt of a run on this thread, or for one update of the thread's state. `storesAtEnd`: what LangGraph puts is
  * stored only when the run ends (durability `exit`).
  */
 export function attemptSaver(

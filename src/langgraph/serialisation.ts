@@ -162,7 +162,10 @@ function bytesOf(kind: string, { buffer, byteOffset, byteLength }: Uint8Array): 
   return new NonJsonValue({ kind: "bytes", data: [kind, text] });
 }
 
-/** Deep equality of two data copies, including their classes. Identical parts are not compared, and nearly all parts are identical. */
+/**
+ * Deep equality of two data copies, including their classes. Parts that are the same object are not compared, which makes this fast,
+ * because nearly all parts are.
+ */
 export function isEqualData(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

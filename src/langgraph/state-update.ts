@@ -16,8 +16,8 @@ import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 const TEMPORARY_THREAD = "thread";
 
 /**
- * Computes the checkpoint that a state update makes after an existing checkpoint. LangGraph computes it, with a saver that contains only
- * the existing checkpoint, and collects what is put to it.
+ * Computes the checkpoint that a state update makes after an existing checkpoint. LangGraph computes it with a saver that contains only the
+ * existing checkpoint; the last checkpoint that LangGraph puts to this saver is the result.
  */
 export async function computeStateUpdate(
   loaded: LoadedLangGraph,
@@ -71,10 +71,10 @@ function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: St
   return { values: given, ...(as_node !== null && { asNode: as_node }) };
 }
 
-/** Matches LangGraph's messages about a wrong node: one that is unknown, missing, or internal and not usable here. */
+/** Matches LangGraph's messages about a wrong node: a node that is unknown, missing, or internal and not usable here. */
 const NAMES_NODE = /^(Node "|No writers found|Ambiguous update|"asNode"|Cannot (copy|apply|create))/;
 
-/** The written values by the node named in `as_node`; null if no write names a node. */
+/** The written values by the node named in `as_node`; of several writes for a node, the last. Null if no write names a node. */
 function writesOf(writes: readonly StateWrite[]): JsonObject | null {
   const named = writes.flatMap(({ as_node, values, command }) => {
     const written = values ?? command?.update;

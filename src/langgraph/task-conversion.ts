@@ -9,7 +9,7 @@ import type { ExecutionRecorder } from "./execution-recorder.ts";
 /**
  * Creates the {@link NodeCall} for LangGraph's call of a node.
  * @param tries how often LangGraph has called this task in this attempt of the run. Used as the number of the task's attempt if LangGraph
- * does not report one
+ * does not report that number
  */
 export function nodeCallOf(
   called: InterceptedCall,
@@ -78,7 +78,7 @@ export function settledTaskOfWrites(
 
 /**
  * The outcome of a task, with the error that its node function threw. When a task of an entrypoint (functional API) fails, LangGraph stops
- * the entrypoint and stores an AbortError for it; the run must instead fail with the error of the node function.
+ * the entrypoint and stores an AbortError for the entrypoint; the run must instead fail with the error of the node function.
  */
 export function withBodyError(settled: SettledTask, outcome: TaskOutcome): SettledTask {
   const isStopped = settled.kind === "failed" && settled.error?.error === "AbortError";

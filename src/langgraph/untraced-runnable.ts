@@ -7,7 +7,10 @@ export type RunnableFunction = (value: unknown, options: RunnableConfig) => unkn
 /** Creates a runnable that calls a function directly: without tracing, and with the configuration with which the runnable is invoked. */
 export type MakeRunnable = (name: string, step: RunnableFunction) => Runnable;
 
-/** Returns a {@link MakeRunnable}. All of its runnables have the same class, because V8 calls a method of many classes slowly. */
+/**
+ * Returns a {@link MakeRunnable}. All runnables that it makes have the same class, because V8 is slow to call a method that many classes
+ * implement.
+ */
 export function runnableMaker(runnables: typeof Runnables): MakeRunnable {
   class StepRunnable extends runnables.Runnable {
     lc_namespace = ["heddle"];

@@ -38,8 +38,8 @@ export const NEWEST_TESTED = "1.7.3";
 
 /**
  * Finds the LangGraph.js that a graph was made with.
- * @param file the path of the graph's file. The library that it imports is used, unless the graph was made with one that a file of `alsoIn`
- * imports
+ * @param file the path of the graph's file. LangGraph.js is resolved from this file, or, if that installation has not made the graph, from
+ * the files of `alsoIn`
  * @param graph the graph, from which the installation and the module format in use are found
  * @throws ServiceError `config.invalid` if the library is not installed, its version is not supported, or it cannot be loaded
  */

@@ -8,8 +8,8 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 const ignore: PartReader = () => undefined;
 
 /**
- * Readers of the stream parts of the AI SDK, versions 5 and 6, by type. They read the parts of `streamText().fullStream`, and
- * those of its model providers, in which text pieces are named `delta` and arguments are JSON text.
+ * Readers of the stream parts of the AI SDK, versions 5 and 6, by type. They read the parts of `streamText().fullStream`, and the parts of
+ * the SDK's model providers, in which text pieces are named `delta` and arguments are JSON text.
  */
 const readers: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
   ["text-delta", (part, message) => message.write(textOf(part["text"] ?? part["delta"]))],

@@ -26,8 +26,8 @@ export interface MessagesOptions {
 }
 
 /**
- * A key with a list of messages. A message with a new id is appended, one with a known id replaces the old one in its place,
- * and `{ type: "remove", id }` removes a message. A message without an id gets one.
+ * A key with a list of messages. A message with a new id is appended, a message with the id of an old message takes the
+ * place of that message, and `{ type: "remove", id }` removes a message. A message without an id gets a new id.
  * @throws ServiceError `graph.invalid` for options that are not an object, and for an unknown `onInterrupt`
  */
 export function messages(

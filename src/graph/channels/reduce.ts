@@ -6,11 +6,11 @@ import { schemaOfInitial } from "./value-schemas.ts";
 import { schemaRules, readerOf } from "./last-value.ts";
 
 /**
- * A key whose writes are combined with its value by `fold`, in the order of the tasks. `fold` MUST be pure: it may be called
- * more than once for one write, and MUST NOT change its arguments.
+ * A key whose writes are combined with its value by `fold`, in the order of the tasks. `fold` MUST be pure: it may be
+ * called more than once for one write, and MUST NOT change its arguments.
  *
- * With a schema, the schema validates writes, and its default is the initial value; if it has no default, the first write
- * becomes the value. Without a schema, `initial` is the initial value.
+ * With a schema, the schema validates writes, and the default of the schema is the initial value; if the schema has no
+ * default, the first write becomes the value. Without a schema, `initial` is the initial value.
  * @throws ServiceError `graph.invalid` if `fold` is no function
  */
 export function reduce<V, I = V>(

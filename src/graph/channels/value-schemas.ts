@@ -23,7 +23,7 @@ export const messageListSchema: JsonObject = {
   },
 };
 
-/** The JSON Schema that an initial value implies. */
+/** The JSON Schema that is derived from an initial value: the type of the value, and the value as the default. */
 export function schemaOfInitial(initial: unknown): JsonObject {
   if (initial === undefined) return {};
   const type = initial === null ? undefined : Array.isArray(initial) ? "array" : typeof initial;
