@@ -83,7 +83,7 @@ export class RouteCall {
     return readObjectList(this.request, this);
   }
 
-  /** The name under which the time and memory used by this request are counted: the user's, or the tenant's if there are no users. */
+  /** The name under which the time and memory used by this request are counted: its user's, or its tenant's if it has no user. */
   get budgetOwner(): string {
     return budgetOwnerOf(this.tenant, this.user);
   }

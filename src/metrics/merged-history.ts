@@ -33,8 +33,9 @@ interface SlottedHistory {
 
 /**
  * Merges the histories of all shards into one. Each process takes its entries at times of its own, so time is divided into slots as long as
- * the interval between two entries, and an entry of the result is made of the entries in one slot. A slot that some shards have not
- * reached yet is left out: its sums would be too low. The clocks of nodes must agree to within some seconds.
+ * the interval between two entries, and an entry of the result is made of the entries in one slot. A slot that some shards have not reached
+ * yet is left out: its sums would be too low. If the clocks of two nodes differ by more than some seconds, entries of different times are
+ * merged.
  */
 export function mergeHistories(records: readonly MetricsHistoryRecord[]): MergedHistory {
   const histories = records.map(slotted).filter((history) => history !== undefined);
@@ -70,7 +71,7 @@ export function mergeHistories(records: readonly MetricsHistoryRecord[]): Merged
   };
 }
 
-/** Undefined if the history has no entries. */
+/** Assigns the entries of a history to slots; undefined if the history has no entries. */
 function slotted(record: MetricsHistoryRecord): SlottedHistory | undefined {
   const times = record.times.map((time) => Date.parse(time));
   const last = times.at(-1);

@@ -19,8 +19,8 @@ export interface PlannedTask {
   /** Present for a push: the input that the node gets instead of the state. */
   readonly input?: { readonly value: unknown };
   /**
-   * Present when the task is planned again on a new branch: the checkpoints of the old branch from which its subgraph, and the
-   * subgraphs within that one, start. The outermost is first.
+   * Present when the task is planned again on a new branch: the checkpoints of the old branch at which the task's subgraph, and the
+   * subgraphs nested in it, start. The outermost is first.
    */
   readonly from?: readonly SubgraphCheckpoint[];
   /**

@@ -183,7 +183,7 @@ export const threadNotFound = (id: string): ServiceError =>
 export const threadDeleted = (): ServiceError =>
   new ServiceError("thread.not_found", "The thread was deleted");
 
-/** The error for clients that read the events of a run while it is deleted. */
+/** The error for clients that read the events of a run while the run is deleted. */
 export const runDeleted = (): ServiceError => new ServiceError("run.not_found", "The run was deleted");
 
 /** An error as it is stored and streamed: the class name and the message, never the stack. */
@@ -201,7 +201,10 @@ const clientNames: { readonly [kind: string]: string } = {
   resume: "InvalidResumeError",
 };
 
-/** The most characters of an error message. The message is stored, and sent, with both the run and its thread. */
+/**
+ * The most characters of the message of an error that a node threw; a ServiceError is not cut. The message is stored,
+ * and sent, with both the run and its thread.
+ */
 const MAX_MESSAGE_CHARACTERS = 16_384;
 
 const short = (message: string): string =>

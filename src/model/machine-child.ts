@@ -16,7 +16,7 @@ export interface ChildPosition {
   readonly keys: readonly string[];
 }
 
-/** Whether a child machine goes on after a checkpoint, or how it has ended. `stopped`: the machine above it has stopped it. */
+/** Whether a child machine goes on after a checkpoint, or how it has ended. `stopped`: its parent machine has stopped it. */
 export type ChildMachineStatus =
   | { readonly status: "active" | "done" | "stopped" }
   | { readonly status: "error"; readonly error: PlainError };

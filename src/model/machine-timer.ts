@@ -43,8 +43,8 @@ export function timersAt(head: Pick<CheckpointHead, "engine"> | null, before: Th
 }
 
 /**
- * Copies the timers, with `run` as the run of those that `isIt` selects. `run`: the run that was admitted to send the
- * timer's event; null: that run was withdrawn.
+ * Copies the timers, and sets the run of each timer that `isIt` selects. `run`: the run that was admitted to send the timer's event; null:
+ * that run was withdrawn.
  */
 export function timersWith(
   timers: ThreadTimers,

@@ -27,8 +27,8 @@ export function parentNamespaces(ns: string): readonly string[] {
 }
 
 /**
- * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, by namespace. The ids of the latter
- * are in the metadata (`parents`) of the subgraph's checkpoint. Null for a checkpoint of the root graph.
+ * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, by namespace. The ids for the graphs above come from
+ * `parents` in the metadata of the subgraph's checkpoint. Null for a checkpoint of the root graph.
  */
 export function checkpointMapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;

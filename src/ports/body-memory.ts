@@ -1,17 +1,18 @@
 import type { Scheduler } from "./scheduler.ts";
 import type { TransportOptions } from "./transport.ts";
 
-/**
- * Limits of request bodies. `maxBody`: the most bytes of one body. `memory`: limits the memory of all bodies together.
- */
+/** Limits of request bodies. */
 export interface BodyLimits {
+  /** The most bytes of one body. */
   readonly maxBody: number;
+  /** Limits the memory of all bodies together. */
   readonly memory: BodyMemory;
 }
 
 /**
  * The default limit, in bytes, of all request bodies that are in memory together. {@link createBodyLimits} raises the
- * limit to twice the largest allowed body, because one tenant may use only half of it.
+ * limit to at least twice the largest allowed body: a tenant may use only half of the limit, and its largest body has
+ * to fit into that half.
  */
 const DEFAULT_MAX_BYTES = 128 * 1024 * 1024;
 

@@ -2,13 +2,12 @@ import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../model/checkpo
 import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/**
- * A fact (an entry of the run's event log) to emit. `values`: the state to which the fact refers. `head`: the new
- * checkpoint, if the fact reports one.
- */
+/** A fact (an entry of the run's event log) to emit. */
 export interface Emission {
   readonly fact: Fact;
+  /** The state to which the fact refers. */
   readonly values?: JsonObject;
+  /** The new checkpoint, if the fact reports one. */
   readonly head?: CheckpointHead;
 }
 
@@ -26,7 +25,7 @@ export interface Position {
 export interface JoiningTask {
   readonly id: string;
   readonly name: string;
-  /** The task whose node function calls the graph of this task; null for a task of the root graph. */
+  /** The id of the task whose node function called the graph that contains this task; null if that is the root graph. */
   readonly within: string | null;
 }
 
@@ -49,9 +48,9 @@ export interface EngineReport {
 }
 
 /**
- * The services that the run's attempt offers to an execution whose graph plans its own steps, as LangGraph.js does: the
- * library decides when the steps of the graph and of its subgraphs begin and end. The execution reads stored checkpoints and
- * reports its progress here, and the attempt stores what is reported.
+ * The services that the run's attempt offers to an execution whose graph plans its own steps, as LangGraph.js does: the library decides
+ * when the steps of the graph and of its subgraphs begin and end. Through these services, the execution reads stored checkpoints and
+ * reports its progress; the attempt stores what is reported.
  */
 export interface EngineHost {
   /**

@@ -20,8 +20,8 @@ export type Plan =
   /** The graph has ended. */
   | { readonly kind: "done" }
   /**
-   * The graph waits for answers to `interrupts`, which are grouped by the task of the graph that raised them, or whose
-   * subgraph did. If there are none, the graph waits at a breakpoint.
+   * The graph waits for answers to `interrupts`. They are grouped by tasks of this graph: each interrupt was raised by the task itself or
+   * in the task's subgraph. An empty `interrupts`: the graph waits at a breakpoint.
    */
   | { readonly kind: "paused"; readonly interrupts: Interrupts }
   /**
@@ -89,8 +89,9 @@ export interface Backoff {
   readonly jitter: boolean;
 }
 
-/** The result of a task, after the engine has read its outcome. `again`: the task must run once more. */
+/** The result of a task, as the engine derives it from the task's outcome. */
 export interface SettledTask {
+  /** `again`: the task must run once more. */
   readonly kind: "done" | "interrupted" | "failed" | "again";
   readonly writes: TaskWrites;
   readonly emissions: readonly Emission[];
@@ -160,15 +161,15 @@ export interface StreamedFact {
 }
 
 /**
- * One attempt of a run of one graph, the root or a subgraph. The run's actor drives it: `begin`, then for each plan of
- * tasks `call` and `settle` for each task, then `apply`. It is a pure computation on the arguments of
- * {@link Engine.open}: it MUST NOT read a clock, store anything or run a node function.
+ * One attempt of a run of one graph, the root or a subgraph. The run's actor drives it: `begin`, then for each plan of tasks `call` and
+ * `settle` for each task, then `apply`. An execution is a pure computation on the arguments of {@link Engine.open}: it MUST NOT read a
+ * clock, store anything or run a node function.
  */
 export interface Execution {
   /**
-   * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1)
-   * continues where the earlier one stopped: it does not apply them again if the run has made the latest checkpoint, or
-   * has stored its answers there.
+   * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1) continues where the
+   * earlier attempt stopped. If the run has already made the latest checkpoint, or stored its answers at that checkpoint, the later attempt
+   * does not apply the input, the command or the answers again.
    * @throws ServiceError `resume.*`, `state.invalid`
    */
   begin(): Eventually<EngineStep>;
@@ -223,7 +224,8 @@ export interface Execution {
 export interface Subgraph {
   readonly ns: string;
   /**
-   * Where the subgraph starts if its own namespace has no checkpoint yet: a checkpoint of another branch; null: at the beginning.
+   * The checkpoint of another branch at which the subgraph starts if its own namespace has no checkpoint yet; null: it starts at the
+   * beginning.
    */
   readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
   /**
@@ -286,13 +288,14 @@ export interface Engine {
    */
   acceptedEvents?(graph: string, values: JsonObject): AcceptedEvents | null;
   /**
-   * For a graph made from an XState machine: the question that the next run asks instead of the stored one, because it
-   * migrates the machine; null if it migrates nothing. MUST NOT throw.
+   * For a graph made from an XState machine: if the next run will migrate the machine to another version, the question that this run asks
+   * instead of the stored question; null if nothing will be migrated. MUST NOT throw.
    */
   migratedQuestion?(graph: string, values: JsonObject): QuestionAfterMigration | null;
   /**
-   * For a graph made from an XState machine that declares schemas: validates the run's input, or the events with which it answers. Resolves
-   * with the run's arguments, with the values that the schemas returned. Undefined: nothing has to be validated.
+   * For a graph made from an XState machine that declares schemas: validates the run's input, or the events that answer the machine.
+   * Resolves with the run's arguments, in which the results of the schemas replace the validated values. Undefined: nothing has to be
+   * validated.
    * @param values reads the values from which the run will start; null if there are none
    * @throws ServiceError (the promise rejects) `validation.failed`, naming the wrong fields; `value.unstorable`; `graph.invalid`
    */

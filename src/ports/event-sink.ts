@@ -53,8 +53,8 @@ export interface RunEventSinks {
    */
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
   /**
-   * Ends the streams of clients that read a run without a sink: one that has ended before it started, or whose missing
-   * end was restored.
+   * Ends the streams of clients that read a run that has no sink: a run that was ended before it started, or a run whose missing end was
+   * restored.
    */
   dismiss(key: ThreadKey, run: string): void;
   /** True if the events of this run are being read, by a reader of the run or of its thread. Then they must not be deleted. */

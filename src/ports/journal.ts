@@ -11,8 +11,8 @@ import type { Eventually } from "./eventually.ts";
 import type { OnProgress } from "./work-progress.ts";
 
 /**
- * The version of a thread that a writer expects to be stored. If another version is stored, the append is refused, because a newer writer
- * has replaced this one.
+ * The version of a thread that a writer expects to be stored. If another version is stored, a newer writer has replaced this one, and the
+ * append is refused.
  */
 export interface Fence {
   /** The thread's epoch, a number that each attempt of a run raises; 0 for a new thread. */
@@ -224,9 +224,9 @@ export interface Journal {
    */
   append(append: Append): Promise<void>;
   /**
-   * Stores streamed events. Does not change the thread's `seq`, and checks only the epoch of the fence. Like an append
-   * with `durable: false`, it is not durable. The chunk MUST begin at the event id where the run's last chunk ended, or
-   * at a higher id.
+   * Stores streamed events. Does not change the thread's `seq`. Rejects with `journal.fenced` when the thread's epoch is not `epoch`, and
+   * does not check the `seq`. Like an append with `durable: false`, it is not durable. The chunk MUST begin at the event id where the run's
+   * last chunk ended, or at a higher id.
    */
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
   /**

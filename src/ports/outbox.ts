@@ -48,10 +48,10 @@ export interface Outbox {
   /** The deliveries that match the query: pending ones before dead ones, and among these, deliveries of newer runs first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
-   * Changes a delivery. `change` MUST be called with the record that results from all earlier changes, whether they are stored or still in
-   * flight. If the storage answers synchronously, `change` MUST be called synchronously too. It is not called if there is no such delivery.
-   * Resolves with the new record when the record is stored. With `durable`, the stored record survives a power cut; without `durable`, it
-   * survives only the end of the process.
+   * Changes a delivery. The implementation MUST call the function `change` with the record that results from all earlier changes, whether
+   * they are stored or still in flight, and MUST call it synchronously if the storage answers synchronously. It does not call the function
+   * if there is no such delivery. Resolves with the new record when the record is stored. With `durable`, the stored record survives a
+   * power cut; without `durable`, it survives only the end of the process.
    */
   change(
     key: DeliveryKey,

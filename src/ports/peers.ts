@@ -95,8 +95,8 @@ export const ANY_SHARD: unique symbol = Symbol("any shard");
 export interface ForwardedRequest {
   readonly client: KnownClient & { readonly id: string; readonly headers: Headers };
   /**
-   * True if the request starts a run. If such a request has no idempotency key, it gets one, so that it can be sent again without starting
-   * a second run.
+   * True if the request starts a run. If such a request has no idempotency key, the forwarder adds one, so that it can send the request
+   * again without starting a second run.
    */
   readonly startsRun: boolean;
   /** Counts the response in the metrics. `status`: its HTTP status. */

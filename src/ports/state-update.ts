@@ -7,8 +7,8 @@ export interface StateWrite {
   /** A node's update, a list of such updates, or a list of pairs of key and value; null for none. */
   readonly values: unknown;
   /**
-   * A command that replaces `values`: an update and the nodes that run next, as a node may return it. It never has `resume`, because such a
-   * command was refused earlier.
+   * A command that replaces `values`: an update and the nodes that run next, as a node may return it. It never has `resume`: a command with
+   * `resume` is refused before it gets here.
    */
   readonly command?: Command | null;
   /**

@@ -41,13 +41,17 @@ export class TimeBudget {
    * by a pause.
    */
   #isLong = false;
-  /** Number of turns of the event loop whose end was watched (see {@link #turned}). */
+  /**
+   * The number of times that {@link #turned} has ended a turn. It ends only turns in which {@link #watch} was called, so this is not the
+   * number of all turns of the event loop.
+   */
   #turn = 0;
   /** True when {@link #turned} is already scheduled to run at the end of this turn. */
   #isWatched = false;
   /**
-   * Number of requests that have begun since the last turn of the event loop whose end was watched. It is set above
-   * {@link UNTIMED_REQUESTS} while older work waits.
+   * The number of requests that have begun since {@link #turned} last ended a turn. This may be several turns of the event loop, because
+   * turns with few requests and no other work are not ended. While older work waits, the number is set above {@link UNTIMED_REQUESTS}, so
+   * that the clock is checked before each new request begins.
    */
   #begun = 0;
   /** Time on the monotonic clock, in milliseconds, at which the work of this turn began; undefined if there was none. */
@@ -87,8 +91,8 @@ export class TimeBudget {
   }
 
   /**
-   * Called by a {@link BudgetShare}. Returns the monotonic time in milliseconds and the number of the current turn of
-   * the event loop. `isOver`: the turn has used up its time.
+   * Called by a {@link BudgetShare}. Returns the monotonic time in milliseconds, the number of the current turn of the event loop as this
+   * budget counts them, and whether the turn has used up its time (`isOver`).
    */
   checkTurn(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();

@@ -89,7 +89,7 @@ class Parsing {
   async container(start: number, end: number): Promise<unknown> {
     const bytes = this.#bytes;
     const built = bytes[start] === OPEN_LIST ? new List(this) : new Members(this);
-    /** `from`: the start of what is not parsed yet. `member`: the start of the last member in it. */
+    /** `from`: the start of the text that is not parsed yet. `member`: the start of the last member in that text. */
     let from = start + 1;
     let member = from;
     let depth = 0;
@@ -240,7 +240,7 @@ class Members {
     for (const name of names) this.#put(name, part[name]);
   }
 
-  /** Adds a member whose value was parsed separately. `head`: the text before the value, which should be its name and a colon. */
+  /** Adds a member whose value was parsed separately. `head`: the text before the value, which should be the member's name and a colon. */
   add(head: string, value: unknown): void {
     // Parsing checks `head`: anything except one name and a colon, such as a minus sign, is a syntax error.
     const [name, ...others] = Object.keys(this.#parse(`{${head}null}`) as object);

@@ -242,7 +242,7 @@ export const runCreateSchema = compileBodySchema(
     // At most 367 days (a leap year and a day): a longer delay is almost certainly a mistake.
     after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
     timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
-    // If true, a `resume` is refused if no interrupt waits for it. Graphs made by `graph()` refuse it in any case.
+    // If true, a `resume` is refused when no interrupt is pending. Graphs made by `graph()` always refuse such a `resume`.
     strict_resume: Type.Optional(Type.Boolean()),
   }),
 );

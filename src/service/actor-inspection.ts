@@ -54,7 +54,10 @@ export interface ActorInspection {
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
   storedActors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
-  /** The same actors as {@link storedActors}, parents first. Actors that are in memory are shown in their current state. */
+  /**
+   * The actors that {@link storedActors} returns, and those of the thread that are in memory, in their current state; parents come first.
+   * With a run, other runs are left out.
+   */
   actors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
   /** Reports the actors in memory and their events, until the returned function is called. */
   watch(scope: InspectScope, inspector: Inspector): () => void;

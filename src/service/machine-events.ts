@@ -136,8 +136,8 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
 }
 
 /**
- * The events with their schemas. Where the schema of all of them has an `anyOf`, it has a schema for each event, in their order, because the
- * machine declares schemas.
+ * Pairs each event type with its schema. If `schema` has an `anyOf` with one entry for each type, the machine declares schemas, and the
+ * entries are in the order of `types`.
  */
 function withSchemas(types: readonly string[], schema: JsonObject | null): PossibleEvents["events"] {
   const { anyOf } = schema ?? {};

@@ -72,7 +72,7 @@ export interface RunSearchQuery extends RunFilter {
   readonly cursor?: string;
   /** By creation. Default `desc`. */
   readonly sort_order?: "asc" | "desc";
-  /** True: only runs because of which their thread waits, for an answer or at a breakpoint. False: only runs for which this is not so. */
+  /** True: only paused runs, whose thread still waits for answers or at a breakpoint because of the run. False: only other runs. */
   readonly paused?: boolean;
   /** All these entries must be contained in the metadata of the run's thread. */
   readonly thread_metadata?: JsonObject;
@@ -442,7 +442,10 @@ function runPlaceOf({ order, status }: RunWithoutKwargs, thread: ThreadRecord): 
   return { isLatest, pausedAt: hasQuestion ? "question" : "breakpoint" };
 }
 
-/** Returns the id of the run that continued the thread after a failed one: the next run, if it was given neither an input nor a command. */
+/**
+ * Returns the id of the run that continued the thread after a failed run: the next run, if it was given neither an input nor a command;
+ * else null.
+ */
 async function findResumingRun(
   journal: Journal,
   tenant: string,

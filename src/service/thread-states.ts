@@ -51,7 +51,8 @@ function pendingInterruptReader(
         questions.push({ ...asked, response_schema: has ? (schemas[asked.id] ?? null) : null });
       }
       const [only] = questions;
-      // A question of the root graph is one of the machine itself.
+      // Only a question of the root graph (its namespace has one segment) is a question of the machine itself, which a migration may
+      // replace.
       if (only?.ns.length !== 1) return questions;
       const migrated = await migratedQuestion(journal, engine, key, record);
       return migrated === null

@@ -176,8 +176,8 @@ export class CronWorker {
       // The run of this slot was started before. It has since ended and been deleted, so there is nothing to do.
       if (code === "request.gone") return { isOver: false };
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
-      // Does not delete the cron only because its user may not reach the thread or the assistant. The error is the same as for a missing
-      // one, but the permissions may change again.
+      // The same error is thrown when the cron's user may not reach the thread or the assistant. Then the cron is kept, because the
+      // permissions may change again.
       const isOver = OVER.has(code) && (isNobodys(cron) || (await crons.isUseless(at.tenant, cron)));
       const error = toPlainError(cause);
       return { isOver, last_run: { run_id: null, status: "error", error, ended_at: clock.now() } };

@@ -16,7 +16,7 @@ export interface Webhooks {
   /** Pending deliveries and dead letters, newest run first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly JsonObject[]>;
   /**
-   * Makes the delivery due now, and sets its number of attempts back to 0.
+   * Makes the delivery due now, even if it is a dead letter, and sets its number of attempts back to 0.
    * @throws ServiceError `delivery.not_found`
    */
   retry(key: DeliveryKey): Promise<JsonObject>;
