@@ -54,7 +54,7 @@ function metadataIn({ query }: RouteCall): JsonObject | undefined {
   return metadata;
 }
 
-/** Starts a run that is not on a thread of the client, but on a temporary thread. `attended`: the client waits for the run's result. */
+/** Starts a run without a thread of the client: on a temporary thread. `attended`: the client waits for the run's result. */
 export async function startThreadlessRun(
   deps: StartDeps,
   call: RouteCall,
@@ -102,7 +102,7 @@ export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/ru
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
 /**
- * Calls `left` when the client disconnects, or at once if the client has already disconnected. At the same time it cancels the run, if
+ * Calls `left` when the client disconnects, or at once if the client has already disconnected. Then also cancels the run, if
  * `cancelOnDisconnect` is true.
  */
 export function handleDisconnect(

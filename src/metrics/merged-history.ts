@@ -57,7 +57,7 @@ export function mergeHistories(records: readonly MetricsHistoryRecord[]): Merged
   ]);
   return {
     interval_seconds: ENTRY_INTERVAL_MS / 1_000,
-    // The times of one slot are in the same format, so their order is that of their characters.
+    // All times have the same format, so comparing them as text compares the times.
     times: entries.map((entry) =>
       entry.reduce((latest, { record, position }) => {
         const time = record.times[position] ?? "";
@@ -88,7 +88,7 @@ function slotted(record: MetricsHistoryRecord): SlottedHistory | undefined {
 /** The slots of the result, in ascending order. */
 function slotsOf(histories: readonly SlottedHistory[]): readonly number[] {
   const newest = Math.max(...histories.map((history) => history.newest));
-  // A history that ends earlier than one slot before the newest is that of a process whose event loop is blocked. The others do not wait for it.
+  // Histories that end earlier than one slot before the newest slot are not waited for: the event loop of their process is blocked.
   const end = Math.min(...histories.map((history) => history.newest).filter((slot) => slot >= newest - 1));
   const all = new Set(histories.flatMap(({ positions }) => [...positions.keys()]));
   return [...all]
@@ -97,7 +97,7 @@ function slotsOf(histories: readonly SlottedHistory[]): readonly number[] {
     .slice(-MAX_HISTORY_ENTRIES);
 }
 
-/** Null if no shard knows the figure. */
+/** Merges the values of one figure in one slot, a value for each shard that knows the figure. Null if no shard knows it. */
 function merged(name: HistoryFigure, values: readonly number[]): number | null {
   if (values.length === 0) return null;
   if (HIGHEST.has(name)) return Math.max(...values);

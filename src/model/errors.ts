@@ -54,9 +54,11 @@ export type ErrorCode =
   | "config.invalid"
   | "unsupported";
 
-/** One field that failed validation: `at` is its path in the body (`input.messages[0]`), `message` what is wrong. */
+/** A field that failed validation. */
 export interface FieldError {
+  /** The path of the field in the body, such as `input.messages[0]`. */
   readonly at: string;
+  /** What is wrong. */
   readonly message: string;
 }
 
@@ -94,7 +96,7 @@ export class ServiceError extends Error {
 export class Refusals {
   readonly #errors: ServiceError[] = [];
 
-  /** Adds an error. @throws `error` itself if it is no `ServiceError`, because any other error is a bug */
+  /** Adds an error. @throws `error` itself if it is not a `ServiceError`, because any other error is a bug */
   add(error: unknown): void {
     if (!(error instanceof ServiceError)) throw error;
     this.#errors.push(error);

@@ -33,7 +33,10 @@ export function childMachinePositionsAt(
 export const ownTasks = (next: readonly PlannedTask[]): readonly PlannedTask[] =>
   next.filter(({ child }) => child === undefined);
 
-/** The nodes that run next. The tasks of a child machine, and of those below it, count as one, with the child's name. */
+/**
+ * The names of the nodes that run next. All tasks of a child machine, and of the machines below it, count as one node with the child's
+ * name.
+ */
 export function nextNodeNames(next: readonly PlannedTask[]): readonly string[] {
   const children = new Set<string>();
   return next.flatMap(({ name, child }) => {

@@ -14,7 +14,9 @@ export interface Timer {
 
 /** A timer of the machine in a thread's latest checkpoint. */
 export interface ThreadTimer extends Timer {
-  /** The run that sends the timer's event to the machine. It is admitted when the timer is due; null before that. */
+  /**
+   * The id of the run that sends the timer's event to the machine. The run is admitted when the timer is due; before that, the id is null.
+   */
   readonly run: string | null;
 }
 

@@ -12,8 +12,8 @@ const MAX_CACHED_NAMES = 512;
 const CANNOT_WRITE = -1;
 
 /**
- * `OTHER`: characters that are escaped in JSON text or do not fit into one byte of Latin-1. `WIDE`: those that do not
- * fit.
+ * `OTHER`: characters that are escaped in JSON text or do not fit into one byte of Latin-1. `WIDE`: characters that do not fit into one
+ * byte of Latin-1.
  */
 const OTHER = /[^ !#-[\]-\u00ff]/;
 const WIDE = /[\u0100-\uffff]/;

@@ -41,7 +41,10 @@ export function rootCheckpointOf(configurable: JsonObject): string | null {
   return typeof named === "string" ? named : null;
 }
 
-/** The subgraph checkpoints from which a run starts, from the outermost to the named one. Empty if a checkpoint of the root graph is named. */
+/**
+ * The checkpoints of subgraphs from which a run starts: those of the subgraphs around the named checkpoint's subgraph, from the outermost,
+ * then the named checkpoint. Empty if a checkpoint of the root graph is named.
+ */
 export function subgraphCheckpointsOf({
   checkpoint_ns: ns,
   checkpoint_id,

@@ -22,7 +22,10 @@ export interface ChartState {
 export interface ChartActor {
   readonly id: string;
   readonly src: string;
-  /** The statechart of the actor, if it is a machine. Absent if the machine already contains the actor. */
+  /**
+   * The statechart of the actor, if the actor is a machine. Absent if that machine is the one that starts the actor, or contains it: a
+   * drawing would not end.
+   */
   readonly chart?: ChartState;
 }
 

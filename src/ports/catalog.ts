@@ -72,10 +72,7 @@ export type CatalogChange =
   /** Deletes an assistant with all versions that are stored when the change is made. */
   | { readonly kind: "assistant.delete"; readonly assistant: string };
 
-/**
- * Stored data outside of threads (assistants and store items), and the indexes of threads and runs. Each `transact` is
- * atomic and durable: it resolves when the change would survive a power cut.
- */
+/** Stored data outside of threads (assistants and store items), and the indexes of threads and runs. */
 export interface Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
   /** The assistants that match, newest first. */
@@ -84,6 +81,7 @@ export interface Catalog {
   versions(tenant: string, assistant: string): AsyncIterable<AssistantVersion>;
   version(tenant: string, assistant: string, version: number): Eventually<AssistantVersion | undefined>;
   readonly items: StoreItems;
+  /** Makes all changes or none. Resolves when they would survive a power cut. */
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
 
   // --- the index of threads, updated by the journal's appends; temporary threads are not in it ---

@@ -69,7 +69,7 @@ export type TaskOutcome =
       readonly isLogged?: true;
       /** True: the task is not attempted again, because another attempt would also fail or is not wanted. */
       readonly final?: true;
-      /** Interrupts that still wait for an answer: those of a subgraph in which another task failed. */
+      /** Interrupts that still wait for an answer: a subgraph has raised them, in which another task failed. */
       readonly waiting?: readonly Interrupt[];
       /**
        * Set if the task failed because answers were refused: the interrupts that wait for an answer again. `places`: the indexes of the refused
@@ -141,7 +141,7 @@ export interface NodeCall {
   readonly input: unknown;
   readonly config: JsonObject;
   readonly context: JsonObject;
-  /** The answers to the task's interrupts so far, as its {@link TaskWrites} contain them. */
+  /** The answers to the task's interrupts so far, in the form in which {@link TaskWrites} stores them. */
   readonly resumes: readonly unknown[];
   /** The results of the task's `ctx.step` calls so far, by name. */
   readonly steps: JsonObject;
@@ -217,9 +217,9 @@ export interface Execution {
 }
 
 /**
- * A subgraph, for one attempt of a task. Its namespace is that of the task: its checkpoints, the pending writes of its tasks
- * and its events are stored under this namespace. If an earlier attempt of the task or the run, or an earlier run, has
- * stored a checkpoint there, the subgraph continues from it: tasks that have ended there MUST NOT run again.
+ * A subgraph, for one attempt of a task. Its namespace is the task's namespace: the checkpoints of the subgraph, the pending writes of its
+ * tasks and its events are stored under this namespace. If an earlier attempt of the task or the run, or an earlier run, has stored a
+ * checkpoint there, the subgraph continues from that checkpoint: tasks that have ended there MUST NOT run again.
  */
 export interface Subgraph {
   readonly ns: string;
@@ -229,7 +229,7 @@ export interface Subgraph {
    */
   readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
   /**
-   * Opens the execution of the subgraph, which is driven like that of the root graph. Before that, the caller MUST have
+   * Opens the execution of the subgraph. The caller drives it like the execution of the root graph. Before that, the caller MUST have
    * driven the task's previous attempt to its end, or have abandoned it.
    * @param position the latest checkpoint in the namespace, with its state and pending writes; if there is none, the
    *   checkpoint `from`, or an empty position
@@ -242,8 +242,8 @@ export interface ExecutionServices {
   readonly tenant: string;
   now(): number;
   /**
-   * Returns a checkpoint id that is above all earlier checkpoint ids of the thread: `made` if it is given and above
-   * them, otherwise a new id.
+   * Returns a checkpoint id that sorts above all earlier checkpoint ids of the thread: `made`, if it is given and sorts above them;
+   * otherwise a new id.
    */
   checkpointId(step: number, made?: string): string;
 }
@@ -303,12 +303,12 @@ export interface Engine {
   /** Opens the execution of an attempt of `run` that starts at `position`. @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**
-   * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next
-   * tasks by the edges of `as_node`. Like an execution it is pure: it stores nothing, runs no node function, and takes
-   * times and ids only from `source`. It may be called again, with another position, when the thread has changed
-   * meanwhile. Of several supersteps, each is computed from the result of the one before, without pending writes.
+   * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks by the edges
+   * of `as_node`. Like an execution, it is a pure computation: it stores nothing, runs no node function, and takes times and ids only from
+   * `source`. The caller may repeat the call with another position, when the thread has changed meanwhile. If a request has several
+   * supersteps, each is computed from the result of the superstep before it, without pending writes.
    * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node`
-   *   that is no node, or that is missing where it is needed; values that the state refuses
+   *   that is not a node, or that is missing where it is needed; values that the state refuses
    */
   update(update: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
   /** The keys of the state that a run of this graph shows as its values; null: all keys, or the graph is unknown. */

@@ -20,7 +20,7 @@ export interface InspectedActor {
   readonly machine: string;
 }
 
-/** A state value, as in XState: a state, or an object with the state inside each region or parent. */
+/** A state value, as in XState: the name of a state, or an object with the state value inside each parent state or region. */
 export type InspectedStateValue = string | { readonly [state: string]: InspectedStateValue };
 
 export interface InspectedState {
@@ -71,8 +71,8 @@ export interface LiveThreadSummary {
 }
 
 /**
- * Observer of live actors. For each actor, `actor` is called before the other methods; a parent's call comes before the
- * calls for its children. The methods are called while actors handle an event: they MUST NOT throw, wait, or send an event
+ * Observer of live actors. For each actor, the method {@link Inspector.actor} is called before the other methods; the call for a parent
+ * comes before the calls for its children. The methods are called while actors handle an event: they MUST NOT throw, wait, or send an event
  * to an actor.
  */
 export interface Inspector {
@@ -82,7 +82,7 @@ export interface Inspector {
   event(actor: InspectedActor, event: InspectedEvent, source: string | null): void;
   /**
    * Called when the state of an actor has changed. The parameter `event` is the last event that the actor received, which the method
-   * {@link event} has already reported; it is `xstate.init` if the actor received no event since its inspection began.
+   * {@link Inspector.event} has already reported; it is `xstate.init` if the actor received no event since its inspection began.
    */
   snapshot(actor: InspectedActor, state: InspectedState, event: InspectedEvent): void;
 }

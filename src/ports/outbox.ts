@@ -11,7 +11,7 @@ export interface OutboxEntry extends DeliveryKey {
 }
 
 export interface DeliveryQuery {
-  /** Only deliveries with this status. If it is absent, pending deliveries come first, followed by the dead ones. */
+  /** Only deliveries with this status. Absent: all deliveries, first the pending and then the dead ones. */
   readonly status?: DeliveryStatus;
   readonly limit: number;
   readonly offset: number;
@@ -30,8 +30,8 @@ export interface Outbox {
    */
   watch(listener: (target: string) => void): void;
   /**
-   * The targets that have pending deliveries. MUST find them without reading all deliveries, or data other
-   * than deliveries, because there may be very much of both.
+   * The targets that have pending deliveries. MUST find them without reading all deliveries, and without reading any other data: there may
+   * be very much of both.
    */
   targets(): AsyncIterable<string>;
   /** The pending deliveries of a target that are due first, at most `limit`. Deliveries that are due in the future are included. */

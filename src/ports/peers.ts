@@ -85,8 +85,8 @@ export interface KnownClient {
 }
 
 /**
- * Selects the shard that serves a request. A string, such as the id of a thread, selects a shard by its hash. `HOME_SHARD` has the data
- * that is not divided, such as assistants. `ANY_SHARD` is for requests that every shard can serve.
+ * Selects the shard that serves a request. A string, such as the id of a thread, selects a shard by its hash. `HOME_SHARD`: the shard that
+ * has the data that is not divided among the shards, such as assistants. `ANY_SHARD`: any shard can serve the request.
  */
 export type ShardSelector = string | typeof HOME_SHARD | typeof ANY_SHARD;
 export const HOME_SHARD: unique symbol = Symbol("home shard");

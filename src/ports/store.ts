@@ -22,15 +22,15 @@ export interface StoreCaller {
 }
 
 /**
- * Long-term memory: JSON objects by namespace and key, shared by all threads of a tenant. {@link batch} is the only method. Other
+ * Long-term memory: JSON objects by namespace and key, shared by all threads of a tenant. {@link Store.batch} is the only method. Other
  * interfaces to the store are built on it: the HTTP routes at `/store`, `ctx.store` of nodes, and the `BaseStore` that LangGraph.js graphs
  * get.
  */
 export interface Store {
   /**
-   * Does all of `ops` and resolves with their results in the same order. Reads see the store as it was at the call, not the writes of the
-   * same batch. Of several writes to one item, the last one counts. The writes are one atomic change: the promise resolves when they would
-   * survive a power cut; if it rejects, none of them is made.
+   * Does all of `ops` and resolves with their results in the same order. Reads do not see the writes of the same batch. Of several writes
+   * to one item, the last one counts. The writes are one atomic change: the promise resolves when they would survive a power cut; if it
+   * rejects, none of them is made.
    *
    * Rejects with ServiceError `validation.failed` or `value.unstorable`, naming the field (in a batch of several operations with their
    * index: `ops[2].key`); `store.namespace` when a put or a delete has an empty namespace; `store.embedding` when the embedder fails;

@@ -25,12 +25,11 @@ const UNTIMED_REQUESTS = 16;
 const MAX_TASKS_PER_TURN = 256;
 
 /**
- * A time budget for work in each turn of the event loop. All work that grows with the size of requests or of stored
- * data uses a budget: work that does not fit into the turn waits for the following turns, so that other events are
- * handled in between.
+ * A time budget for work in each turn of the event loop. All work that grows with the size of requests or of stored data uses a budget:
+ * work that does not fit into the turn waits for the following turns, so that other events are handled in between.
  *
- * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn stays
- * short however much work there is. Waiting work continues in order; tenants take turns.
+ * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn stays short however much work
+ * there is. Waiting work of one tenant continues in order; the work of different tenants alternates.
  */
 export class TimeBudget {
   readonly #clock: Clock;
@@ -42,16 +41,16 @@ export class TimeBudget {
    */
   #isLong = false;
   /**
-   * The number of times that {@link #turned} has ended a turn. It ends only turns in which {@link #watch} was called, so this is not the
-   * number of all turns of the event loop.
+   * The number of turns of the event loop that this budget has counted. A turn is counted only if {@link #watch} was called in it: turns
+   * with only a few requests are not.
    */
   #turn = 0;
   /** True when {@link #turned} is already scheduled to run at the end of this turn. */
   #isWatched = false;
   /**
-   * The number of requests that have begun since {@link #turned} last ended a turn. This may be several turns of the event loop, because
-   * turns with few requests and no other work are not ended. While older work waits, the number is set above {@link UNTIMED_REQUESTS}, so
-   * that the clock is checked before each new request begins.
+   * The number of requests that have begun since the end of the last counted turn (see {@link #turn}). These may be requests of several
+   * turns of the event loop, because turns with only a few requests are not counted. While older work waits, the number is set above
+   * {@link UNTIMED_REQUESTS}, so that the clock is checked before each new request begins.
    */
   #begun = 0;
   /** Time on the monotonic clock, in milliseconds, at which the work of this turn began; undefined if there was none. */
@@ -91,8 +90,8 @@ export class TimeBudget {
   }
 
   /**
-   * Called by a {@link BudgetShare}. Returns the monotonic time in milliseconds, the number of the current turn of the event loop as this
-   * budget counts them, and whether the turn has used up its time (`isOver`).
+   * Called by a {@link BudgetShare}. Returns the monotonic time in milliseconds, the number of the current turn (see {@link #turn}), and
+   * whether the turn has used up its time (`isOver`).
    */
   checkTurn(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();
@@ -180,7 +179,7 @@ export class BudgetShare {
   }
 }
 
-/** A queue of waiting work for each tenant. Tenants take turns: one item of each. */
+/** A queue of waiting work for each tenant. {@link TenantQueues.shift} takes one piece of work from each queue in rotation. */
 export class TenantQueues {
   readonly #byTenant = new Map<string, (() => void)[]>();
   size = 0;

@@ -96,8 +96,8 @@ export const stateUpdateSchema = compileBodySchema(
     as_node: Type.Optional(asNode),
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
-    // A field that only Heddle has. If true, an update of a checkpoint that is not the latest is refused; otherwise it begins a branch, as
-    // on LangGraph's own server.
+    // A field that only Heddle has. If true, an update of a checkpoint that is not the latest is refused. Otherwise such an update begins a
+    // branch, as on LangGraph's own server.
     require_latest: Type.Optional(Type.Boolean()),
   }),
 );

@@ -49,8 +49,8 @@ export interface ActorInspection {
    */
   scopeOf(scope: InspectScope): Eventually<InspectScope>;
   /**
-   * The actors of a thread, of one of its runs (null: the latest run) and of that run's graph, as they are stored. It is used when the
-   * actors are not in memory.
+   * The actors of a thread, of one of its runs (null: the latest run) and of that run's graph, in their stored state. This method is used
+   * when the actors are not in memory.
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
   storedActors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;

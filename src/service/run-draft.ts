@@ -190,8 +190,8 @@ export function runDraftOf(
 }
 
 /**
- * The configuration that the thread's record shows: that of the run that was started last, merged with the
- * configuration of its assistant. Undefined if both are empty, which is true for most runs.
+ * The configuration that the run's admission adds to the thread's record: the configuration of the run's assistant, with the run's own
+ * configuration on top. Undefined if both are empty, which is true for most runs.
  */
 function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
   if (isEmpty(assistant) && isEmpty(run)) return undefined;

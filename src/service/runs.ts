@@ -88,11 +88,9 @@ export interface RunSearchPage {
   readonly next: string | undefined;
 }
 
-/**
- * Marks a run that processes an event of a state machine. `timer`: the timer of the machine that made the event; absent if a client sent
- * the event.
- */
+/** Marks a run that processes an event of a state machine. */
 export interface MachineEventOrigin {
+  /** The timer of the machine that made the event; absent if a client sent the event. */
   readonly timer?: Timer;
 }
 
@@ -427,9 +425,10 @@ export function createRuns(deps: Deps): Runs {
   };
 }
 
-/** The position of a run among the runs of its thread. `pausedAt`: what the thread waits for because of this run; null: nothing. */
+/** The position of a run among the runs of its thread. */
 interface RunPlace {
   readonly isLatest: boolean;
+  /** What the thread waits for because of this run; null: nothing. */
   readonly pausedAt: "question" | "breakpoint" | null;
 }
 

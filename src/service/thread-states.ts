@@ -179,9 +179,9 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   /**
-   * Yields the checkpoints of {@link checkpoints}. On the first page of the root graph's history, the thread's current checkpoint comes first,
-   * if it matches. It is not always the newest: after a rollback, for example, the thread has returned to an earlier checkpoint. A later page
-   * then has it again, at its own place.
+   * Yields the checkpoints of {@link checkpoints}. On the first page of the root graph's history, the thread's current checkpoint comes
+   * first, if it matches. The current checkpoint is not always the newest: after a rollback, for example, the thread has returned to an
+   * earlier checkpoint. A later page then contains the current checkpoint again, at its place in the order.
    */
   async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, request: HistoryRequest) {
     const { metadata } = request;
