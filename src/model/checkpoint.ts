@@ -60,7 +60,10 @@ export interface CheckpointHead {
   readonly source: CheckpointSource;
   readonly created_at: number;
   readonly run_id: string | null;
-  /** The metadata, except source, step and parents: created_by, graph_id, assistant_id, user_id, ... */
+  /**
+   * The metadata: created_by, graph_id, assistant_id, user_id, ...; for a subgraph also `parents`, the ids of the checkpoints of the graphs
+   * above it, by namespace. It does not contain `source` and `step`.
+   */
   readonly metadata: JsonObject;
   /** The updates that led to this checkpoint, by node name; null when there were none. */
   readonly writes: JsonObject | null;

@@ -98,7 +98,7 @@ function putObject(value: object, from: number, depth: number): number {
   for (const name of Object.keys(value)) {
     const member = (value as { readonly [name: string]: unknown })[name];
     if (name === "__proto__") return CANNOT_WRITE;
-    // Members that are undefined are left out.
+    // Leaves out members that are undefined, as `JSON.stringify` does.
     if (member === undefined) continue;
     const text = textBuffer.name(name);
     if (text === undefined || at > BUFFER_BYTES - SPARE_BYTES) return CANNOT_WRITE;

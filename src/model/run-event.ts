@@ -60,8 +60,8 @@ export type Fact =
       readonly again?: true;
     }
   /**
-   * A task that ran from `checkpoint` ended, at epoch milliseconds `at`. `update`: what the node returned; null if it returned
-   * nothing.
+   * A task that ran from `checkpoint` ended, at epoch milliseconds `at`. `update`: what the node returned; null if it returned nothing;
+   * absent if the task failed or raised interrupts.
    */
   | {
       readonly t: "result";

@@ -23,8 +23,8 @@ export interface ChartActor {
   readonly id: string;
   readonly src: string;
   /**
-   * The statechart of the actor, if the actor is a machine. Absent if that machine is the one that starts the actor, or contains it: a
-   * drawing would not end.
+   * The statechart of the actor, if the actor is a machine. Absent if that machine is the machine that starts the actor, or a machine above
+   * it: the drawing would have no end.
    */
   readonly chart?: ChartState;
 }

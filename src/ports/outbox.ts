@@ -45,7 +45,7 @@ export interface Outbox {
    * because there may be very many deliveries. MUST NOT read more than `most` deliveries of each kind.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
-  /** The deliveries that match the query: pending ones before dead ones, and among these, deliveries of newer runs first. */
+  /** The deliveries that match the query: pending deliveries before dead ones; in each group, the deliveries of newer runs come first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
    * Changes a delivery. The implementation MUST call the function `change` with the record that results from all earlier changes, whether

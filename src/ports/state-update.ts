@@ -36,7 +36,7 @@ export interface StateUpdate {
    * finished tasks are applied too. Unfinished tasks and their interrupts are dropped in both cases.
    */
   readonly latest: boolean;
-  /** The metadata of the new checkpoint, without `source`, `step` and `parents`, which are added. */
+  /** The metadata of the new checkpoint; for a subgraph, the engine adds `parents`. */
   readonly metadata: JsonObject;
 }
 

@@ -32,7 +32,10 @@ const BLANK = /^[\t\n\r ]*$/;
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const ESCAPE = /[\u0000-\u001f\\]/;
 
-/** `ignoreBOM` keeps a byte order mark in the text. So `JSON.parse` refuses it, because within JSON it is not whitespace. */
+/**
+ * `ignoreBOM` keeps a byte order mark in the text, so that `JSON.parse` refuses a mark in the middle of the JSON, where it is not
+ * whitespace.
+ */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**

@@ -109,10 +109,11 @@ export interface StartOptions {
 
 export interface Runs extends RunCancellation {
   /**
-   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is stored with the
-   * input, or the event, that its schema returns.
-   * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
-   *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
+   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is stored with
+   * the input, or the event, that its schema returns.
+   * @throws ServiceError `validation.failed`, `assistant.not_found`, `graph.not_found`, `graph.invalid`, `value.unstorable`,
+   * `thread.not_found`,
+   *   `checkpoint.not_found`, `run.conflict`, `resume.*`, `request.*`, `server.busy`, `server.draining`, `storage.unavailable`
    */
   start(key: ThreadKey, request: RunRequest, options?: StartOptions): Promise<RunRecord>;
   /**
@@ -135,7 +136,10 @@ export interface Runs extends RunCancellation {
     requests: readonly RunRequest[],
     by?: readonly RunStarter[],
   ): Promise<readonly RunRecord[]>;
-  /** Finds a run. A run without a thread is no longer found when it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
+  /**
+   * Finds a run. A run without a thread is no longer found when it has ended, unless its thread is kept. @throws ServiceError
+   * `run.not_found`, `thread.not_found`
+   */
   find(key: ThreadKey, run: string): Promise<RunRecord>;
   /**
    * Finds a run whose events are to be read. Unlike {@link find}, it also finds a run without a thread that has ended, until the run is

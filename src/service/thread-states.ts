@@ -91,7 +91,7 @@ export interface HistoryRequest extends StatePosition {
 }
 
 export interface ThreadStates {
-  /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
+  /** The state at this position. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   at(key: ThreadKey, position: StatePosition, projection: StateProjection): Promise<JsonObject>;
   /**
    * The states of all branches of the history of the root graph or of a subgraph, newest first. Without `before`, the current state of the

@@ -13,7 +13,7 @@ export interface Webhooks {
    * @throws ServiceError `validation.failed` when the webhook is not allowed
    */
   accept<Request extends { readonly webhook?: string }>(request: Request): Request;
-  /** Pending deliveries and dead letters, newest run first. */
+  /** Pending deliveries first, then dead letters; in each group, the deliveries of newer runs come first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly JsonObject[]>;
   /**
    * Makes the delivery due now, even if it is a dead letter, and sets its number of attempts back to 0.
