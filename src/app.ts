@@ -144,7 +144,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, stop.signal, { scheduler });
   const setup = await setUpStore(options.store, config, scheduler);
 
-  // The time budget for long work. It does not limit the start of new requests, so that they do not wait for long work.
+  // The time budget for long work. New requests do not use this budget, so they do not wait for long work.
   const budget = new TimeBudget(clock, scheduler);
   const streamMemory = new ResponseMemoryBudget(scheduler);
   const storages = [

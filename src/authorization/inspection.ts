@@ -17,8 +17,8 @@ interface Deps {
  */
 export function authorizedInspection({ inspection, assistants, tenant, rules }: Deps): ActorInspection {
   /**
-   * Whether the user may see a machine. For a graph, the rules for its default assistant decide. All users may see the other machines,
-   * those of threads, runs and tasks.
+   * Whether the user may see a machine. For a graph, the rules for its default assistant decide. The machines of threads, runs and tasks
+   * are visible to all users.
    */
   async function isVisible({ id }: MachineInfo): Promise<boolean> {
     if (!id.startsWith("graph:")) return true;
@@ -51,7 +51,7 @@ export function authorizedInspection({ inspection, assistants, tenant, rules }: 
     liveThreads: async (of, limit) => inspection.liveThreads(of, limit, await searchable()),
 
     async threadOf(of, run) {
-      // The rules decide before the run is looked up, so the handler does not learn the thread's id.
+      // The handler gets no thread id, because the rules decide before the thread of the run is looked up.
       const permission = await rules.decide("threads:read", { thread_id: undefined });
       return inspection.threadOf(of, run, permitsOf(permission));
     },

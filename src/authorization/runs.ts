@@ -67,8 +67,8 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     });
 
   /**
-   * Lets the rules decide about a request to start a run. `beside`: the id of another run, or an idempotency key. A run without a thread is
-   * stored in the shard of `beside`.
+   * Lets the rules decide about a request to start a run. `beside`: the id of another run, or an idempotency key, whose shard gets the run
+   * if the run has no thread.
    */
   async function decided(
     thread: string | undefined,

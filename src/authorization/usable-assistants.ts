@@ -3,9 +3,9 @@ import type { Assistants } from "../service/assistants.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /**
- * Decides whether a user's run may use an assistant. Undefined: it may. A function: it may if the function accepts the assistant's
- * metadata. A graph's default assistant has no owner: everybody who may start runs may use it, as on LangGraph's own server. Any other
- * assistant can only be used by users who may read it, because the run shows its settings.
+ * Decides whether a user's run may use an assistant. Undefined: the run may use it. A function: the run may use it if the function accepts
+ * the assistant's metadata. A graph's default assistant has no owner: everybody who may start runs may use it, as on LangGraph's own
+ * server. Any other assistant can only be used by users who may read it, because the run shows its settings.
  */
 export async function usableAssistants(
   assistant: string,

@@ -36,8 +36,8 @@ export class UserAuthorizer {
   }
 
   /**
-   * Lets the rules decide about a request: see {@link Authorizer.decide}. Metadata that the request writes gets the members that the filter
-   * requires, so that the resource matches the filter.
+   * Lets the rules decide about a request: see {@link Authorizer.decide}. If the request writes metadata, the members that the permission
+   * requires are added to the metadata, so that the user may reach the resource afterwards.
    */
   async decide(event: AuthEvent, value: AuthValue): Promise<Permission | undefined> {
     const permission = await this.#authorizer.decide(this.user, event, value);
@@ -49,8 +49,8 @@ export class UserAuthorizer {
   }
 
   /**
-   * Lets the rules decide about a request for one thread. Resolves with the key to use from then on: it reaches the thread only if the
-   * rules allow it. Rejects like {@link decide}.
+   * Lets the rules decide about a request for one thread. Resolves with the key to use from then on, which contains the resulting
+   * permission: through this key, a thread that is not permitted counts as missing. Rejects like {@link decide}.
    */
   async threadKey(
     key: ThreadKey,

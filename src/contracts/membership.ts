@@ -3,7 +3,7 @@ import type { ClusterMember, ClusterNode, ClusterView, Membership, ShardLease } 
 import type { ShardLog } from "../ports/shard-log.ts";
 import { defineContract } from "./contract.ts";
 
-/** The membership of a new cluster with at least three shards: 0, 1 and 2. It is tested as two nodes see it. */
+/** The membership of a new cluster with at least three shards: 0, 1 and 2. The checks access it as two different nodes. */
 export interface MembershipHarness {
   readonly membership: Membership;
   /** The membership of the same cluster, as another node sees it. */

@@ -2,7 +2,7 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { defineContract } from "./contract.ts";
 
-/** The snapshots of a new cluster with at least two shards: 0 and 1. They are tested as two nodes access them. */
+/** The snapshots of a new cluster with at least two shards: 0 and 1. The checks access them as two different nodes. */
 export interface ShardSnapshotsHarness {
   readonly snapshots: ShardSnapshots;
   /** The snapshots of the same cluster, as another node accesses them. */

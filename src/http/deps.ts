@@ -44,7 +44,7 @@ export interface HttpDeps {
   readonly clock: Clock;
   /** Limits how much of a turn of the event loop long work, such as writing a list, may take. */
   readonly budget: TimeBudget;
-  /** Limits the memory of responses that are not streams; `streamMemory` limits that of streams. */
+  /** Limits the memory of responses that are not streams. The memory of streams is limited by `streamMemory`. */
   readonly memory: ResponseMemoryBudget;
   readonly streamMemory: ResponseMemoryBudget;
   readonly logger: Logger;
@@ -55,12 +55,11 @@ export interface HttpDeps {
   readonly ready: () => Promise<ReadyDetails>;
   /** The settings of the inspector. */
   readonly inspect: { readonly values: boolean; readonly viewer: string };
-  /**
-   * The settings of the dashboard. `prices`: dollars per million input (`in`) and output (`out`) tokens, by model. `has_users`: the
-   * project's rules decide what each user may see.
-   */
+  /** The settings of the dashboard. */
   readonly dashboard: {
+    /** Dollars per million input (`in`) and output (`out`) tokens, by model. */
     readonly prices: { readonly [model: string]: { readonly in: number; readonly out: number } };
+    /** True: the project's rules decide what each user may see. */
     readonly has_users: boolean;
   };
   /** Returns a file of the web pages (dashboard, inspector, documentation) by its name, or undefined if there is no such file. */
@@ -72,7 +71,7 @@ export interface HttpDeps {
         readonly files: ReadonlyMap<string, { readonly type: string; readonly body: string }>;
       }>
     | undefined;
-  /** The project's own HTTP application. It gets each request that passed access control before Heddle's routes do. */
+  /** The project's own HTTP application. Requests that have passed access control go to it before they go to Heddle's routes. */
   readonly httpApp?: HttpAppHandler;
   /** Forwards requests that another process of this server has to handle. Absent if this process is the whole server. */
   readonly forwarding?: RequestForwarder;

@@ -54,7 +54,7 @@ const noUsers = (): never => {
 /** Creates the HTTP API as one function of request and reply, independent of the transport. */
 export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   const { service, serviceOf = noUsers, ...rest } = given;
-  // Lists have a memory budget that they do not share with other responses, so that a long search does not delay them.
+  // Lists have a memory budget of their own, so that a long search does not delay other responses.
   const sendList = listSender({ ...given, memory: new ResponseMemoryBudget(given.scheduler) });
   const deps: RouteDeps = {
     ...rest,

@@ -10,8 +10,8 @@ import { JSON_HEADERS } from "../schemas/error-to-response.ts";
 import type { RouteCall } from "./request-context.ts";
 
 /**
- * The number of characters of JSON that are collected before they are written. A response that is shorter in total is sent in one write,
- * with `content-length`.
+ * The number of characters of JSON that are collected before they are written. A response with fewer characters in total is sent in one
+ * write, with `content-length`.
  */
 const PAGE_CHARACTERS = 64 * 1024;
 /** Bytes. After an item larger than this, a list reads each further item only when there is memory for it. */
@@ -45,8 +45,8 @@ export type SendJson = (
 ) => Promise<void> | void;
 
 /**
- * Responds with a value that `read` takes from storage: an object, null, or JSON text. If the object is large and there is no memory for it
- * now, it is dropped and read again when there is memory. So `read` may be called twice.
+ * Responds with a value that `read` takes from storage: an object, null, or JSON text. If there is no memory now for a large object that
+ * was read, the object is dropped, and read again when there is memory. So `read` may be called twice.
  */
 export type SendStored = (
   call: RouteCall,
@@ -146,7 +146,7 @@ const MAX_LARGE_PATHS = 256;
 /**
  * Responds with a list, item by item, as fast as the client reads. Memory holds about {@link PAGE_CHARACTERS} characters of text and one
  * item, however long the list is. An error before the first write becomes an ordinary error response. A later error cuts the connection, so
- * that clients do not take a partial list for a complete one.
+ * that clients do not mistake a partial list for a complete list.
  */
 export function listSender({ budget, memory, logger }: Deps): SendList {
   const known = new BoundedSet<string>(MAX_LARGE_PATHS);
@@ -159,7 +159,7 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
     const out = new JsonOutput(call, headers, budget, usage, stream, open);
     let isFirst = true;
     // True if each further item must wait until there is memory for it, because a large item was read. While false, items wait only for
-    // their turn to be read, so that large lists do not delay small ones.
+    // their turn to be read, so that small lists are not delayed by large lists.
     let waits = false;
     let hasLarge = false;
     const nextItem = async () => {

@@ -83,7 +83,7 @@ export class RouteCall {
     return readObjectList(this.request, this);
   }
 
-  /** The name under which the time and memory used by this request are counted: the user's, or the tenant's if there are no users. */
+  /** The name under which the time and memory used by this request are counted: its user's, or its tenant's if it has no user. */
   get budgetOwner(): string {
     return budgetOwnerOf(this.tenant, this.user);
   }
@@ -98,19 +98,20 @@ export class RouteCall {
     return this.#params[n] ?? "";
   }
 
-  /** The thread whose id is the path's first parameter. @throws ServiceError `validation.failed` if that is not a UUID */
+  /** The thread whose id is the path's first parameter. @throws ServiceError `validation.failed` if the parameter is not a UUID */
   thread(): ThreadKey {
     return { tenant: this.tenant, thread: this.uuid(0, "thread_id") };
   }
 
-  /** The id of the run, the path's second parameter. @throws ServiceError `validation.failed` if it is not a UUID */
+  /** The id of the run: the path's second parameter. @throws ServiceError `validation.failed` if the parameter is not a UUID */
   run(): string {
     return this.uuid(1, "run_id");
   }
 
   /**
-   * The id of the run, the first parameter of a path without a thread, and the key of the temporary thread that was created for this run.
-   * @throws ServiceError `validation.failed` if the id is not a UUID
+   * The id of the run, which is the first parameter of a path without a thread, and the key of the temporary thread that was created for
+   * this run.
+   * @throws ServiceError `validation.failed` if the parameter is not a UUID
    */
   threadlessRun(): { readonly key: ThreadKey; readonly id: string } {
     const id = this.uuid(0, "run_id");
@@ -118,7 +119,7 @@ export class RouteCall {
   }
 
   /**
-   * The path parameter at index `n`, counted from 0, as a UUID; `name` is its name in the error.
+   * The path parameter at index `n`, counted from 0, as a UUID. `name`: what the error calls the parameter.
    * @throws ServiceError `validation.failed`
    */
   uuid(n: number, name: string): string {

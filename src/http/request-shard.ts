@@ -10,13 +10,13 @@ const STARTS_RUN = /^(\/threads\/:thread_id)?\/runs(\/stream|\/wait)?$|^\/thread
 const OF_ONE_SHARD = /^\/(threads|runs|runs\/crons)\/:/;
 
 /**
- * True if the request starts a run of one thread. Such a request may have an idempotency key, which prevents a second run if the request is
- * repeated.
+ * True if the request starts one run, on a thread or without a thread; false for a batch. Such a request may have an idempotency key, which
+ * prevents a second run if the request is repeated.
  */
 export const startsRun = ({ route: { method, path } }: Match): boolean =>
   method === "POST" && STARTS_RUN.test(path);
 
-/** The name from which the shard of a request is computed; undefined if this process handles the request itself. */
+/** Selects the shard of a request; undefined if this process handles the request itself. */
 export function shardSelectorOf(found: Match, request: HttpRequest): ShardSelector | undefined {
   const { path } = found.route;
   // An invalid id gives undefined. Then this process handles the request, and refuses it.

@@ -13,7 +13,7 @@ import { render, type ChunkSlice, type StreamView } from "../stream/rendering.ts
 import type { Traffic } from "./response-counts.ts";
 
 export interface SseOptions extends PumpOptions {
-  /** Its `streams` is the number of open streams. */
+  /** Counts of requests and streams. Its `streams` includes this stream while it is open. */
   readonly traffic: Traffic;
   readonly view: StreamView<SseOutput>;
   /** Limits how much of a turn of the event loop the writing of large events takes. */

@@ -40,7 +40,7 @@ export async function sendEvent(deps: StartDeps, call: RouteCall): Promise<RunRe
   return call.service.events.send(key, event, { again, configurable, metadata: metadataIn(call) });
 }
 
-/** The metadata of an event's run. They are in the query, because the body is the event. @throws ServiceError `validation.failed` */
+/** The metadata of an event's run, from the query, because the whole body is the event. @throws ServiceError `validation.failed` */
 function metadataIn({ query }: RouteCall): JsonObject | undefined {
   const text = query.text("metadata");
   if (text === undefined) return undefined;
@@ -54,7 +54,7 @@ function metadataIn({ query }: RouteCall): JsonObject | undefined {
   return metadata;
 }
 
-/** Starts a run that is not on a thread of the client, but on a temporary thread. `attended`: the client waits for the run's result. */
+/** Starts a run without a thread of the client: on a temporary thread. `attended`: the client waits for the run's result. */
 export async function startThreadlessRun(
   deps: StartDeps,
   call: RouteCall,
@@ -102,7 +102,7 @@ export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/ru
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
 /**
- * Calls `left` when the client disconnects, or at once if the client has already disconnected. At the same time it cancels the run, if
+ * Calls `left` when the client disconnects, or at once if the client has already disconnected. Then also cancels the run, if
  * `cancelOnDisconnect` is true.
  */
 export function handleDisconnect(
@@ -126,7 +126,8 @@ export function handleDisconnect(
       });
     });
   };
-  // Has the run cancelled also if this server stops. Not if this process serves another process, whose client stays connected then.
+  // Has the run cancelled also when this server stops, which disconnects the client. If the request comes from another process of this
+  // server, the client stays connected to that process, and the run continues.
   if (cancelOnDisconnect && !isForPeers) call.service.runs.cancelOnDisconnect(key, run.run_id);
   if (call.reply.aborted) gone();
   else call.reply.onAbort(gone);

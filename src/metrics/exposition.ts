@@ -58,7 +58,7 @@ export class Exposition {
       ...(ownShard === undefined ? [] : [[ownShard, 1] as const]),
       ...Array.from(others, ([shard, answer]) => [shard, answer === undefined ? 0 : 1] as const),
     ];
-    // This metric has no label for the node, so that each shard has one series, on whatever node the shard is.
+    // This metric has no label for the node, so that each shard has one series, even if the shard moves to another node.
     const gauge = new Gauge({
       name: SHARD_UP,
       help: "Whether the process of a shard has answered: 1, or 0, and then its metrics are missing here",

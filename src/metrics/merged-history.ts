@@ -33,8 +33,9 @@ interface SlottedHistory {
 
 /**
  * Merges the histories of all shards into one. Each process takes its entries at times of its own, so time is divided into slots as long as
- * the interval between two entries, and an entry of the result is made of the entries in one slot. A slot that some shards have not
- * reached yet is left out: its sums would be too low. The clocks of nodes must agree to within some seconds.
+ * the interval between two entries, and an entry of the result is made of the entries in one slot. A slot that some shards have not reached
+ * yet is left out: its sums would be too low. If the clocks of two nodes differ by more than some seconds, entries of different times are
+ * merged.
  */
 export function mergeHistories(records: readonly MetricsHistoryRecord[]): MergedHistory {
   const histories = records.map(slotted).filter((history) => history !== undefined);
@@ -56,7 +57,7 @@ export function mergeHistories(records: readonly MetricsHistoryRecord[]): Merged
   ]);
   return {
     interval_seconds: ENTRY_INTERVAL_MS / 1_000,
-    // The times of one slot are in the same format, so their order is that of their characters.
+    // All times have the same format, so comparing them as text compares the times.
     times: entries.map((entry) =>
       entry.reduce((latest, { record, position }) => {
         const time = record.times[position] ?? "";
@@ -70,7 +71,7 @@ export function mergeHistories(records: readonly MetricsHistoryRecord[]): Merged
   };
 }
 
-/** Undefined if the history has no entries. */
+/** Assigns the entries of a history to slots; undefined if the history has no entries. */
 function slotted(record: MetricsHistoryRecord): SlottedHistory | undefined {
   const times = record.times.map((time) => Date.parse(time));
   const last = times.at(-1);
@@ -87,7 +88,7 @@ function slotted(record: MetricsHistoryRecord): SlottedHistory | undefined {
 /** The slots of the result, in ascending order. */
 function slotsOf(histories: readonly SlottedHistory[]): readonly number[] {
   const newest = Math.max(...histories.map((history) => history.newest));
-  // A history that ends earlier than one slot before the newest is that of a process whose event loop is blocked. The others do not wait for it.
+  // Histories that end earlier than one slot before the newest slot are not waited for: the event loop of their process is blocked.
   const end = Math.min(...histories.map((history) => history.newest).filter((slot) => slot >= newest - 1));
   const all = new Set(histories.flatMap(({ positions }) => [...positions.keys()]));
   return [...all]
@@ -96,7 +97,7 @@ function slotsOf(histories: readonly SlottedHistory[]): readonly number[] {
     .slice(-MAX_HISTORY_ENTRIES);
 }
 
-/** Null if no shard knows the figure. */
+/** Merges the values of one figure in one slot, a value for each shard that knows the figure. Null if no shard knows it. */
 function merged(name: HistoryFigure, values: readonly number[]): number | null {
   if (values.length === 0) return null;
   if (HIGHEST.has(name)) return Math.max(...values);

@@ -1,7 +1,10 @@
 import type { ShardFigures, ShardStatus } from "../ports/shard-metrics.ts";
 import { type AnswersOfShards, presentAnswers } from "./shared-metrics.ts";
 
-/** The state of a shard in `/info`. `up` is false if its process has not answered; then nothing else is known of it. */
+/**
+ * The state of a shard in `/info`. `up`: false if the shard's process has not answered; then nothing else is known of
+ * the shard.
+ */
 type ShardEntry =
   | ({ readonly shard: number; readonly up: true } & ShardStatus)
   | { readonly shard: number; readonly up: false };

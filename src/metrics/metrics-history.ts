@@ -4,7 +4,7 @@ import type { MetricsHistoryRecord } from "../ports/shard-metrics.ts";
 
 /** Milliseconds between two entries of the history. */
 export const ENTRY_INTERVAL_MS = 10_000;
-/** The number of entries that are kept: those of one hour. */
+/** The number of entries that are kept: the entries of one hour. */
 export const MAX_HISTORY_ENTRIES = 360;
 /**
  * Milliseconds between two measurements of the event loop's lag. The measurement for `/metrics` runs ten times a second; at that rate, the

@@ -1,6 +1,6 @@
 import type { ShardMetrics } from "../ports/shard-metrics.ts";
 
-/** The place of a process among the processes of a server, and access to the metrics of the others. */
+/** The place of a process among the processes of a server, and access to the metrics of the other processes. */
 export interface SharedMetrics {
   /** The number of the process's shard; undefined if it has none. */
   readonly shard: number | undefined;

@@ -15,7 +15,7 @@ export interface AssistantRecord {
   readonly updated_at: number;
 }
 
-/** A version of an assistant, made at `created_at`. It never changes, and its number is never used again. */
+/** A version of an assistant, made at `created_at`. A version never changes, and its number is never used again. */
 export interface AssistantVersion extends Omit<AssistantRecord, "updated_at"> {}
 
 /** A filter of assistants. An assistant must match every given member. */

@@ -11,9 +11,9 @@ export interface AuthUser {
 }
 
 /**
- * The name whose part of the time and memory budgets a request uses: that of its user, or that of its tenant
- * if the request has no user. All users belong to the default tenant: if they shared its part of the budgets,
- * a user who requests large responses and does not read them would block the others.
+ * The name under which the time and memory budgets of a request are counted: its user's, or its tenant's if the request has no user. All
+ * users belong to the default tenant: if they shared its part of the budgets, a user who requests large responses and does not read them
+ * would block the other users.
  */
 export const budgetOwnerOf = (tenant: string, user: AuthUser | undefined): string =>
   user === undefined ? tenant : `${tenant} ${user.identity}`;
@@ -33,8 +33,8 @@ export function withoutUser(configurable: JsonObject): JsonObject {
 }
 
 /**
- * Adds the members that tell a graph its user to a `configurable`, and removes those that the client has set. `user`: the user as stored; null:
- * the run has no user.
+ * Sets the members of a `configurable` that tell a graph its user, and removes what the client has put there. `user`: the user as stored;
+ * null: the run has no user.
  */
 export function withUser(configurable: JsonObject, user: JsonObject | null): JsonObject {
   const own = withoutUser(configurable);

@@ -7,7 +7,9 @@ export type CheckpointSource = "input" | "loop" | "update" | "fork";
 
 /** A task that is planned to run from a checkpoint: pulled, when an edge leads to its node; or pushed, by a `send` with its own input. */
 export interface PlannedTask {
-  /** A UUID of version 5, made from the checkpoint, step and name, so that it is the same after a restart. */
+  /**
+   * A UUID of version 5, made from the checkpoint and the task's namespace, step, name and path, so that it is the same after a restart.
+   */
   readonly id: string;
   readonly name: string;
   /**
@@ -19,8 +21,8 @@ export interface PlannedTask {
   /** Present for a push: the input that the node gets instead of the state. */
   readonly input?: { readonly value: unknown };
   /**
-   * Present when the task is planned again on a new branch: the checkpoints of the old branch from which its subgraph, and the
-   * subgraphs within that one, start. The outermost is first.
+   * Present when the task is planned again on a new branch: the checkpoints of the old branch at which the task's subgraph, and the
+   * subgraphs nested in it, start. The outermost is first.
    */
   readonly from?: readonly SubgraphCheckpoint[];
   /**
@@ -58,7 +60,10 @@ export interface CheckpointHead {
   readonly source: CheckpointSource;
   readonly created_at: number;
   readonly run_id: string | null;
-  /** The metadata, except source, step and parents: created_by, graph_id, assistant_id, user_id, ... */
+  /**
+   * The metadata: created_by, graph_id, assistant_id, user_id, ...; for a subgraph also `parents`, the ids of the checkpoints of the graphs
+   * above it, by namespace. It does not contain `source` and `step`.
+   */
   readonly metadata: JsonObject;
   /** The updates that led to this checkpoint, by node name; null when there were none. */
   readonly writes: JsonObject | null;
@@ -81,9 +86,9 @@ export interface NewCheckpoint extends CheckpointHead {
 }
 
 /**
- * The pending writes of a task: what is stored for it at the checkpoint that it runs from, until all tasks of the step have
- * finished and the step commits. They are its result if it has finished before others, the interrupts that wait for an answer,
- * the answers to interrupts, and the results of its `ctx.step` calls.
+ * The pending writes of a task: what is stored for the task at the checkpoint from which it runs, until all tasks of the step have finished
+ * and the step commits. They are the task's result (if it has finished before other tasks), the interrupts that wait for an answer, the
+ * answers to interrupts, and the results of the task's `ctx.step` calls.
  */
 export interface TaskWrites {
   readonly ns: string;
@@ -91,8 +96,8 @@ export interface TaskWrites {
   readonly task: string;
   readonly name: string;
   /**
-   * Present when the task has finished. `value`: its update; null when it returned none. `goto`: the nodes that run
-   * next, in addition to those of its fixed edges, in a form that only the engine reads.
+   * Present when the task has finished. `value`: its update; null when it returned none. `goto`: the nodes that run next, in addition to
+   * the nodes to which its fixed edges lead, in a form that only the engine reads.
    */
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
   /** Interrupts that wait for an answer. */

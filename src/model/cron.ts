@@ -4,12 +4,12 @@ import type { Permits } from "./permitted-resources.ts";
 import type { TerminalStatus } from "./run.ts";
 
 /**
- * What happens to the thread of a cron's run after the run. It applies only if the cron has no thread, so that each run
- * gets a new one.
+ * What happens to the thread of a cron's run when the run has ended. This applies only to a cron without a thread: each
+ * of its runs gets a new thread.
  */
 export type OnRunCompleted = "delete" | "keep";
 
-/** How the last run of a cron ended. It stays when the run is deleted with its thread. */
+/** How the last run of a cron ended. The outcome is kept when the run is deleted with its thread. */
 export interface CronOutcome {
   /** The id of the run; null if the run could not be started. */
   readonly run_id: string | null;

@@ -54,9 +54,11 @@ export type ErrorCode =
   | "config.invalid"
   | "unsupported";
 
-/** One field that failed validation: `at` is its path in the body (`input.messages[0]`), `message` what is wrong. */
+/** A field that failed validation. */
 export interface FieldError {
+  /** The path of the field in the body, such as `input.messages[0]`. */
   readonly at: string;
+  /** What is wrong. */
   readonly message: string;
 }
 
@@ -94,7 +96,7 @@ export class ServiceError extends Error {
 export class Refusals {
   readonly #errors: ServiceError[] = [];
 
-  /** Adds an error. @throws `error` itself if it is no `ServiceError`, because any other error is a bug */
+  /** Adds an error. @throws `error` itself if it is not a `ServiceError`, because any other error is a bug */
   add(error: unknown): void {
     if (!(error instanceof ServiceError)) throw error;
     this.#errors.push(error);
@@ -183,7 +185,7 @@ export const threadNotFound = (id: string): ServiceError =>
 export const threadDeleted = (): ServiceError =>
   new ServiceError("thread.not_found", "The thread was deleted");
 
-/** The error for clients that read the events of a run while it is deleted. */
+/** The error for clients that read the events of a run while the run is deleted. */
 export const runDeleted = (): ServiceError => new ServiceError("run.not_found", "The run was deleted");
 
 /** An error as it is stored and streamed: the class name and the message, never the stack. */
@@ -201,7 +203,10 @@ const clientNames: { readonly [kind: string]: string } = {
   resume: "InvalidResumeError",
 };
 
-/** The most characters of an error message. The message is stored, and sent, with both the run and its thread. */
+/**
+ * The most characters of the message of an error that a node threw; a ServiceError is not cut. The message is stored,
+ * and sent, with both the run and its thread.
+ */
 const MAX_MESSAGE_CHARACTERS = 16_384;
 
 const short = (message: string): string =>

@@ -22,6 +22,6 @@ export interface DrawnEdge {
   readonly target: string;
   /** True when the edge is taken only under a condition, which is evaluated during the run. */
   readonly conditional: boolean;
-  /** The label of the edge, if it is not the name of its target. */
+  /** The label of the edge; absent if the label would be the name of the target. */
   readonly data?: string;
 }

@@ -17,7 +17,7 @@ export function pairedId(id: string): string {
   return id.slice(0, -1) + (Number.parseInt(id.slice(-1), 16) ^ 1).toString(16);
 }
 
-/** For each byte, the character code of its first hex digit (`UPPER`) and of its second one (`LOWER`). */
+/** For each byte, the character codes of its first hex digit (`UPPER`) and of its second hex digit (`LOWER`). */
 const UPPER = new Uint8Array(256);
 const LOWER = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte++) {
@@ -159,7 +159,7 @@ export function uuid5(name: string, namespace: string): string {
     bytes[i] = (digit(namespace.charCodeAt(at)) << 4) | digit(namespace.charCodeAt(at + 1));
   }
   bytes.write(name, 16);
-  // Uses the one-shot function `hash`, because it takes half the time of a hash object, and each task needs an id.
+  // Uses the function `hash`, which takes half the time of a hash object; each task needs an id.
   const hex = hash("sha1", bytes, "hex");
   for (let i = 0; i < 16; i++) {
     const at = BYTE_OFFSETS[i] as number;

@@ -1,8 +1,9 @@
 import type { FieldError } from "./errors.ts";
 
-/** An error of a JSON Schema validator. `instancePath`: a JSON pointer to the invalid part of the value. */
+/** An error of a JSON Schema validator. */
 export interface JsonSchemaError {
   readonly keyword: string;
+  /** A JSON pointer to the invalid part of the value. */
   readonly instancePath: string;
   readonly params: object;
   readonly message: string;

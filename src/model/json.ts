@@ -2,9 +2,7 @@ import { ServiceError } from "./errors.ts";
 import { ClassInstance, NonJsonValue } from "./non-json-data.ts";
 import { describeInstance } from "./describe-instance.ts";
 
-/**
- * A plain JSON object. Its members are typed `unknown`; those of a graph's state are data that can be stored.
- */
+/** A plain JSON object. Its members are typed `unknown`. The members of a graph's state can be stored. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 /**
@@ -31,15 +29,14 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * A deep copy of `value`: null, booleans, finite numbers, strings, arrays and plain objects. A
- * {@link ClassInstance} is copied as one, and a {@link NonJsonValue} is returned as it is. As in
- * `JSON.stringify`, `undefined` members are left out and `toJSON` is called. The copy shares nothing that can
- * change with the original, so the original may be changed afterwards.
+ * A deep copy of `value`: null, booleans, finite numbers, strings, arrays and plain objects. A {@link ClassInstance} is copied as a
+ * ClassInstance, and a {@link NonJsonValue} is returned as it is. As in `JSON.stringify`, `undefined` members are left out and `toJSON` is
+ * called. The copy shares nothing that can change with the original, so the original may be changed afterwards.
  *
  * @param at names the value in the error, e.g. `update` or `input`
  * @throws ServiceError `value.unstorable` with the path of the first part that cannot be stored: a function,
  *   symbol, bigint, NaN, Infinity, invalid Date, cycle, Map, Set, typed array, other class instance, a key
- *   `__proto__`, too deep, or a text of more than 512 MiB
+ *   `__proto__`, data nested too deeply, or a text of more than 512 MiB
  */
 export function toStorable(value: unknown, at: string): unknown {
   return copy(value, at, []);

@@ -16,7 +16,7 @@ export interface ChildPosition {
   readonly keys: readonly string[];
 }
 
-/** Whether a child machine goes on after a checkpoint, or how it has ended. `stopped`: the machine above it has stopped it. */
+/** Whether a child machine goes on after a checkpoint, or how it has ended. `stopped`: its parent machine has stopped it. */
 export type ChildMachineStatus =
   | { readonly status: "active" | "done" | "stopped" }
   | { readonly status: "error"; readonly error: PlainError };
@@ -33,7 +33,10 @@ export function childMachinePositionsAt(
 export const ownTasks = (next: readonly PlannedTask[]): readonly PlannedTask[] =>
   next.filter(({ child }) => child === undefined);
 
-/** The nodes that run next. The tasks of a child machine, and of those below it, count as one, with the child's name. */
+/**
+ * The names of the nodes that run next. All tasks of a child machine, and of the machines below it, count as one node with the child's
+ * name.
+ */
 export function nextNodeNames(next: readonly PlannedTask[]): readonly string[] {
   const children = new Set<string>();
   return next.flatMap(({ name, child }) => {

@@ -10,8 +10,9 @@ export type WaitingEvent = { readonly run: string } & (
   | { readonly timer: Timer }
 );
 
-/** What a machine accepts while actors that it has invoked are running. `state`: the machine's state value. */
+/** What a machine accepts while actors that it has invoked are running. */
 export interface AcceptedEvents {
+  /** The machine's state value, in XState's form. */
   readonly state: unknown;
   /** Descriptors of the events that the machine accepts now, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];

@@ -14,7 +14,9 @@ export interface Timer {
 
 /** A timer of the machine in a thread's latest checkpoint. */
 export interface ThreadTimer extends Timer {
-  /** The run that sends the timer's event to the machine. It is admitted when the timer is due; null before that. */
+  /**
+   * The id of the run that sends the timer's event to the machine. The run is admitted when the timer is due; before that, the id is null.
+   */
   readonly run: string | null;
 }
 
@@ -43,8 +45,8 @@ export function timersAt(head: Pick<CheckpointHead, "engine"> | null, before: Th
 }
 
 /**
- * Copies the timers, with `run` as the run of those that `isIt` selects. `run`: the run that was admitted to send the
- * timer's event; null: that run was withdrawn.
+ * Copies the timers, and sets the run of each timer that `isIt` selects. `run`: the run that was admitted to send the timer's event; null:
+ * that run was withdrawn.
  */
 export function timersWith(
   timers: ThreadTimers,

@@ -12,8 +12,8 @@ const MAX_CACHED_NAMES = 512;
 const CANNOT_WRITE = -1;
 
 /**
- * `OTHER`: characters that are escaped in JSON text or do not fit into one byte of Latin-1. `WIDE`: those that do not
- * fit.
+ * `OTHER`: characters that are escaped in JSON text or do not fit into one byte of Latin-1. `WIDE`: characters that do not fit into one
+ * byte of Latin-1.
  */
 const OTHER = /[^ !#-[\]-\u00ff]/;
 const WIDE = /[\u0100-\uffff]/;
@@ -98,7 +98,7 @@ function putObject(value: object, from: number, depth: number): number {
   for (const name of Object.keys(value)) {
     const member = (value as { readonly [name: string]: unknown })[name];
     if (name === "__proto__") return CANNOT_WRITE;
-    // Members that are undefined are left out.
+    // Leaves out members that are undefined, as `JSON.stringify` does.
     if (member === undefined) continue;
     const text = textBuffer.name(name);
     if (text === undefined || at > BUFFER_BYTES - SPARE_BYTES) return CANNOT_WRITE;

@@ -43,13 +43,10 @@ export type Fact =
        * `checkpoints` have them.
        */
       readonly tasks?: EarlierTaskResults;
-      /**
-       * How the child machine goes on or has ended. Present only if the checkpoint is that of a child
-       * machine.
-       */
+      /** Whether the child machine goes on, or how it has ended. Present only if the checkpoint is that of a child machine. */
       readonly machine?: ChildMachineStatus;
     }
-  /** A task starts, at epoch milliseconds `at`. A pushed task has its `input` here; a pulled one reads the state of `checkpoint`. */
+  /** A task starts, at epoch milliseconds `at`. The `input` of a pushed task is here; a pulled task reads the state of `checkpoint`. */
   | {
       readonly t: "task";
       readonly id: string;
@@ -63,8 +60,8 @@ export type Fact =
       readonly again?: true;
     }
   /**
-   * A task that ran from `checkpoint` ended, at epoch milliseconds `at`. `update`: what the node returned; null if it returned
-   * nothing.
+   * A task that ran from `checkpoint` ended, at epoch milliseconds `at`. `update`: what the node returned; null if it returned nothing;
+   * absent if the task failed or raised interrupts.
    */
   | {
       readonly t: "result";
@@ -77,7 +74,7 @@ export type Fact =
       /** The result that the mode `tasks` shows, if it is not the update. */
       readonly written?: unknown;
       readonly error?: PlainError;
-      /** True: the result is the cached one of an earlier task; the node did not run. */
+      /** True: the result is a cached result of an earlier task, and the node did not run. */
       readonly cached?: true;
       /** True: the task ended in an earlier run, which has already reported its end. Only its update is shown again. */
       readonly again?: true;
@@ -116,7 +113,7 @@ export type Fact =
       readonly stack?: string;
       readonly try?: number;
     }
-  /** A streamed message begins. Its tokens refer to it by the id of this event. */
+  /** A streamed message begins. Its tokens refer to the message by the id of this event. */
   | {
       readonly t: "message";
       readonly id: string;
@@ -164,12 +161,10 @@ export function eventCountOf(fact: Fact): number {
   return eventModes[fact.t].length;
 }
 
-/**
- * A group of a run's facts (see {@link Fact}) that is stored as one record. Each fact is shown as one or more events; `first` is the id of
- * the first event of the first fact.
- */
+/** A group of a run's facts (see {@link Fact}) that is stored as one record. Each fact is shown as one or more events. */
 export interface EventChunk {
   readonly run_id: string;
+  /** The id of the first event of the first fact. */
   readonly first: number;
   readonly facts: readonly Fact[];
 }

@@ -104,8 +104,8 @@ export interface RunKwargs {
   /** The timer whose event the run sends to the machine. Absent for all other runs. */
   readonly timer?: Timer;
   /**
-   * Set when the machine has processed the event of this run during another run, which was in progress: the id of that
-   * run. If it does not exist any more, the event's effect was rolled back with it.
+   * The id of the run during which the machine has processed this run's event, before this run started. If that run does not exist any
+   * more, it was rolled back, and the effect of the event with it. Absent: the machine has not processed the event in another run.
    */
   readonly taken_by?: string;
 }
@@ -172,8 +172,8 @@ export interface RunRecord {
    */
   readonly next_event: number;
   /**
-   * A number above all event ids of this attempt; it is raised before the ids reach it. A power cut may lose the last
-   * events, so the next attempt then begins with this number, and no id is used twice.
+   * A number above all event ids that this attempt has used. A higher number is stored before the ids reach it. A power cut may lose the
+   * last stored events; the next attempt then begins with this number, so that no id is used twice.
    */
   readonly event_mark: number;
   /**

@@ -3,8 +3,8 @@ const ID_LENGTH = 36;
 
 /**
  * The number of the shard, below `count`, that has a thread or cron (by its id), a store item (by the first label of
- * its namespace), or an idempotency key. Data is stored in the shard that this returns, so the result MUST NOT change.
- * Paired ids (`pairedId`) are in one shard: the last digit of an id does not count.
+ * its namespace), or an idempotency key. Data is found again by this number, so a new version of this function MUST
+ * return the same numbers. Paired ids (`pairedId`) are in one shard: the last digit of an id does not count.
  */
 export function shardOf(name: string, count: number): number {
   const length = name.length === ID_LENGTH ? ID_LENGTH - 1 : name.length;

@@ -1,7 +1,7 @@
 /**
- * The known name that was probably meant: one that begins with `name`, or with which `name` begins; else the most
- * similar one, if its edit distance from `name` is at most half the length of `name`. Undefined if no known name is
- * similar enough.
+ * The known name that was probably meant: a name that begins with `name`, or that is the beginning of `name`; else the
+ * most similar name, if its edit distance from `name` is at most half the length of `name`. Undefined if no known name
+ * is similar enough.
  */
 export function similarName(name: string, known: readonly string[]): string | undefined {
   const candidates = known.map((other) => {

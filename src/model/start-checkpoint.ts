@@ -27,8 +27,8 @@ export function parentNamespaces(ns: string): readonly string[] {
 }
 
 /**
- * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, by namespace. The ids of the latter
- * are in the metadata (`parents`) of the subgraph's checkpoint. Null for a checkpoint of the root graph.
+ * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, by namespace. The ids for the graphs above come from
+ * `parents` in the metadata of the subgraph's checkpoint. Null for a checkpoint of the root graph.
  */
 export function checkpointMapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;
@@ -41,7 +41,10 @@ export function rootCheckpointOf(configurable: JsonObject): string | null {
   return typeof named === "string" ? named : null;
 }
 
-/** The subgraph checkpoints from which a run starts, from the outermost to the named one. Empty if a checkpoint of the root graph is named. */
+/**
+ * The checkpoints of subgraphs from which a run starts: those of the subgraphs around the named checkpoint's subgraph, from the outermost,
+ * then the named checkpoint. Empty if a checkpoint of the root graph is named.
+ */
 export function subgraphCheckpointsOf({
   checkpoint_ns: ns,
   checkpoint_id,

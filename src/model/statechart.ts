@@ -22,7 +22,10 @@ export interface ChartState {
 export interface ChartActor {
   readonly id: string;
   readonly src: string;
-  /** The statechart of the actor, if it is a machine. Absent if the machine already contains the actor. */
+  /**
+   * The statechart of the actor, if the actor is a machine. Absent if that machine is the machine that starts the actor, or a machine above
+   * it: the drawing would have no end.
+   */
   readonly chart?: ChartState;
 }
 

@@ -50,14 +50,17 @@ export interface DeleteOp extends ItemKey {
 
 export interface SearchOp {
   readonly kind: "search";
-  /** Only items in this namespace and those below it; empty for all. */
+  /** Only items in this namespace and in the namespaces below it; empty: all items. */
   readonly namespace_prefix: Namespace;
   /**
    * Conditions on the value's members, by name; all must hold. A condition is a plain value, which must be equal, an object of
    * operators (`$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin`), or an object of conditions on the member's own members.
    */
   readonly filter?: JsonObject | undefined;
-  /** A text; the most similar items come first. Without an index in the server's configuration it has no effect. */
+  /**
+   * A text; the most similar items come first. If the server's configuration has no index, the text has no effect; if the configured index
+   * is not available, the search is refused.
+   */
   readonly query?: string | undefined;
   /** The most items to return, from 1 to 1000. Default: 10. */
   readonly limit?: number | undefined;

@@ -5,16 +5,16 @@ import type { Permits } from "./permitted-resources.ts";
 import type { ThreadTimer } from "./machine-timer.ts";
 
 /**
- * The key of a thread. The tenant is part of every key, never a filter. If there is only one tenant, its name is `_`.
+ * The key of a thread. The tenant is a part of the key, so that no access to a thread can forget the tenant. If there is only one tenant,
+ * its name is `_`.
  */
 export interface ThreadKey {
   readonly tenant: string;
   readonly thread: string;
   /**
-   * Set when a user's request names the thread: decides by the thread's metadata whether the user may reach it. It is
-   * called with the record in the same turn of the event loop in which the record is used: while a request waits, the
-   * thread may be deleted, and another one created under its id. A thread that is not permitted counts as one that does
-   * not exist.
+   * Set when a user's request names the thread: decides by the thread's metadata whether the user may reach the thread. It is called with
+   * the record in the same turn of the event loop in which the record is used: while a request waits, the thread may be deleted, and
+   * another thread created under the same id. A thread that is not permitted counts as missing.
    */
   readonly permits?: Permits;
 }
@@ -48,9 +48,9 @@ export function threadMapKey({ tenant, thread }: ThreadKey): string {
 }
 
 /**
- * The state of a thread without work. `idle`: nothing has run, the last run was cancelled, or the last update of the
- * state planned no tasks. `success`: the last run has ended. `interrupted`: interrupts wait for answers, the last run
- * is paused at a breakpoint, or the last update of the state planned tasks. `error`: the last run failed.
+ * The state of a thread without work. `idle`: nothing has run, the last run was cancelled, or the last update of the state planned no
+ * tasks. `success`: the last run has succeeded. `interrupted`: interrupts wait for answers, the last run is paused at a breakpoint, or the
+ * last update of the state planned tasks. `error`: the last run failed.
  */
 export type SettledState = "idle" | "success" | "interrupted" | "error";
 
@@ -130,7 +130,7 @@ export type TtlStrategy = (typeof ttlStrategies)[number];
 /** The longest time to live of a thread in minutes: a hundred years. */
 export const MAX_TTL_MINUTES = 100 * 366 * 24 * 60;
 
-/** How long a thread is kept after its last change. */
+/** How long a thread is kept after its last change, and what is deleted then. */
 export interface ThreadLifetime {
   readonly strategy: TtlStrategy;
   readonly minutes: number;

@@ -1,7 +1,9 @@
 /** The most entries, including those whose objects have been garbage-collected. */
 const MAX_ENTRIES = 256;
 
-/** A cache of large objects by name, so that concurrent readers share one decoded copy. It does not keep objects alive. */
+/**
+ * A cache of large objects by name, so that concurrent readers share one decoded copy. The cache itself does not keep the objects alive.
+ */
 export class WeakCache<T extends object> {
   readonly #objects = new Map<string, WeakRef<T>>();
 

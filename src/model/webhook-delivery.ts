@@ -4,8 +4,8 @@ import type { JsonObject } from "./json.ts";
 import type { RunRecord } from "./run.ts";
 
 /**
- * `pending`: not delivered yet. `dead`: all attempts have failed; the delivery is stored for people to look at.
- * Successful deliveries are deleted.
+ * `pending`: not delivered yet. `dead`: given up, after too many failed attempts or after a response that no retry can change; stored for
+ * people to look at. Successful deliveries are deleted.
  */
 export type DeliveryStatus = "pending" | "dead";
 

@@ -6,8 +6,8 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 /** The scheduler over Node's event loop. */
 export const systemScheduler: Scheduler = {
   soon(task, isLast = false) {
-    // `isLast` is for calls from a promise callback. There, the callback of `nextTick` comes only after all promise callbacks that are
-    // queued, so `task` is queued behind the tasks that they schedule.
+    // A call with `isLast` comes from a promise callback. There, the callback of `nextTick` runs only after all promise callbacks that are
+    // queued, so `task` is queued behind the tasks that those callbacks schedule.
     if (isLast) process.nextTick(setImmediate, task);
     else setImmediate(task);
   },

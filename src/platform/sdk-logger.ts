@@ -36,15 +36,15 @@ type SdkLogger = {
 };
 
 /**
- * Provides the logger for `getLogger()` of the official SDK; without one, a graph file that calls it does not load. Its
- * lines go to `logger`. The process has one such logger: if there are several servers, the one that started first gets
- * the lines. The returned function unregisters `logger`; then the next server's logger gets the lines.
+ * Provides the logger for `getLogger()` of the official SDK; without it, a graph file that calls `getLogger()` does not load. The lines go
+ * to `logger`. The process has one such logger: if there are several servers, the one that started first gets the lines. The returned
+ * function unregisters `logger`; then the next server's logger gets the lines.
  */
 export function registerSdkLogger(logger: Logger): () => void {
   const holder = globalThis as { [SDK_LOGGER]?: SdkLogger };
   const made = (holder[SDK_LOGGER] ??= createSdkLogger());
   const servers = made[SERVERS] as Server[] | undefined;
-  // Other code has set a logger: leave it alone.
+  // Other code has already set a logger. It is kept.
   if (servers === undefined) return () => undefined;
   const own: Server = { logger };
   servers.push(own);

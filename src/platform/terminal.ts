@@ -17,8 +17,8 @@ export type ApplyStyle = (style: Style, text: string) => string;
 export const withoutStyle: ApplyStyle = (_, text) => text;
 
 /**
- * Whether text for this stream is coloured: yes on a terminal, except with `NO_COLOR` or on a terminal without colours. `FORCE_COLOR`
- * overrides this: 0 or false for no colours, anything else for colours.
+ * Returns how text for this stream is styled: with colours on a terminal, except if `NO_COLOR` is set or the terminal has no colours;
+ * otherwise unchanged. `FORCE_COLOR` overrides this: 0 or false for no colours, anything else for colours.
  */
 export function applyStyleFor({ isTTY }: Pick<OutputStream, "isTTY">, env: Env): ApplyStyle {
   const { FORCE_COLOR: forced, NO_COLOR: refused = "", TERM: terminal } = env;

@@ -1,17 +1,18 @@
 import type { Scheduler } from "./scheduler.ts";
 import type { TransportOptions } from "./transport.ts";
 
-/**
- * Limits of request bodies. `maxBody`: the most bytes of one body. `memory`: limits the memory of all bodies together.
- */
+/** Limits of request bodies. */
 export interface BodyLimits {
+  /** The most bytes of one body. */
   readonly maxBody: number;
+  /** Limits the memory of all bodies together. */
   readonly memory: BodyMemory;
 }
 
 /**
  * The default limit, in bytes, of all request bodies that are in memory together. {@link createBodyLimits} raises the
- * limit to twice the largest allowed body, because one tenant may use only half of it.
+ * limit to at least twice the largest allowed body: a tenant may use only half of the limit, and its largest body has
+ * to fit into that half.
  */
 const DEFAULT_MAX_BYTES = 128 * 1024 * 1024;
 
@@ -47,8 +48,8 @@ export class BodyMemory {
 
   /**
    * Calls `handOver`, which passes a large body to its reader, when the body's turn comes. Large bodies are handed over
-   * one at a time, because parsing one takes much time and memory: after each body, {@link done} starts the next one.
-   * Tenants take turns.
+   * one at a time, because parsing such a body takes much time and memory: when a body is parsed, {@link done} starts
+   * the next one. The bodies of different tenants alternate.
    */
   inTurn(tenant: string | undefined, handOver: () => void): void {
     this.#waiting.push({ tenant, handOver });
@@ -75,8 +76,8 @@ export class BodyMemory {
   };
 
   /**
-   * Reserves memory for a body. Returns false, and reserves nothing, if all bodies, or those of the tenant, would
-   * exceed their limit.
+   * Reserves memory for a body. Returns false, and reserves nothing, if the bodies of all tenants, or the bodies of
+   * this tenant, would exceed their limit.
    */
   take(bytes: number, tenant: string | undefined): boolean {
     if (this.#used + bytes > this.#most) return false;

@@ -32,8 +32,8 @@ export interface ThreadSearch extends ThreadSelection {
 export interface ThreadsFound {
   readonly threads: readonly ThreadRecord[];
   /**
-   * The number of matching threads on all pages. It may be too low if many more threads follow this page, because not
-   * all of them need be counted.
+   * The number of matching threads on all pages. The catalog does not have to count all of them: if many more threads follow this page, the
+   * number may be too low.
    */
   readonly total: number;
   /** True when there may be more threads after this page. */
@@ -72,10 +72,7 @@ export type CatalogChange =
   /** Deletes an assistant with all versions that are stored when the change is made. */
   | { readonly kind: "assistant.delete"; readonly assistant: string };
 
-/**
- * Stored data outside of threads (assistants and store items), and the indexes of threads and runs. Each `transact` is
- * atomic and durable: it resolves when the change would survive a power cut.
- */
+/** Stored data outside of threads (assistants and store items), and the indexes of threads and runs. */
 export interface Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
   /** The assistants that match, newest first. */
@@ -84,21 +81,23 @@ export interface Catalog {
   versions(tenant: string, assistant: string): AsyncIterable<AssistantVersion>;
   version(tenant: string, assistant: string, version: number): Eventually<AssistantVersion | undefined>;
   readonly items: StoreItems;
+  /** Makes all changes or none. Resolves when they would survive a power cut. */
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
 
   // --- the index of threads, updated by the journal's appends; temporary threads are not in it ---
   threads(tenant: string, query: ThreadQuery): Promise<readonly ThreadKey[]>;
   /**
-   * A page of the threads that match. MUST NOT read every thread in two cases: without a filter, sorted by id, by creation or by last
-   * change; or sorted by creation and filtered by status or by one member of the metadata (a string, a number, a boolean or null).
+   * A page of the threads that match. In two cases it MUST NOT read every thread: if there is no filter, and the threads are sorted by id,
+   * creation or last change; or if they are sorted by creation, and filtered by status or by one member of the metadata (a string, a
+   * number, a boolean or null).
    */
   searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound>;
   /** The exact number of threads that match. */
   countThreads(tenant: string, selection: ThreadSelection): Promise<number>;
   /**
-   * A page of the matching runs of all threads, except temporary threads. The cost of a page MUST NOT depend on how many pages came before it,
-   * and the page MUST NOT change when further runs are admitted. Failed runs, and the runs of one thread, MUST be found without reading other
-   * runs.
+   * A page of the matching runs of all threads, except temporary threads. The cost of a page MUST NOT depend on how many pages came before
+   * it. Runs that are admitted later MUST NOT move the runs that follow a cursor. Failed runs, and the runs of one thread, MUST be found
+   * without reading other runs.
    */
   searchRuns(tenant: string, search: RunSearch): Promise<RunsFound>;
   /**

@@ -6,8 +6,9 @@ export interface CronKey {
   readonly cron: string;
 }
 
-/** A cron that will fire. `slot`: the time, in epoch milliseconds, for which it is planned. */
+/** A cron that will fire. */
 export interface DueCron extends CronKey {
+  /** The time for which the cron is planned, in epoch milliseconds. */
   readonly slot: number;
 }
 
@@ -24,10 +25,10 @@ export interface CronBook {
   /** The `limit` crons that fire next, ordered by `CronRecord.next`. MUST NOT read other crons. */
   next(limit: number): Promise<readonly DueCron[]>;
   /**
-   * Changes, creates or deletes a cron. `change` MUST be called with the record that results from all earlier changes,
-   * whether they are stored or still in flight. If the storage answers synchronously, `change` MUST be called
-   * synchronously too. Resolves with the new record, or with undefined if there is none, when the change would survive
-   * a power cut.
+   * Changes, creates or deletes a cron. The implementation MUST call the function `change` with the record that results
+   * from all earlier changes, whether they are stored or still in flight, and MUST call it synchronously if the storage
+   * answers synchronously. Resolves with the new record, or with undefined if there is none, when the change would
+   * survive a power cut.
    */
   change(key: CronKey, change: CronUpdater): Promise<CronRecord | undefined>;
 }

@@ -2,19 +2,18 @@ import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../model/checkpo
 import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/**
- * A fact (an entry of the run's event log) to emit. `values`: the state to which the fact refers. `head`: the new
- * checkpoint, if the fact reports one.
- */
+/** A fact (an entry of the run's event log) to emit. */
 export interface Emission {
   readonly fact: Fact;
+  /** The state to which the fact refers. */
   readonly values?: JsonObject;
+  /** The new checkpoint, if the fact reports one. */
   readonly head?: CheckpointHead;
 }
 
 /** A checkpoint with its state and pending writes, from which an attempt starts. */
 export interface Position {
-  /** The thread's latest checkpoint, or the one that the run forks from; null if the thread has no checkpoint. */
+  /** The thread's latest checkpoint, or the checkpoint from which the run forks; null if the thread has no checkpoint. */
   readonly head: CheckpointHead | null;
   /** The state at the checkpoint. It is shared and MUST NOT be changed. */
   readonly values: JsonObject;
@@ -26,7 +25,7 @@ export interface Position {
 export interface JoiningTask {
   readonly id: string;
   readonly name: string;
-  /** The task whose node function calls the graph of this task; null for a task of the root graph. */
+  /** The id of the task whose node function called the graph that contains this task; null if that is the root graph. */
   readonly within: string | null;
 }
 
@@ -49,20 +48,19 @@ export interface EngineReport {
 }
 
 /**
- * The services that the run's attempt offers to an execution whose graph plans its own steps, as LangGraph.js does: the
- * library decides when the steps of the graph and of its subgraphs begin and end. The execution reads stored checkpoints and
- * reports its progress here, and the attempt stores what is reported.
+ * The services that the run's attempt offers to an execution whose graph plans its own steps. In LangGraph.js, for example, the library
+ * decides when the steps of the graph and of its subgraphs begin and end. Through these services, the execution reads stored checkpoints
+ * and reports its progress; the attempt stores what is reported.
  */
 export interface EngineHost {
   /**
-   * Reads a stored checkpoint of the namespace `ns`, with its state and pending writes: the checkpoint `id`, or the
-   * latest one if `id` is null. Resolves with null if there is no such checkpoint.
+   * Reads a stored checkpoint of the namespace `ns`, with its state and pending writes: the checkpoint with the id `id`, or the latest
+   * checkpoint if `id` is null. Resolves with null if there is no such checkpoint.
    */
   read(ns: string, id: string | null): Promise<Position | null>;
   /**
-   * Reads up to `limit` stored checkpoints of the namespace `ns`, with their states and pending writes, newest first.
-   * `before`: only checkpoints older than the one with this id. Checkpoints of this attempt that are not stored yet may
-   * be missing.
+   * Reads up to `limit` stored checkpoints of the namespace `ns`, with their states and pending writes, newest first. `before`: only
+   * checkpoints older than the checkpoint with this id. Checkpoints of this attempt that are not stored yet may be missing.
    */
   history(query: {
     readonly ns: string;

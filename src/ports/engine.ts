@@ -20,8 +20,8 @@ export type Plan =
   /** The graph has ended. */
   | { readonly kind: "done" }
   /**
-   * The graph waits for answers to `interrupts`, which are grouped by the task of the graph that raised them, or whose
-   * subgraph did. If there are none, the graph waits at a breakpoint.
+   * The graph waits for answers to `interrupts`. They are grouped by tasks of this graph: each interrupt was raised by the task itself or
+   * in the task's subgraph. An empty `interrupts`: the graph waits at a breakpoint.
    */
   | { readonly kind: "paused"; readonly interrupts: Interrupts }
   /**
@@ -69,7 +69,7 @@ export type TaskOutcome =
       readonly isLogged?: true;
       /** True: the task is not attempted again, because another attempt would also fail or is not wanted. */
       readonly final?: true;
-      /** Interrupts that still wait for an answer: those of a subgraph in which another task failed. */
+      /** Interrupts that still wait for an answer: a subgraph has raised them, in which another task failed. */
       readonly waiting?: readonly Interrupt[];
       /**
        * Set if the task failed because answers were refused: the interrupts that wait for an answer again. `places`: the indexes of the refused
@@ -89,8 +89,9 @@ export interface Backoff {
   readonly jitter: boolean;
 }
 
-/** The result of a task, after the engine has read its outcome. `again`: the task must run once more. */
+/** The result of a task, as the engine derives it from the task's outcome. */
 export interface SettledTask {
+  /** `again`: the task must run once more. */
   readonly kind: "done" | "interrupted" | "failed" | "again";
   readonly writes: TaskWrites;
   readonly emissions: readonly Emission[];
@@ -140,7 +141,7 @@ export interface NodeCall {
   readonly input: unknown;
   readonly config: JsonObject;
   readonly context: JsonObject;
-  /** The answers to the task's interrupts so far, as its {@link TaskWrites} contain them. */
+  /** The answers to the task's interrupts so far, in the form in which {@link TaskWrites} stores them. */
   readonly resumes: readonly unknown[];
   /** The results of the task's `ctx.step` calls so far, by name. */
   readonly steps: JsonObject;
@@ -160,15 +161,15 @@ export interface StreamedFact {
 }
 
 /**
- * One attempt of a run of one graph, the root or a subgraph. The run's actor drives it: `begin`, then for each plan of
- * tasks `call` and `settle` for each task, then `apply`. It is a pure computation on the arguments of
- * {@link Engine.open}: it MUST NOT read a clock, store anything or run a node function.
+ * One attempt of a run of one graph, the root or a subgraph. The run's actor drives it: `begin`, then for each plan of tasks `call` and
+ * `settle` for each task, then `apply`. An execution is a pure computation on the arguments of {@link Engine.open}: it MUST NOT read a
+ * clock, store anything or run a node function.
  */
 export interface Execution {
   /**
-   * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1)
-   * continues where the earlier one stopped: it does not apply them again if the run has made the latest checkpoint, or
-   * has stored its answers there.
+   * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1) continues where the
+   * earlier attempt stopped. If the run has already made the latest checkpoint, or stored its answers at that checkpoint, the later attempt
+   * does not apply the input, the command or the answers again.
    * @throws ServiceError `resume.*`, `state.invalid`
    */
   begin(): Eventually<EngineStep>;
@@ -216,18 +217,19 @@ export interface Execution {
 }
 
 /**
- * A subgraph, for one attempt of a task. Its namespace is that of the task: its checkpoints, the pending writes of its tasks
- * and its events are stored under this namespace. If an earlier attempt of the task or the run, or an earlier run, has
- * stored a checkpoint there, the subgraph continues from it: tasks that have ended there MUST NOT run again.
+ * A subgraph, for one attempt of a task. Its namespace is the task's namespace: the checkpoints of the subgraph, the pending writes of its
+ * tasks and its events are stored under this namespace. If an earlier attempt of the task or the run, or an earlier run, has stored a
+ * checkpoint there, the subgraph continues from that checkpoint: tasks that have ended there MUST NOT run again.
  */
 export interface Subgraph {
   readonly ns: string;
   /**
-   * Where the subgraph starts if its own namespace has no checkpoint yet: a checkpoint of another branch; null: at the beginning.
+   * The checkpoint of another branch at which the subgraph starts if its own namespace has no checkpoint yet; null: it starts at the
+   * beginning.
    */
   readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
   /**
-   * Opens the execution of the subgraph, which is driven like that of the root graph. Before that, the caller MUST have
+   * Opens the execution of the subgraph. The caller drives it like the execution of the root graph. Before that, the caller MUST have
    * driven the task's previous attempt to its end, or have abandoned it.
    * @param position the latest checkpoint in the namespace, with its state and pending writes; if there is none, the
    *   checkpoint `from`, or an empty position
@@ -240,8 +242,8 @@ export interface ExecutionServices {
   readonly tenant: string;
   now(): number;
   /**
-   * Returns a checkpoint id that is above all earlier checkpoint ids of the thread: `made` if it is given and above
-   * them, otherwise a new id.
+   * Returns a checkpoint id that sorts above all earlier checkpoint ids of the thread: `made`, if it is given and sorts above them;
+   * otherwise a new id.
    */
   checkpointId(step: number, made?: string): string;
 }
@@ -286,13 +288,14 @@ export interface Engine {
    */
   acceptedEvents?(graph: string, values: JsonObject): AcceptedEvents | null;
   /**
-   * For a graph made from an XState machine: the question that the next run asks instead of the stored one, because it
-   * migrates the machine; null if it migrates nothing. MUST NOT throw.
+   * For a graph made from an XState machine: if the next run will migrate the machine to another version, the question that this run asks
+   * instead of the stored question; null if nothing will be migrated. MUST NOT throw.
    */
   migratedQuestion?(graph: string, values: JsonObject): QuestionAfterMigration | null;
   /**
-   * For a graph made from an XState machine that declares schemas: validates the run's input, or the events with which it answers. Resolves
-   * with the run's arguments, with the values that the schemas returned. Undefined: nothing has to be validated.
+   * For a graph made from an XState machine that declares schemas: validates the run's input, or the events that answer the machine.
+   * Resolves with the run's arguments, in which the results of the schemas replace the validated values. Undefined: nothing has to be
+   * validated.
    * @param values reads the values from which the run will start; null if there are none
    * @throws ServiceError (the promise rejects) `validation.failed`, naming the wrong fields; `value.unstorable`; `graph.invalid`
    */
@@ -300,12 +303,12 @@ export interface Engine {
   /** Opens the execution of an attempt of `run` that starts at `position`. @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**
-   * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next
-   * tasks by the edges of `as_node`. Like an execution it is pure: it stores nothing, runs no node function, and takes
-   * times and ids only from `source`. It may be called again, with another position, when the thread has changed
-   * meanwhile. Of several supersteps, each is computed from the result of the one before, without pending writes.
+   * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks by the edges
+   * of `as_node`. Like an execution, it is a pure computation: it stores nothing, runs no node function, and takes times and ids only from
+   * `source`. The caller may repeat the call with another position, when the thread has changed meanwhile. If a request has several
+   * supersteps, each is computed from the result of the superstep before it, without pending writes.
    * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node`
-   *   that is no node, or that is missing where it is needed; values that the state refuses
+   *   that is not a node, or that is missing where it is needed; values that the state refuses
    */
   update(update: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
   /** The keys of the state that a run of this graph shows as its values; null: all keys, or the graph is unknown. */

@@ -10,23 +10,22 @@ import type { Emission } from "./engine-host.ts";
  * not pass through the mailbox of the run's actor. A thousand tokens in the mailbox would delay an interrupt by a thousand turns of the
  * event loop.
  *
- * Readers see facts in order and exactly once. They see a fact only when it is stored, unless `streams.sync` is configured otherwise.
+ * Readers see facts in order and exactly once. They see a fact only when it is stored, unless `streams.sync` is `memory`.
  */
 export interface Sink {
   /**
    * Adds a fact and returns the id of its first event. `values`: the state to which a `checkpoint` or `interrupt` fact refers. `head`: the
-   * new checkpoint. With these two, readers of the newest events need not read the storage; the two MUST NOT be changed afterwards. Facts
-   * are stored soon after, many in one chunk and not durably, unless `take` takes them first. After `close`, or if a newer attempt has
-   * started, `emit` does nothing and returns -1.
+   * new checkpoint. With these two, readers of the newest events do not have to read the storage; the two MUST NOT be changed afterwards.
+   * Facts are stored soon after, many in one chunk and not durably, unless `take` takes them first. After `close`, or if a newer attempt
+   * has started, `emit` does nothing and returns -1.
    */
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
-   * Adds the facts of `emissions`, and returns them as one chunk together with all earlier facts whose write has not
-   * begun. Returns undefined if there are no such facts. The caller stores the chunk, and the states to which the facts
-   * of `emissions` refer, in its own append. The caller MUST then call `stored` with the chunk, in the order of the
-   * `take` calls, or `abandon` if the append failed.
+   * Adds the facts of `emissions`, and returns them as one chunk together with all earlier facts whose write has not begun. Returns
+   * undefined if there are no such facts. The caller stores the chunk, and the states to which the facts of `emissions` refer, in its own
+   * append. The caller MUST then call `stored` with the chunk, in the order of the `take` calls, or `abandon` if the append failed.
    *
-   * If the facts are too large for one chunk, the first ones are stored before the append. Readers do not see them
+   * If the facts are too large for one chunk, the sink stores the first facts itself, before the append. Readers do not see those facts
    * before `stored` is called, because a crash in between would lose the states to which they refer.
    */
   take(emissions?: readonly Emission[]): EventChunk | undefined;
@@ -53,8 +52,8 @@ export interface RunEventSinks {
    */
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
   /**
-   * Ends the streams of clients that read a run without a sink: one that has ended before it started, or whose missing
-   * end was restored.
+   * Ends the streams of clients that read a run that has no sink: a run that was ended before it started, or a run whose missing end was
+   * restored.
    */
   dismiss(key: ThreadKey, run: string): void;
   /** True if the events of this run are being read, by a reader of the run or of its thread. Then they must not be deleted. */

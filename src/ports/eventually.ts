@@ -1,15 +1,16 @@
 /** A value, or a promise of it. LevelDB answers small reads synchronously; another storage may not. */
 export type Eventually<T> = T | Promise<T>;
 
-/** Calls `next` with the value: synchronously if it is no promise, so that a synchronous storage costs no turn of the event loop. */
+/**
+ * Calls `next` with the value: synchronously if the value is not a promise, so that a synchronous storage costs no turn of the event loop.
+ */
 export function andThen<T, R>(value: Eventually<T>, next: (value: T) => Eventually<R>): Eventually<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
 /**
- * Like {@link andThen}, for code that every run executes: `context` has what `next` needs, so `next` can be a function
- * of the module. A closure, with the variables that it captures, would be allocated at each call, also if the value is
- * no promise.
+ * Like {@link andThen}, for code that every run executes. `context` has what `next` needs, so that `next` can be a function of the module.
+ * A closure would be allocated at each call, with the variables that it captures, even if the value is not a promise.
  */
 export function andThenWith<T, C, R>(
   value: Eventually<T>,

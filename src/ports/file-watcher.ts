@@ -1,5 +1,5 @@
 export interface FileWatcher {
-  /** Starts to watch a file, which need not exist. MUST still watch it after it is deleted, replaced or created again. */
+  /** Starts to watch a file, whether or not the file exists. MUST continue after the file is deleted, replaced or created again. */
   add(path: string): void;
   close(): void;
 }

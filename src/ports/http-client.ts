@@ -1,6 +1,6 @@
 import type { Headers } from "./transport.ts";
 
-/** A request to another server. The caller has already resolved its name to an IP address. */
+/** A request to another server. The caller has already resolved the server's name to an IP address. */
 export interface OutgoingRequest {
   readonly url: URL;
   /** The IP address to connect to. The name in the URL is not resolved again. */
@@ -19,7 +19,10 @@ export interface OutgoingResponse {
 
 /** Sends requests to other servers. */
 export interface HttpClient {
-  /** All IP addresses of a name. Rejects when there are none. A slow name server MUST NOT delay disk operations. */
+  /**
+   * All IP addresses of a name. Rejects when there are none. A slow name server MUST NOT delay disk operations: Node's `dns.lookup` would,
+   * because it runs in the thread pool that also serves the file system.
+   */
   resolve(name: string, signal: AbortSignal): Promise<readonly string[]>;
   /**
    * Sends one POST request. MUST connect only to `address`, send the URL's host as `Host`, and check the TLS certificate against

@@ -3,9 +3,12 @@ import type { Permits } from "../model/permitted-resources.ts";
 
 export type ActorKind = "thread" | "run" | "task" | "graph";
 
-/** A live actor, as the inspector shows it. It has the ids of the API, so they stay the same after a restart. */
+/** A live actor, as the inspector shows it. Its ids are those of the API, so they stay the same after a restart. */
 export interface InspectedActor {
-  /** The id of the thread, run or task; `subgraph:` and the id of the task that runs it; or `graph:` and the id of the run. */
+  /**
+   * The id of the thread, run or task. For a subgraph `subgraph:` and the id of the task that runs the subgraph; for a graph `graph:` and
+   * the id of the run.
+   */
   readonly id: string;
   readonly kind: ActorKind;
   readonly name: string;
@@ -17,7 +20,7 @@ export interface InspectedActor {
   readonly machine: string;
 }
 
-/** A state value, as in XState: a state, or an object with the state inside each region or parent. */
+/** A state value, as in XState: the name of a state, or an object with the state value inside each parent state or region. */
 export type InspectedStateValue = string | { readonly [state: string]: InspectedStateValue };
 
 export interface InspectedState {
@@ -68,8 +71,8 @@ export interface LiveThreadSummary {
 }
 
 /**
- * Observer of live actors. For each actor, `actor` is called before the other methods; a parent's call comes before the
- * calls for its children. The methods are called while actors handle an event: they MUST NOT throw, wait, or send an event
+ * Observer of live actors. For each actor, the method {@link Inspector.actor} is called before the other methods; the call for a parent
+ * comes before the calls for its children. The methods are called while actors handle an event: they MUST NOT throw, wait, or send an event
  * to an actor.
  */
 export interface Inspector {
@@ -77,6 +80,9 @@ export interface Inspector {
   actor(actor: InspectedActor, state: InspectedState): void;
   /** Called when an actor receives an event. `source`: the id of the actor that sent it, if an actor did. */
   event(actor: InspectedActor, event: InspectedEvent, source: string | null): void;
-  /** Called when the state of an actor has changed, after `event`. */
+  /**
+   * Called when the state of an actor has changed. The parameter `event` is the last event that the actor received, which the method
+   * {@link Inspector.event} has already reported; it is `xstate.init` if the actor received no event since its inspection began.
+   */
   snapshot(actor: InspectedActor, state: InspectedState, event: InspectedEvent): void;
 }

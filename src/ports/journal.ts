@@ -11,8 +11,8 @@ import type { Eventually } from "./eventually.ts";
 import type { OnProgress } from "./work-progress.ts";
 
 /**
- * The version of a thread that a writer expects to be stored. If another version is stored, the append is refused, because a newer writer
- * has replaced this one.
+ * The version of a thread that a writer expects to be stored. If another version is stored, a newer writer has replaced this one, and the
+ * append is refused.
  */
 export interface Fence {
   /** The thread's epoch, a number that each attempt of a run raises; 0 for a new thread. */
@@ -61,9 +61,9 @@ export interface Append {
   readonly outbox?: readonly OutboxItem[] | undefined;
 }
 
-/** A request that is carried out once, however often it is sent (an idempotency record). */
+/** A request that is carried out once, even if it is sent several times (an idempotency record). */
 export interface IdempotentRequest {
-  /** The idempotency key, unique within the tenant. */
+  /** The name of the request's idempotency key: a hash of the key, unique within the tenant. */
   readonly name: string;
   /** A digest of the request. A request with the same name and another digest is not a repetition. */
   readonly digest: string;
@@ -92,7 +92,7 @@ export interface RunsQuery {
   readonly before?: number;
   /** A limit in stored bytes: reading stops after the run that exceeds it, although more runs may follow. */
   readonly bytes?: number;
-  /** The stored status. It is never `running`: the caller knows which runs are in progress. */
+  /** The stored status. `running` is never stored: the caller knows which runs are in progress. */
   readonly status?: RunStatus;
   /** The run's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
@@ -105,9 +105,9 @@ export interface HistoryQuery {
   readonly ns: string;
   readonly limit: number;
   /**
-   * A limit in stored bytes: the read ends after the checkpoint that reaches it. The read also ends before a large
-   * checkpoint, unless that is the first one, so that few large checkpoints are in memory together. At least one is
-   * read, if there is one.
+   * A limit in stored bytes: the read ends after the checkpoint that reaches the limit. The read also ends before a large checkpoint,
+   * unless that is the first checkpoint, so that few large checkpoints are in memory together. At least one checkpoint is read, if there is
+   * one.
    */
   readonly bytes?: number;
   /** Only checkpoints older than the checkpoint with this id. */
@@ -158,9 +158,9 @@ export interface Journal {
   countRuns(key: ThreadKey, filter?: RunsFilter): Promise<number>;
 
   /**
-   * Runs that have started, ordered by the number of their first event in the thread. Begins with the last run whose first event is at or below
-   * `seq`, or else with the first run. Returns `limit` runs, or fewer when there are no more or they are large. Runs start in the order of
-   * their admission, except delayed ones. MUST NOT read each run of the thread to find where to begin.
+   * Runs that have started, ordered by the number of their first event in the thread. Begins with the last run whose first event is at or
+   * below `seq`, or else with the first run. Returns `limit` runs, or fewer when there are no more runs, or when the runs are large. Runs
+   * start in the order of their admission, except delayed runs. MUST NOT read each run of the thread to find where to begin.
    */
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
 
@@ -168,7 +168,7 @@ export interface Journal {
   delayed(limit: number): Promise<readonly KeyedDelayedRun[]>;
   /** Threads of all tenants with their next timers (`nextTimer`): the first `limit`, by due time. */
   timers(limit: number): Promise<readonly KeyedTimer[]>;
-  /** The request that an append has carried out with the idempotency key `name`; undefined if there is none. */
+  /** The request that an append has carried out with the idempotency key that has this name; undefined if there is none. */
   once(tenant: string, name: string): Eventually<CompletedRequest | undefined>;
 
   // --- checkpoints ---
@@ -178,8 +178,8 @@ export interface Journal {
   /** The state at a checkpoint. */
   values(key: ThreadKey, checkpoint: Checkpoint): Eventually<JsonObject>;
   /**
-   * Like {@link values}, for readers of states: concurrent readers of a large value share one copy of it, which MUST NOT be changed. With
-   * `channels`, reads only these channels, so that reading a small one is cheap.
+   * Like {@link values}, for readers of states: concurrent readers of a large state share one copy of it, which MUST NOT be changed. With
+   * `channels`, reads only these channels, so that reading a small channel is cheap.
    */
   sharedValues(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject>;
   /** Pending writes of tasks at a checkpoint, in the order of task ids. */
@@ -193,10 +193,10 @@ export interface Journal {
 
   // --- events ---
   /**
-   * Stored chunks of a run in order, from the one that contains event `after + 1` (with `after` = -1: from the first).
-   * Returns at most about `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS_PER_TURN} are read in
-   * one turn of the event loop, so that nothing can delete them meanwhile. A result with fewer than `limit` chunks does
-   * not mean the end; only an empty result does.
+   * Stored chunks of a run in order, from the chunk that contains event `after + 1` (with `after` = -1: from the first). Returns about
+   * `limit` chunks at most, and at least one if there is one. The first {@link MIN_CHUNKS_PER_TURN} are read in one turn of the event loop,
+   * so that nothing can delete them meanwhile. Only an empty result means that there are no more chunks; a result with fewer than `limit`
+   * chunks does not.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 
@@ -224,9 +224,9 @@ export interface Journal {
    */
   append(append: Append): Promise<void>;
   /**
-   * Stores streamed events. Does not change the thread's `seq`, and checks only the epoch of the fence. Like an append
-   * with `durable: false`, it is not durable. The chunk MUST begin at the event id where the run's last chunk ended, or
-   * at a higher id.
+   * Stores streamed events. Does not change the thread's `seq`. Rejects with `journal.fenced` when the thread's epoch is not `epoch`, and
+   * does not check the `seq`. Like an append with `durable: false`, it is not durable. The chunk MUST begin at the event id where the run's
+   * last chunk ended, or at a higher id.
    */
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
   /**
@@ -236,15 +236,15 @@ export interface Journal {
   /** Deletes a thread with everything that belongs to it. Its pending webhook deliveries stay. */
   remove(key: ThreadKey, fence: Fence): Promise<void>;
   /**
-   * Deletes all checkpoints except the latest of each namespace (in the root namespace the one that the thread's record
-   * names), and the values that only the deleted ones use. The remaining checkpoints have no parent. If pruning is interrupted,
-   * each remaining checkpoint is still complete. The thread MUST have no work, and MUST NOT be written to meanwhile.
+   * Deletes all checkpoints except the latest of each namespace (in the root namespace, the checkpoint that the thread's record names), and
+   * the values that only deleted checkpoints use. The remaining checkpoints have no parent. If pruning is interrupted, each remaining
+   * checkpoint is still complete. The thread MUST have no work, and MUST NOT be written to meanwhile.
    */
   prune(key: ThreadKey, fence: Fence): Promise<void>;
   /**
-   * Creates thread `to`, of the same tenant, with all checkpoints of `from`, their values and pending writes, but no runs and
-   * no events. `make` gets the record of `from` and returns that of the new thread. Resolves with the new record when the copy
-   * would survive a power cut; before that, the copy is not visible.
+   * Creates thread `to`, of the same tenant, with all checkpoints of `from`, their values and pending writes, but no runs and no events.
+   * `make` gets the record of `from` and returns the record of the new thread. Resolves with this record when the copy would survive a
+   * power cut; before that, the copy is not visible.
    * @throws ServiceError `thread.not_found`, or `journal.conflict` when thread `to` exists
    */
   copy(from: ThreadKey, to: ThreadKey, make: (thread: ThreadRecord) => ThreadRecord): Promise<ThreadRecord>;

@@ -38,7 +38,7 @@ export interface ScanRange {
  */
 export interface KeyValueStore {
   /**
-   * Optional: set before `open`. Long scans of an in-process store should check the budget after each entry, so that
+   * Optional: Heddle sets it before it calls `open`. Long scans of an in-process store should check the budget after each entry, so that
    * they yield to other work.
    */
   budget?: TimeBudget | undefined;
@@ -48,10 +48,10 @@ export interface KeyValueStore {
    */
   open(): Promise<void>;
   /**
-   * Reads a value; undefined if the key is not stored. An in-process store should return the value itself, so that a
-   * read costs no turn of the event loop; a store over a network returns a promise. Promises may resolve in any order.
-   * MUST throw or reject while the store is closed. `isSlow`: reading the value will take long, because it is large or
-   * stored next to a large one. Then an in-process store should read it in another thread, to keep the event loop free.
+   * Reads a value; undefined if the key is not stored. An in-process store should return the value itself, so that a read costs no turn of
+   * the event loop; a store over a network returns a promise. Promises may resolve in any order. MUST throw or reject while the store is
+   * closed. `isSlow`: the caller knows that reading will take long, because the value is large or stored next to a large one. Then an
+   * in-process store should read in another thread, to keep the event loop free.
    */
   get(key: string, isSlow?: boolean): Eventually<Buffer | undefined>;
   /**
@@ -71,8 +71,8 @@ export interface KeyValueStore {
   /** Optional, for a store that hides quarantined data from readers: the same store with nothing hidden. */
   readonly unguarded?: KeyValueStore;
   /**
-   * Optional: called after a failed write, to learn whether another write may succeed. Rejects while another write
-   * would surely fail. The store stays open for reading until `probe` resolves.
+   * Optional: called after a failed write, to learn whether another write may succeed. Rejects while another write would surely fail. The
+   * caller does not close the store, which can be read meanwhile, until `probe` resolves; then it closes and opens the store again.
    */
   probe?(): Promise<void>;
   /** Closes the store when all batches have resolved. MUST do nothing when the store is already closed. */

@@ -3,9 +3,8 @@ import type { RunRecord, TerminalStatus } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
 /**
- * A run whose record says that it has not ended, although its thread no longer lists it as in progress,
- * queued or delayed. Older versions left such runs when the server stopped: they overwrote the record of the
- * ended run with an earlier one.
+ * A run whose record says that it has not ended, although its thread no longer lists it as in progress, queued or delayed. Older versions
+ * of Heddle left such runs when the server stopped: they overwrote the record of the ended run with an earlier version of the record.
  */
 export interface RunWithLostEnd {
   readonly key: ThreadKey;
@@ -28,6 +27,9 @@ export interface LostRunEnds {
   readonly areNone: boolean;
   /** Searches all threads, until `stop` aborts. It may wrongly yield runs of threads that change during the search. */
   find(stop?: AbortSignal): AsyncIterable<RunWithLostEnd>;
-  /** Records that no such runs are left, so that the server need not search when it starts again. Ignored if some threads could not be read. */
+  /**
+   * Records that no such runs are left, so that the server does not search again when it starts the next time. Ignored if some threads
+   * could not be read.
+   */
   noteNone(): Promise<void>;
 }

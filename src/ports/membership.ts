@@ -1,12 +1,12 @@
 /** A node of a cluster: one process that can own shards. */
 export interface ClusterNode {
-  /** The id of the node: a new one for each start of its process. */
+  /** The id of the node. Each start of the node's process gets a new id. */
   readonly id: string;
   /** The address at which other nodes reach this node. */
   readonly address: string;
 }
 
-/** A living node of a cluster. */
+/** A living node of a cluster: its registration has not ended. */
 export interface ClusterMember extends ClusterNode {
   /** True: the node gives up its shards, and takes no further shards. */
   readonly isDraining: boolean;
@@ -16,8 +16,8 @@ export interface ClusterMember extends ClusterNode {
 export interface ShardLease {
   readonly shard: number;
   /**
-   * The number of the lease, which is higher than that of every earlier lease of the shard. The storage refuses writes with
-   * an older number.
+   * The number of the lease. It is higher than the number of every earlier lease of the shard. The log of the shard refuses writes with an
+   * older number.
    */
   readonly epoch: number;
 }
@@ -32,17 +32,16 @@ export interface ClusterView {
 
 /** The state of a cluster right after a node has renewed its registration and its leases. */
 export interface RenewedView extends ClusterView {
-  /** The leases that the node still has. Other nodes have taken the shards of the leases that are missing here. */
+  /** The leases that the node still has. A lease that is missing here was given up, or its shard has a newer lease. */
   readonly kept: readonly ShardLease[];
 }
 
 /**
- * Which nodes live, and which shards they own. Time is measured only by the clock of the database behind this port,
- * never by that of a node. A node that has not renewed for the length of a lease no longer counts as living, and its
- * shards can be taken.
+ * Which nodes live, and which shards they own. Time is measured only by the clock of the database behind this port, never by the clock of a
+ * node. A node that has not renewed its registration for the length of a lease no longer counts as living, and its shards can be taken.
  *
- * Taking a shard gives it a new epoch in the log of shards (`shard-log.ts`), which from then on refuses the appends of
- * every earlier owner. So two nodes can believe for a moment that they own a shard, but only one can write.
+ * Taking a shard gives it a new epoch in the log of shards (`shard-log.ts`), which from then on refuses the appends of every earlier owner.
+ * So two nodes can believe for a moment that they own a shard, but only one can write.
  *
  * Every failure MUST be a ServiceError `storage.unavailable`. Then it is unknown whether the call had an effect.
  */

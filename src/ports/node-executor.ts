@@ -14,7 +14,7 @@ export interface NodeIo {
   record(step: string, value: unknown): Promise<void>;
   /**
    * Runs operations on the store of the run's tenant. When the attempt is over, calls reject with `journal.fenced` and
-   * write nothing. Writes that were called before, but are not made yet, reject too.
+   * write nothing. Earlier calls whose writes have not been made by then reject too.
    */
   store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>>;
   /**

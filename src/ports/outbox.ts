@@ -11,7 +11,7 @@ export interface OutboxEntry extends DeliveryKey {
 }
 
 export interface DeliveryQuery {
-  /** Only deliveries with this status. If it is absent, pending deliveries come first, followed by the dead ones. */
+  /** Only deliveries with this status. Absent: all deliveries, first the pending and then the dead ones. */
   readonly status?: DeliveryStatus;
   readonly limit: number;
   readonly offset: number;
@@ -30,8 +30,8 @@ export interface Outbox {
    */
   watch(listener: (target: string) => void): void;
   /**
-   * The targets that have pending deliveries. MUST find them without reading all deliveries, or data other
-   * than deliveries, because there may be very much of both.
+   * The targets that have pending deliveries. MUST find them without reading all deliveries, and without reading any other data: there may
+   * be very much of both.
    */
   targets(): AsyncIterable<string>;
   /** The pending deliveries of a target that are due first, at most `limit`. Deliveries that are due in the future are included. */
@@ -45,13 +45,13 @@ export interface Outbox {
    * because there may be very many deliveries. MUST NOT read more than `most` deliveries of each kind.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
-  /** The deliveries that match the query: pending ones before dead ones, and among these, deliveries of newer runs first. */
+  /** The deliveries that match the query: pending deliveries before dead ones; in each group, the deliveries of newer runs come first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
-   * Changes a delivery. `change` MUST be called with the record that results from all earlier changes, whether they are stored or still in
-   * flight. If the storage answers synchronously, `change` MUST be called synchronously too. It is not called if there is no such delivery.
-   * Resolves with the new record when the record is stored. With `durable`, the stored record survives a power cut; without `durable`, it
-   * survives only the end of the process.
+   * Changes a delivery. The implementation MUST call the function `change` with the record that results from all earlier changes, whether
+   * they are stored or still in flight, and MUST call it synchronously if the storage answers synchronously. It does not call the function
+   * if there is no such delivery. Resolves with the new record when the record is stored. With `durable`, the stored record survives a
+   * power cut; without `durable`, it survives only the end of the process.
    */
   change(
     key: DeliveryKey,

@@ -85,8 +85,8 @@ export interface KnownClient {
 }
 
 /**
- * Selects the shard that serves a request. A string, such as the id of a thread, selects a shard by its hash. `HOME_SHARD` has the data
- * that is not divided, such as assistants. `ANY_SHARD` is for requests that every shard can serve.
+ * Selects the shard that serves a request. A string, such as the id of a thread, selects a shard by its hash. `HOME_SHARD`: the shard that
+ * has the data that is not divided among the shards, such as assistants. `ANY_SHARD`: any shard can serve the request.
  */
 export type ShardSelector = string | typeof HOME_SHARD | typeof ANY_SHARD;
 export const HOME_SHARD: unique symbol = Symbol("home shard");
@@ -95,8 +95,8 @@ export const ANY_SHARD: unique symbol = Symbol("any shard");
 export interface ForwardedRequest {
   readonly client: KnownClient & { readonly id: string; readonly headers: Headers };
   /**
-   * True if the request starts a run. If such a request has no idempotency key, it gets one, so that it can be sent again without starting
-   * a second run.
+   * True if the request starts a run. If such a request has no idempotency key, the forwarder adds one, so that it can send the request
+   * again without starting a second run.
    */
   readonly startsRun: boolean;
   /** Counts the response in the metrics. `status`: its HTTP status. */

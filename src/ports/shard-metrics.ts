@@ -13,7 +13,7 @@ export interface ShardFigures {
   readonly connections: number;
   /** The resident memory of the process, in bytes. */
   readonly memory_bytes: number;
-  /** Null if the size is not known, as that of a storage in memory. */
+  /** Null if the size is not known, for example of a storage in memory. */
   readonly storage_bytes: number | null;
 }
 

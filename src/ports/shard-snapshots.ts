@@ -21,21 +21,21 @@ export interface ShardSnapshot {
  */
 export interface ShardSnapshots {
   /**
-   * Stores a snapshot. Each of its parts has at most a few megabytes. {@link list} MUST NOT return the
-   * snapshot before all parts are stored. If `put` rejects, or if the process ends before `put` resolves,
-   * the snapshot is either absent or complete. The stored parts of an incomplete snapshot are deleted by `put`
-   * itself, or else by the next `put` for the same shard at a higher position. That call deletes all incomplete snapshots at lower
-   * positions; a `put` that is still storing one of them then rejects. An error of `parts` rejects `put`.
+   * Stores a snapshot. Each of its parts has at most a few megabytes. {@link list} MUST NOT return the snapshot before all parts are
+   * stored. If `put` rejects, or if the process ends before `put` resolves, {@link list} returns either the complete snapshot or no such
+   * snapshot. `put` then deletes the parts that it has stored; parts that remain are deleted by the next `put` for the same shard at a
+   * higher position. That call deletes all incomplete snapshots at lower positions; a `put` that is still storing such a snapshot then
+   * rejects. An error of `parts` rejects `put`.
    */
   put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot>;
-  /** The complete snapshots of a shard. The one with the highest position comes first. */
+  /** The complete snapshots of a shard, from the highest position to the lowest. */
   list(shard: number): Promise<readonly ShardSnapshot[]>;
   /** The parts of a snapshot, as they were put. */
   read(snapshot: ShardSnapshot): AsyncIterable<Uint8Array>;
   /**
-   * Deletes the complete snapshots of a shard except the first `keep` of {@link list}. Also deletes the
-   * incomplete snapshots at lower positions than the first one of {@link list}; a `put` that is still storing
-   * one of them then rejects. The deletion is made in small steps.
+   * Deletes the complete snapshots of a shard except the first `keep` of {@link list}. Also deletes the incomplete snapshots whose position
+   * is lower than that of the newest complete snapshot; a `put` that is still storing such a snapshot then rejects. The deletion is made in
+   * small steps.
    */
   prune(shard: number, keep: number): Promise<void>;
 }

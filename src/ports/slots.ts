@@ -1,6 +1,8 @@
 import { TenantQueues } from "./time-budget.ts";
 
-/** Limits how much work of one kind runs at the same time. Tenants with waiting work take turns. */
+/**
+ * Limits how much work of one kind runs at the same time. If several tenants have waiting work, their work alternates.
+ */
 export class Slots {
   readonly #count: number;
   #free: number;

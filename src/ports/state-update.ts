@@ -7,8 +7,8 @@ export interface StateWrite {
   /** A node's update, a list of such updates, or a list of pairs of key and value; null for none. */
   readonly values: unknown;
   /**
-   * A command that replaces `values`: an update and the nodes that run next, as a node may return it. It never has `resume`, because such a
-   * command was refused earlier.
+   * A command that replaces `values`: an update and the nodes that run next, as a node may return it. It never has `resume`: a command with
+   * `resume` is refused before it gets here.
    */
   readonly command?: Command | null;
   /**
@@ -36,7 +36,7 @@ export interface StateUpdate {
    * finished tasks are applied too. Unfinished tasks and their interrupts are dropped in both cases.
    */
   readonly latest: boolean;
-  /** The metadata of the new checkpoint, without `source`, `step` and `parents`, which are added. */
+  /** The metadata of the new checkpoint; for a subgraph, the engine adds `parents`. */
   readonly metadata: JsonObject;
 }
 

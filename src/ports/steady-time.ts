@@ -1,8 +1,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * A clock of epoch milliseconds that never jumps. It adds the time of the monotonic clock to the wall clock's time at the start of the
- * process. It is used for stored due times, such as the time of a webhook's next attempt: a change of the wall clock must not move them.
+ * A clock of epoch milliseconds that never jumps. It adds the time of the monotonic clock to the wall clock's time at its creation. It is
+ * used for stored due times, such as the time of a webhook's next attempt: a change of the wall clock must not move them.
  */
 export class SteadyTime {
   readonly #clock: Clock;

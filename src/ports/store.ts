@@ -16,27 +16,27 @@ export interface StoreCaller {
   /**
    * Limits the items that the caller may reach; absent: the caller may reach all items. The permission tests the members of an item's
    * value, and also the item's `namespace` and `key`, which take precedence over members with these names. Items that the caller may not
-   * reach count as missing. With a permission, a batch has only one operation.
+   * reach count as missing. A caller with a permission MUST pass only one operation in a batch.
    */
   readonly permission?: Permission;
 }
 
 /**
- * Long-term memory: JSON objects by namespace and key, shared by all threads of a tenant. Clients use it at `/store`, nodes
- * as `ctx.store`. Other store interfaces, such as LangGraph's `BaseStore`, need only `batch`.
+ * Long-term memory: JSON objects by namespace and key, shared by all threads of a tenant. {@link Store.batch} is the only method. Other
+ * interfaces to the store are built on it: the HTTP routes at `/store`, `ctx.store` of nodes, and the `BaseStore` that LangGraph.js graphs
+ * get.
  */
 export interface Store {
   /**
-   * Does all of `ops` and resolves with their results in the same order. Reads see the store as it was at the call, not
-   * the writes of the same batch. Of several writes to one item, the last one counts. The writes are one atomic change:
-   * the promise resolves when they would survive a power cut; if it rejects, none of them is made.
+   * Does all of `ops` and resolves with their results in the same order. Reads do not see the writes of the same batch. Of several writes
+   * to one item, the last one counts. The writes are one atomic change: the promise resolves when they would survive a power cut; if it
+   * rejects, none of them is made.
    *
-   * Rejects with ServiceError `validation.failed` or `value.unstorable` with the field (for several operations with the
-   * index in front: `ops[2].key`), `store.namespace` when a put or a delete has an empty namespace, `store.embedding`
-   * when the embedder fails, `journal.fenced` when the caller has been replaced, `storage.unavailable`. With a
-   * permission, it may also reject with `store.item_not_found` when a put would replace, or a delete would delete, an
-   * item that the caller may not reach; `auth.forbidden` for a put that the permission does not allow;
-   * `store.scan_limit` when a search has to skip too many items that the caller may not reach.
+   * Rejects with ServiceError `validation.failed` or `value.unstorable`, naming the field (in a batch of several operations with their
+   * index: `ops[2].key`); `store.namespace` when a put or a delete has an empty namespace; `store.embedding` when the embedder fails;
+   * `journal.fenced` when the caller has been replaced; `storage.unavailable`. For a caller with a permission, it may also reject with
+   * `store.item_not_found` when a put would replace, or a delete would delete, an item that the caller may not reach; `auth.forbidden` for
+   * a put that the permission does not allow; `store.scan_limit` when a search has to skip too many items that the caller may not reach.
    */
   batch<const Ops extends readonly StoreOp[]>(caller: StoreCaller, ops: Ops): Promise<StoreResults<Ops>>;
 }

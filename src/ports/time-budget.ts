@@ -25,12 +25,11 @@ const UNTIMED_REQUESTS = 16;
 const MAX_TASKS_PER_TURN = 256;
 
 /**
- * A time budget for work in each turn of the event loop. All work that grows with the size of requests or of stored
- * data uses a budget: work that does not fit into the turn waits for the following turns, so that other events are
- * handled in between.
+ * A time budget for work in each turn of the event loop. All work that grows with the size of requests or of stored data uses a budget:
+ * work that does not fit into the turn waits for the following turns, so that other events are handled in between.
  *
- * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn stays
- * short however much work there is. Waiting work continues in order; tenants take turns.
+ * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn stays short however much work
+ * there is. Waiting work of one tenant continues in order; the work of different tenants alternates.
  */
 export class TimeBudget {
   readonly #clock: Clock;
@@ -41,13 +40,17 @@ export class TimeBudget {
    * by a pause.
    */
   #isLong = false;
-  /** Number of turns of the event loop whose end was watched (see {@link #turned}). */
+  /**
+   * The number of turns of the event loop that this budget has counted. A turn is counted only if {@link #watch} was called in it: turns
+   * with only a few requests are not.
+   */
   #turn = 0;
   /** True when {@link #turned} is already scheduled to run at the end of this turn. */
   #isWatched = false;
   /**
-   * Number of requests that have begun since the last turn of the event loop whose end was watched. It is set above
-   * {@link UNTIMED_REQUESTS} while older work waits.
+   * The number of requests that have begun since the end of the last counted turn (see {@link #turn}). These may be requests of several
+   * turns of the event loop, because turns with only a few requests are not counted. While older work waits, the number is set above
+   * {@link UNTIMED_REQUESTS}, so that the clock is checked before each new request begins.
    */
   #begun = 0;
   /** Time on the monotonic clock, in milliseconds, at which the work of this turn began; undefined if there was none. */
@@ -87,8 +90,8 @@ export class TimeBudget {
   }
 
   /**
-   * Called by a {@link BudgetShare}. Returns the monotonic time in milliseconds and the number of the current turn of
-   * the event loop. `isOver`: the turn has used up its time.
+   * Called by a {@link BudgetShare}. Returns the monotonic time in milliseconds, the number of the current turn (see {@link #turn}), and
+   * whether the turn has used up its time (`isOver`).
    */
   checkTurn(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();
@@ -176,7 +179,7 @@ export class BudgetShare {
   }
 }
 
-/** A queue of waiting work for each tenant. Tenants take turns: one item of each. */
+/** A queue of waiting work for each tenant. {@link TenantQueues.shift} takes one piece of work from each queue in rotation. */
 export class TenantQueues {
   readonly #byTenant = new Map<string, (() => void)[]>();
   size = 0;

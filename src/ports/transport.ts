@@ -119,8 +119,8 @@ export interface TransportOptions {
   /** The largest request body, in bytes. */
   readonly maxBody: number;
   /**
-   * The most bytes of all request bodies that have been received but not been read yet. Default: 128 MiB, or twice `maxBody` if that is
-   * more.
+   * The most bytes of all request bodies that have been received but not been read yet. Default: 128 MiB. The limit is at least twice
+   * `maxBody`.
    */
   readonly maxBodies?: number;
   /** A memory budget for bodies that is shared with other transports. If it is set, `maxBodies` is ignored. */
@@ -142,8 +142,8 @@ export interface Transport {
   /** The address at which the transport listens, with the real port; port 0 if the kind is `none`. */
   readonly address: { readonly host: string; readonly port: number };
   /**
-   * Called when the server is about to close. From then on each complete response has `Connection: close` and is the last of its connection,
-   * unless its request is still arriving. New connections are accepted until `close`.
+   * Called when the server is about to close. From then on, each complete response has `Connection: close` and ends its connection, unless
+   * the request to which it responds is still arriving. New connections are accepted until `close`.
    */
   startDraining(): void;
   /** Accepts no new connections, and closes every connection. */
@@ -152,6 +152,7 @@ export interface Transport {
 
 /**
  * Opens a transport.
- * @throws ServiceError `server.address` if it cannot listen at the address; its cause has the operating system's `code`, if there is one
+ * @throws ServiceError `server.address` if it cannot listen at the address. The error's cause has the `code` of the operating system, if
+ * there is one.
  */
 export type TransportOpener = (handlers: Handlers, options: TransportOptions) => Promise<Transport>;

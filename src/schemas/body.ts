@@ -93,7 +93,7 @@ function checkEncoding(request: HttpRequest): void {
   throw new ServiceError("body.encoded", message);
 }
 
-/** Parses bytes as a JSON object. `name` names them in errors. Throws like {@link readObject}. */
+/** Parses bytes as a JSON object. `name`: what errors call the bytes. Throws like {@link readObject}. */
 export function parseObject(bytes: Uint8Array, name = "body", nulls: Nulls = "missing"): RawBody {
   return membersOf(parseJson(bytes, name), name, nulls);
 }
@@ -108,7 +108,7 @@ function membersOf(body: unknown, name: string, nulls: Nulls): RawBody {
   return members;
 }
 
-/** Deletes the null members of a value from a body, if the value is an object. */
+/** Deletes the null members of `object`. Does nothing if it is not an object. */
 export function dropNulls(object: unknown): void {
   if (!isObject(object)) return;
   const members = object as RawBody;

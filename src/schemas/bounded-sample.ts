@@ -1,6 +1,6 @@
 /**
  * The approximate number of entries (list items and object members) of a body that are copied with the limit {@link MAX_SAMPLE_ENTRIES}.
- * After them, less is copied of each list and object, because checking a large body completely would take seconds.
+ * From then on, fewer entries are copied of each list and object, because checking a large body completely would take seconds.
  */
 const FULL_SAMPLE_ENTRIES = 4_000;
 /**

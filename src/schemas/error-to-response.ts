@@ -123,5 +123,5 @@ export function invalid(fields: readonly FieldError[]): ServiceError {
   return new ServiceError("validation.failed", message, { fields });
 }
 
-/** The error for an invalid id in a path or a query. The text is that for invalid ids in a body. */
+/** The error for an invalid id in a path or a query. Its text is the same as for an invalid id in a body. */
 export const invalidUuid = (at: string): ServiceError => invalidField(at, "must be a UUID");

@@ -94,8 +94,8 @@ function requestOf({ multitaskStrategy, ...params }: RawBody, origin?: RunOrigin
 }
 
 /**
- * Parses the run request in a command that answers an interrupt or starts a run from an earlier checkpoint. It names no assistant, because
- * the run uses the assistant of the thread's last run.
+ * Parses the run request in a command that answers an interrupt or starts a run from an earlier checkpoint. Such a request names no
+ * assistant, because the run uses the assistant of the thread's last run.
  * @throws ServiceError `validation.failed`
  */
 function answering(

@@ -15,7 +15,10 @@ const MAX_TEXT_CHARACTERS = MAX_INDEXED_LENGTH;
 
 const TOO_LARGE = `must not have more than ${MAX_ENTRIES} members and list entries in all, nor more than ${MAX_LEVELS} levels, nor more than ${MAX_TEXT_CHARACTERS} characters`;
 
-/** The schema of a filter on metadata or a state. Its size is limited, because it is compared with every record that a search reads. */
+/**
+ * The schema of a filter on metadata or a state. The size of the filter is limited, because the filter is compared with every record that a
+ * search reads.
+ */
 export const metadataFilterSchema = Type.Refine(
   Type.Free(),
   (value: unknown) => isBounded(value),

@@ -32,7 +32,10 @@ const BLANK = /^[\t\n\r ]*$/;
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const ESCAPE = /[\u0000-\u001f\\]/;
 
-/** `ignoreBOM` keeps a byte order mark in the text. So `JSON.parse` refuses it, because within JSON it is not whitespace. */
+/**
+ * `ignoreBOM` keeps a byte order mark in the text, so that `JSON.parse` refuses a mark in the middle of the JSON, where it is not
+ * whitespace.
+ */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
@@ -89,7 +92,7 @@ class Parsing {
   async container(start: number, end: number): Promise<unknown> {
     const bytes = this.#bytes;
     const built = bytes[start] === OPEN_LIST ? new List(this) : new Members(this);
-    /** `from`: the start of what is not parsed yet. `member`: the start of the last member in it. */
+    /** `from`: the start of the text that is not parsed yet. `member`: the start of the last member in that text. */
     let from = start + 1;
     let member = from;
     let depth = 0;
@@ -240,7 +243,7 @@ class Members {
     for (const name of names) this.#put(name, part[name]);
   }
 
-  /** Adds a member whose value was parsed separately. `head`: the text before the value, which should be its name and a colon. */
+  /** Adds a member whose value was parsed separately. `head`: the text before the value, which should be the member's name and a colon. */
   add(head: string, value: unknown): void {
     // Parsing checks `head`: anything except one name and a colon, such as a minus sign, is a syntax error.
     const [name, ...others] = Object.keys(this.#parse(`{${head}null}`) as object);

@@ -22,7 +22,7 @@ export const PARSE_STEP_BYTES = 256 * 1024;
  */
 export const MAX_BODY_DEPTH = MAX_DEPTH + 16;
 /**
- * The largest number of lists, objects and named members in a body, on all levels together. Parsing one of them can take a thousand times
+ * The largest number of lists, objects and object members in a body, on all levels together. Parsing one of them can take a thousand times
  * as long as parsing one byte of a string.
  */
 const MAX_PARTS = 500_000;
@@ -110,7 +110,10 @@ export class StructureCheck {
   #parts = 0;
   #entries = 0;
   #isObject = false;
-  /** The start and end of the last string on the top level of the body, which is the name of the member after it. */
+  /**
+   * The start and end of the last string directly within the outermost object or list. While a list or object in a member of the outermost
+   * object is checked, this string is the name of that member.
+   */
   #name: readonly [from: number, to: number] = [0, 0];
 
   /** `whole`: the name of the body in errors. */

@@ -1,8 +1,8 @@
 import { invalidField } from "../model/errors.ts";
 
 /**
- * Matches the JSON escape of half of a surrogate pair, also where the other half follows. JSON text that is valid UTF-8 can contain a
- * single half only as an escape.
+ * Matches the JSON escape of half of a surrogate pair, even if the escape of the other half follows. In JSON text that is valid UTF-8, a
+ * single half can only occur as an escape.
  */
 const ESCAPED = /\\ud[89a-f]/i;
 /** Matches a single half of a surrogate pair. With the flag `u`, a complete pair does not match. */

@@ -96,8 +96,8 @@ export const stateUpdateSchema = compileBodySchema(
     as_node: Type.Optional(asNode),
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
-    // A field that only Heddle has. If true, an update of a checkpoint that is not the latest is refused; otherwise it begins a branch, as
-    // on LangGraph's own server.
+    // A field that only Heddle has. If true, an update of a checkpoint that is not the latest is refused. Otherwise such an update begins a
+    // branch, as on LangGraph's own server.
     require_latest: Type.Optional(Type.Boolean()),
   }),
 );
@@ -242,7 +242,7 @@ export const runCreateSchema = compileBodySchema(
     // At most 367 days (a leap year and a day): a longer delay is almost certainly a mistake.
     after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
     timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
-    // If true, a `resume` is refused if no interrupt waits for it. Graphs made by `graph()` refuse it in any case.
+    // If true, a `resume` is refused when no interrupt is pending. Graphs made by `graph()` always refuse such a `resume`.
     strict_resume: Type.Optional(Type.Boolean()),
   }),
 );

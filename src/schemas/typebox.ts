@@ -47,7 +47,7 @@ export const Type = {
   String,
   Union,
   Unknown,
-  /** An integer that JavaScript can represent exactly, or that is within the given bounds. */
+  /** An integer within the given bounds. The default bounds are those of the integers that JavaScript can represent exactly. */
   Integer: (
     options: { readonly minimum?: number; readonly maximum?: number; readonly default?: number } = {},
   ) => Integer({ ...EXACT_INTEGERS, ...options }),

@@ -8,7 +8,7 @@ import { Compile, type Static, type TSchema, type Validator } from "./typebox.ts
 /** A schema for request bodies, with the type of a body that it accepts. */
 export interface BodySchema<T> {
   readonly schema: TSchema;
-  /** Checks a body, and returns the same object. @throws ServiceError `validation.failed`; it names each invalid field */
+  /** Checks a body, and returns the same object. @throws ServiceError `validation.failed`; it names the invalid fields, up to a limit */
   parse(body: RawBody): T;
 }
 

@@ -49,12 +49,15 @@ export interface ActorInspection {
    */
   scopeOf(scope: InspectScope): Eventually<InspectScope>;
   /**
-   * The actors of a thread, of one of its runs (null: the latest run) and of that run's graph, as they are stored. It is used when the
-   * actors are not in memory.
+   * The actors of a thread, of one of its runs (null: the latest run) and of that run's graph, in their stored state. This method is used
+   * when the actors are not in memory.
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
   storedActors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
-  /** The same actors as {@link storedActors}, parents first. Actors that are in memory are shown in their current state. */
+  /**
+   * The actors that {@link storedActors} returns, and those of the thread that are in memory, in their current state; parents come first.
+   * With a run, other runs are left out.
+   */
   actors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
   /** Reports the actors in memory and their events, until the returned function is called. */
   watch(scope: InspectScope, inspector: Inspector): () => void;

@@ -9,7 +9,10 @@ export const assistantOrders = ["created_at", "updated_at", "name", "graph_id", 
 export interface AssistantSearch extends AssistantFilter {
   readonly limit: number;
   readonly offset: number;
-  /** Default `created_at`. In the order of creation, default assistants count as the oldest. */
+  /**
+   * Default `created_at`. In the order of creation, default assistants count as the oldest; in the order of change, those that were never
+   * changed do.
+   */
   readonly sort_by?: (typeof assistantOrders)[number];
   /** Default `desc`. */
   readonly sort_order?: "asc" | "desc";

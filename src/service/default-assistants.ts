@@ -9,7 +9,7 @@ interface Deps {
   readonly engine: Engine;
   /** Epoch milliseconds: the creation time that default assistants show. */
   readonly started: number;
-  /** The initial settings of default assistants, by graph. The default assistants of other graphs have none. */
+  /** The initial settings of default assistants, by graph. The default assistants of other graphs begin without settings. */
   readonly begins: AssistantDefaults;
 }
 

@@ -6,7 +6,7 @@ import type { Assistants } from "./assistants.ts";
 export interface SubgraphQuery {
   /** The path to one subgraph, as names of nodes with `|` between them; undefined: all subgraphs. */
   readonly ns?: string;
-  /** Includes subgraphs of subgraphs. */
+  /** True: includes the subgraphs of subgraphs. */
   readonly recurse: boolean;
 }
 

@@ -18,8 +18,8 @@ export interface IdempotencyKey {
 }
 
 /**
- * The name under which the idempotency key of a request to start a run is stored. If the request names no thread, the hash of this name
- * selects the shard of the run.
+ * The text that is hashed and stored for the idempotency key of a request to start a run. If the request names no thread, this text selects
+ * the shard of the run.
  */
 export const startKeyOf = (key: string): string => `request ${key}`;
 
@@ -33,7 +33,7 @@ export type MakeIdempotencyRecord = (run: string) => IdempotentRequest;
 export class IdempotentRequests {
   readonly #journal: Journal;
   readonly #clock: Clock;
-  /** Makes a repeated request wait for the first one if that is still in progress. */
+  /** Makes a repeated request wait while the first request with its key is still in progress. */
   readonly #exclusive = new KeyedMutex();
 
   constructor({ journal, clock }: { readonly journal: Journal; readonly clock: Clock }) {

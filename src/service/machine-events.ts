@@ -47,12 +47,13 @@ export interface MachineEvents {
   possible(key: ThreadKey): Promise<PossibleEvents>;
   /**
    * Sends an event to the machine, in a run of its own. Resolves with this run when it is stored. The run sends the event when the runs
-   * before it have ended, unless the machine processes the event earlier, while its invoked actors are running. If no other run is in
-   * progress or queued, an event that the machine does not accept now is refused, and nothing is stored. Otherwise only an event that the
-   * machine accepts in none of its states is refused; any other event is checked when the run starts. The event's data are always validated
-   * now, if the machine declares a schema for them, and the event is stored with what the schema returns.
-   * @throws ServiceError `validation.failed`, naming the wrong members; `resume.invalid` when the thread has no machine or waits for no event; and as {@link
-   * Runs.start}
+   * before it have ended, unless the machine processes the event earlier, while its invoked actors are running.
+   *
+   * If no other run is in progress or queued, an event that the machine does not accept now is refused, and nothing is stored. Otherwise
+   * only an event that the machine accepts in none of its states is refused; any other event is checked when the run starts. If the machine
+   * declares a schema for the event's data, the data are always validated now, and the event is stored with what the schema returns.
+   * @throws ServiceError `validation.failed`, naming the wrong members; `resume.invalid` when the thread has no machine or waits for no
+   * event; and as {@link Runs.start}
    */
   send(key: ThreadKey, event: SentEvent, options?: EventOptions): Promise<RunRecord>;
 }
@@ -136,8 +137,8 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
 }
 
 /**
- * The events with their schemas. Where the schema of all of them has an `anyOf`, it has a schema for each event, in their order, because the
- * machine declares schemas.
+ * Pairs each event type with its schema. If `schema` has an `anyOf` with one entry for each type, the machine declares schemas, and the
+ * entries are in the order of `types`.
  */
 function withSchemas(types: readonly string[], schema: JsonObject | null): PossibleEvents["events"] {
   const { anyOf } = schema ?? {};

@@ -23,8 +23,8 @@ export interface RunCancellation {
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, options?: CancelOptions): Promise<void>;
   /**
-   * Registers that the client wants the run to end when its connection closes. A shutdown of the server closes the connection, so the run
-   * ends at the shutdown, and is not continued when the server starts again.
+   * Registers that the client wants the run to end when the client's connection closes. A shutdown of the server closes the connection, so
+   * the run ends at the shutdown, and is not continued when the server starts again.
    */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /** Cancels the unfinished runs of a thread, including queued and delayed runs. @throws ServiceError `thread.not_found` */
@@ -72,7 +72,7 @@ const MAX_CONCURRENT_CANCELS = 32;
 export function createRunCancellation({ system, journal, find }: Deps): RunCancellation {
   /**
    * The ids of a thread's unfinished runs. The run that would start last comes first, and the run in progress comes last: if runs are
-   * cancelled in this order, the end of one never lets another one start.
+   * cancelled in this order, the end of one run does not start another.
    */
   function inFlight(key: ThreadKey, thread: ThreadRecord, which: CancelTarget): readonly string[] {
     const { active, queue, delayed } = thread;

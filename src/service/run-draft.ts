@@ -72,7 +72,7 @@ export interface RunRequest {
   readonly origin?: RunOrigin | undefined;
 }
 
-/** Adds members to the `configurable` of a request. They replace members of the request with the same names. */
+/** Adds members to the `configurable` of a request. They replace members of the request's `configurable` with the same names. */
 export function withConfigurable<T extends Pick<RunRequest, "config">>(
   request: T,
   members: JsonObject | undefined,
@@ -115,8 +115,8 @@ export interface RunThread {
 const VALUES: readonly StreamMode[] = ["values"];
 
 /**
- * Converts a request to the form in which its run is stored. The config in the thread's record is not merged into it, because that config
- * may belong to another assistant.
+ * Converts a request to the form in which its run is stored. The config in the thread's record is not merged into the run's config, because
+ * it may belong to another assistant.
  */
 export function runDraftOf(
   run_id: string,
@@ -190,8 +190,8 @@ export function runDraftOf(
 }
 
 /**
- * The configuration that the thread's record shows: that of the run that was started last, merged with the
- * configuration of its assistant. Undefined if both are empty, which is true for most runs.
+ * The configuration that the run's admission adds to the thread's record: the configuration of the run's assistant, with the run's own
+ * configuration on top. Undefined if both are empty, which is true for most runs.
  */
 function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
   if (isEmpty(assistant) && isEmpty(run)) return undefined;

@@ -10,7 +10,9 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import { pendingInterruptsOf } from "./api-records.ts";
 
-/** The number of checkpoints that are read at a time to find the run's last one. Later runs may have added more. */
+/**
+ * The number of checkpoints that are read at a time, newest first, to find the last checkpoint of a run. Later runs may have added many.
+ */
 const CHECKPOINTS_PER_READ = 100;
 
 interface Deps {
@@ -46,7 +48,7 @@ async function read(
 ): Promise<JsonObject> {
   const checkpoint = await lastOf(journal, key, run);
   if (checkpoint === undefined) {
-    // The thread was deleted during the read. The result must not be an empty state, because the run never had one.
+    // If the thread was deleted during the read, the result must not be an empty state, because the run did not end with one.
     if (run !== undefined && (await journal.thread(key)) === undefined) throw threadDeleted();
     return {};
   }
@@ -60,7 +62,7 @@ async function read(
   return { ...values, __interrupt__: pendingInterruptsOf(checkpoint, writes) };
 }
 
-/** The checkpoint that the run started from. */
+/** The id of the root graph's checkpoint from which the run started; null: the thread had none. */
 function baseOf({ kwargs, base_checkpoint }: RunRecord): string | null {
   return rootCheckpointOf(kwargs.config.configurable) ?? base_checkpoint;
 }

@@ -72,7 +72,7 @@ export interface RunSearchQuery extends RunFilter {
   readonly cursor?: string;
   /** By creation. Default `desc`. */
   readonly sort_order?: "asc" | "desc";
-  /** True: only runs because of which their thread waits, for an answer or at a breakpoint. False: only runs for which this is not so. */
+  /** True: only paused runs, whose thread still waits for answers or at a breakpoint because of the run. False: only other runs. */
   readonly paused?: boolean;
   /** All these entries must be contained in the metadata of the run's thread. */
   readonly thread_metadata?: JsonObject;
@@ -88,11 +88,9 @@ export interface RunSearchPage {
   readonly next: string | undefined;
 }
 
-/**
- * Marks a run that processes an event of a state machine. `timer`: the timer of the machine that made the event; absent if a client sent
- * the event.
- */
+/** Marks a run that processes an event of a state machine. */
 export interface MachineEventOrigin {
+  /** The timer of the machine that made the event; absent if a client sent the event. */
   readonly timer?: Timer;
 }
 
@@ -111,10 +109,11 @@ export interface StartOptions {
 
 export interface Runs extends RunCancellation {
   /**
-   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is stored with the
-   * input, or the event, that its schema returns.
-   * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
-   *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
+   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is stored with
+   * the input, or the event, that its schema returns.
+   * @throws ServiceError `validation.failed`, `assistant.not_found`, `graph.not_found`, `graph.invalid`, `value.unstorable`,
+   * `thread.not_found`,
+   *   `checkpoint.not_found`, `run.conflict`, `resume.*`, `request.*`, `server.busy`, `server.draining`, `storage.unavailable`
    */
   start(key: ThreadKey, request: RunRequest, options?: StartOptions): Promise<RunRecord>;
   /**
@@ -137,7 +136,10 @@ export interface Runs extends RunCancellation {
     requests: readonly RunRequest[],
     by?: readonly RunStarter[],
   ): Promise<readonly RunRecord[]>;
-  /** Finds a run. A run without a thread is no longer found when it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
+  /**
+   * Finds a run. A run without a thread is no longer found when it has ended, unless its thread is kept. @throws ServiceError
+   * `run.not_found`, `thread.not_found`
+   */
   find(key: ThreadKey, run: string): Promise<RunRecord>;
   /**
    * Finds a run whose events are to be read. Unlike {@link find}, it also finds a run without a thread that has ended, until the run is
@@ -427,9 +429,10 @@ export function createRuns(deps: Deps): Runs {
   };
 }
 
-/** The position of a run among the runs of its thread. `pausedAt`: what the thread waits for because of this run; null: nothing. */
+/** The position of a run among the runs of its thread. */
 interface RunPlace {
   readonly isLatest: boolean;
+  /** What the thread waits for because of this run; null: nothing. */
   readonly pausedAt: "question" | "breakpoint" | null;
 }
 
@@ -442,7 +445,10 @@ function runPlaceOf({ order, status }: RunWithoutKwargs, thread: ThreadRecord): 
   return { isLatest, pausedAt: hasQuestion ? "question" : "breakpoint" };
 }
 
-/** Returns the id of the run that continued the thread after a failed one: the next run, if it was given neither an input nor a command. */
+/**
+ * Returns the id of the run that continued the thread after a failed run: the next run, if it was given neither an input nor a command;
+ * else null.
+ */
 async function findResumingRun(
   journal: Journal,
   tenant: string,

@@ -40,7 +40,7 @@ export interface ServiceDeps {
   readonly assistantDefaults?: AssistantDefaults | undefined;
   /**
    * Wraps the assistants of this shard. In a server with several processes, all assistants are stored in shard 0 (the home shard), and the
-   * other processes read them from the process that has it.
+   * other processes read them from the process with that shard.
    */
   readonly assistants?: ((own: Assistants) => Assistants) | undefined;
   readonly policy: WebhookPolicy;

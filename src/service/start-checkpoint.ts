@@ -17,9 +17,9 @@ interface RequestedCheckpoint {
 type Asked = Pick<RunRequest, "checkpoint" | "checkpoint_id" | "config" | "command">;
 
 /**
- * Finds the checkpoint that a run starts from: `checkpoint` wins over `checkpoint_id`, which wins over the
- * one in `config`. If none of them has an id, the entry for the namespace in `checkpoint_map` counts; without
- * such an entry, the run starts from the latest checkpoint.
+ * Finds the checkpoint that a run starts from. `checkpoint` takes precedence over `checkpoint_id`, and both over the checkpoint in
+ * `config`. If none of them has an id, the entry for the namespace in `checkpoint_map` counts; without such an entry, the run starts from
+ * the latest checkpoint.
  * @throws ServiceError `checkpoint.not_found`, `validation.failed`
  */
 export function resolveRunStart(

@@ -63,9 +63,9 @@ export function storedRunActors(
 }
 
 /**
- * The state of a graph in its statechart. For a graph made from an XState machine, it is the machine's own state. For others: at the nodes that run next, if the latest checkpoint belongs to
- * this run and has such nodes. Otherwise at the end if the run has succeeded, else at the start. The graph of
- * a pending run is always at the start.
+ * The state of a graph in its statechart. The graph of a pending run is always at the start. The graph of any other run is in the machine's
+ * own state, if the graph is made from an XState machine. Otherwise it is at the nodes that run next, if the latest checkpoint belongs to
+ * this run and has such nodes; else at the end if the run has succeeded, and at the start if not.
  */
 function graphStateAt(
   run: RunRecord,

@@ -65,8 +65,8 @@ export class ThreadExpiry {
   }
 
   /**
-   * Deletes or prunes the expired threads that are due first. `failed` has the threads for which this has already failed during this
-   * search. These threads still come first in the index, so each batch reads that many more threads.
+   * Deletes or prunes the expired threads that are due first. `failed`: the threads that this search has already failed to delete or prune.
+   * They still come first in the index, so each batch reads that many more threads.
    */
   async #expireBatch(failed: ReadonlySet<string>): Promise<void> {
     const { journal, catalog, clock, interval, logger } = this.#deps;

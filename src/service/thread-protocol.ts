@@ -23,7 +23,7 @@ export type RunRequestWithoutAssistant = Omit<RunRequest, "assistant_id">;
 export interface CheckpointListQuery {
   readonly ns: string;
   readonly limit: number;
-  /** Only checkpoints older than this one. */
+  /** Only checkpoints older than the checkpoint with this id. */
   readonly before?: string;
 }
 
@@ -67,7 +67,7 @@ export interface ThreadProtocol {
   lastEventNumber(key: ThreadKey): Promise<number>;
   /**
    * Reads the events of all runs of a thread, including future runs, each run from its first event. The permission to read the thread is
-   * checked when each run begins. The thread need not exist yet. The reader MUST be closed.
+   * checked when each run begins. The thread may not exist yet. The reader MUST be closed.
    * @throws ServiceError `thread.not_found` for a temporary thread
    */
   follow(key: ThreadKey, start: FollowStart): Promise<ThreadReader>;
@@ -163,8 +163,7 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
       const thread = await permittedThread(journal, key);
       if (thread?.temporary) throw threadNotFound(key.thread);
       const from = [...after];
-      // A thread that the client may not reach is followed in the same way as one that does not exist yet; the reader then leaves out all
-      // its runs.
+      // A thread that the client may not reach is followed like a thread that does not exist yet; the reader then leaves out all its runs.
       if (isNew && thread === undefined) from.push(0);
       else if (isNew) {
         const last = await journal.runs(key, { limit: REPLAYED_RUNS, offset: 0 });

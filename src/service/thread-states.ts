@@ -51,7 +51,8 @@ function pendingInterruptReader(
         questions.push({ ...asked, response_schema: has ? (schemas[asked.id] ?? null) : null });
       }
       const [only] = questions;
-      // A question of the root graph is one of the machine itself.
+      // Only a question of the root graph (its namespace has one segment) is a question of the machine itself, which a migration may
+      // replace.
       if (only?.ns.length !== 1) return questions;
       const migrated = await migratedQuestion(journal, engine, key, record);
       return migrated === null
@@ -90,7 +91,7 @@ export interface HistoryRequest extends StatePosition {
 }
 
 export interface ThreadStates {
-  /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
+  /** The state at this position. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   at(key: ThreadKey, position: StatePosition, projection: StateProjection): Promise<JsonObject>;
   /**
    * The states of all branches of the history of the root graph or of a subgraph, newest first. Without `before`, the current state of the
@@ -178,9 +179,9 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   /**
-   * Yields the checkpoints of {@link checkpoints}. On the first page of the root graph's history, the thread's current checkpoint comes first,
-   * if it matches. It is not always the newest: after a rollback, for example, the thread has returned to an earlier checkpoint. A later page
-   * then has it again, at its own place.
+   * Yields the checkpoints of {@link checkpoints}. On the first page of the root graph's history, the thread's current checkpoint comes
+   * first, if it matches. The current checkpoint is not always the newest: after a rollback, for example, the thread has returned to an
+   * earlier checkpoint. A later page then contains the current checkpoint again, at its place in the order.
    */
   async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, request: HistoryRequest) {
     const { metadata } = request;

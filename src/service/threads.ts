@@ -56,7 +56,7 @@ export interface Threads {
   create(tenant: string, request: NewThread, permits?: Permits): Promise<JsonObject>;
   /** The stored record of a thread, without its state. @throws ServiceError `thread.not_found` */
   record(key: ThreadKey): Eventually<ThreadRecord>;
-  /** The thread with its state; `withTtl` adds how long it is kept. @throws ServiceError `thread.not_found` */
+  /** The thread with its state; `withTtl` adds the thread's time to live. @throws ServiceError `thread.not_found` */
   get(key: ThreadKey, withTtl?: boolean): Promise<JsonObject>;
   search(tenant: string, query: ThreadSearchQuery): Promise<ThreadSearchPage>;
   /** The exact number of matches. */

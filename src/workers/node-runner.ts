@@ -15,7 +15,8 @@ const MAX_QUEUED = 64;
 
 export interface NodeRunnerDeps {
   /**
-   * Posts messages to the server's thread. @throws DOMException `DataCloneError` if one of them cannot be cloned; then none has been posted
+   * Posts messages to the server's thread. @throws DOMException `DataCloneError` if a message cannot be cloned; then no message has been
+   * posted
    */
   post(messages: readonly FromWorker[]): void;
   readonly scheduler: Scheduler;

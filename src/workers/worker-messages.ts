@@ -27,9 +27,9 @@ export type ToWorker =
   | { readonly t: "ping" };
 
 /**
- * Messages from a worker to the server's thread, sent as one list for each turn of the event loop. A `fact` message contains an entry for
- * the run's event log. In it, the chat messages that one call streams are numbered from 0, and token and piece facts refer to these numbers,
- * because the worker does not know the event ids that the server assigns.
+ * Messages from a worker to the server's thread. They are sent in lists, usually one list for each turn of the event loop. A `fact` message
+ * contains an entry for the run's event log. In it, the chat messages that one call streams are numbered from 0, and token and piece facts
+ * refer to these numbers, because the worker does not know the event ids that the server assigns.
  */
 export type FromWorker =
   /** The graphs are loaded. */

@@ -8,8 +8,8 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 import { WorkerSlot, type WorkerCall } from "./worker-slot.ts";
 
 /**
- * Milliseconds before a new worker replaces one that has ended. The delay is doubled, up to MAX_RESTART_DELAY_MS, each
- * time that a worker ends before it was ready.
+ * Milliseconds before a new worker replaces one that has ended. Each time that a worker ends before it was ready, the delay is doubled, up
+ * to MAX_RESTART_DELAY_MS.
  */
 const RESTART_DELAY_MS = 200;
 const MAX_RESTART_DELAY_MS = 10_000;

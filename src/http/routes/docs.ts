@@ -3,7 +3,7 @@ import { sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 
-/** Routes of the API documentation. It is the same for everybody, so it needs no credentials. */
+/** Routes of the API documentation. They need no credentials, because the documentation is the same for everybody. */
 export function docsRoutes(deps: RouteDeps, routes: () => readonly Route[]): readonly Route[] {
   const { access, about } = deps;
   const { mount, needsCredentials } = access;

@@ -140,8 +140,8 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
 }
 
 /**
- * The number of the last event that the client received: from the header `last-event-id`, which clients send when they reconnect, or from
- * the query, as for a WebSocket. Undefined if neither names one.
+ * The number of the last event that the client has received: from the header `last-event-id`, which clients send when they reconnect, or
+ * from the query, as for a WebSocket. Undefined if neither contains a number.
  */
 function afterOf({ request, query }: RouteCall): number | undefined {
   const header = request.header("last-event-id");
@@ -149,8 +149,9 @@ function afterOf({ request, query }: RouteCall): number | undefined {
 }
 
 /**
- * The number of the event after which a stream begins, for a request that itself starts the run. Without an idempotency key it is -1, the
- * run's start. A request with a key may be a repetition, and name the last event that its sender has received.
+ * The number of the event after which a stream begins, for a request that itself starts the run. Without an idempotency key it is -1: the
+ * stream begins at the run's first event. With a key, the request may be a repetition; then its header names the last event that the client
+ * has received.
  */
 function afterRepeat({ request }: RouteCall): number {
   const isKeyed = (request.header("idempotency-key") ?? "") !== "";

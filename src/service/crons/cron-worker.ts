@@ -41,11 +41,11 @@ const RETRY_PAUSE_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 
 /**
- * Errors that say that a cron's thread or assistant is missing. A cron whose run fails to start with one of
- * them is deleted; if the cron has a user, only if the thread or assistant was really deleted.
+ * Errors that say that a cron's thread or assistant is missing. If the run of a cron fails to start with such an error, the cron is
+ * deleted; but if the cron has a user, only if the thread or assistant was really deleted.
  */
 const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
-/** Temporary errors. After one of them, the run of the slot (the time at which the cron fires) is started again later. */
+/** Temporary errors. After such an error, the run of the slot (the time at which the cron fires) is started again later. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "server.busy",
   "server.draining",
@@ -55,9 +55,9 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /**
- * Fires each cron at its slots (the times of its schedule), each slot once. The run is stored together with a name made from the cron and
- * the slot. Then the cron moves on to its next slot. After a crash between these two steps, the run is found by its name and not started
- * again. Of the slots that were missed while the server was down, only one fires.
+ * Fires each cron at its slots (the times of its schedule), each slot once. The run is stored together with an idempotency key made from
+ * the cron and the slot. Then the cron moves on to its next slot. After a crash between these two steps, the run is found by its key and
+ * not started again. Of the slots that were missed while the server was down, only one fires.
  */
 export class CronWorker {
   readonly #deps: Deps;
@@ -176,8 +176,8 @@ export class CronWorker {
       // The run of this slot was started before. It has since ended and been deleted, so there is nothing to do.
       if (code === "request.gone") return { isOver: false };
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
-      // Does not delete the cron only because its user may not reach the thread or the assistant. The error is the same as for a missing
-      // one, but the permissions may change again.
+      // The same error is thrown when the cron's user may not reach the thread or the assistant. Then the cron is kept, because the
+      // permissions may change again.
       const isOver = OVER.has(code) && (isNobodys(cron) || (await crons.isUseless(at.tenant, cron)));
       const error = toPlainError(cause);
       return { isOver, last_run: { run_id: null, status: "error", error, ended_at: clock.now() } };
@@ -190,8 +190,8 @@ export class CronWorker {
     // Copies the request if the cron has a user: the application's authorization code may change the request, and parts of the original
     // belong to the cron's record.
     const request = user === null ? cronRunRequest(cron) : structuredClone(cronRunRequest(cron));
-    // The cron's id and the slot identify the request, so its content need not be compared. `neverExpires` keeps the key valid even if the
-    // retry comes days later.
+    // The cron's id and the slot identify the request, so its content does not have to be compared. `neverExpires` keeps the key valid even
+    // if the retry comes days later.
     const again: IdempotencyKey = { key: `cron ${cron_id} ${slot}`, content: "", neverExpires: true };
     if (thread !== null) return runs.start({ tenant, thread }, request, { again });
     return runs.startAlone(tenant, request, "background", { again });

@@ -70,16 +70,19 @@ export interface CronOwner {
  * reach counts as missing.
  */
 export interface Crons {
-  /** @throws ServiceError `validation.failed`, `assistant.not_found` */
+  /**
+   * @throws ServiceError `validation.failed`, `assistant.not_found`, `graph.not_found`
+   */
   create(tenant: string, settings: NewCron, owner?: CronOwner): Promise<CronRecord>;
   /** Creates a cron whose runs use this thread. @throws ServiceError as {@link create}, and `thread.not_found` */
   createOn(key: ThreadKey, settings: NewCron, owner?: CronOwner): Promise<CronRecord>;
   /** @throws ServiceError `cron.not_found` */
   get(tenant: string, id: string, permits?: Permits): Promise<CronRecord>;
   /**
-   * Replaces the given fields; metadata is merged. If the run request changes, `user` becomes the user of the cron's runs, so that
-   * nobody can start a changed run in another user's name.
-   * @throws ServiceError `cron.not_found`, `validation.failed`
+   * Replaces the given fields; metadata is merged. If the run request changes, `user` becomes the user of the cron's runs, so that nobody
+   * can start a changed run in another user's name.
+   * @throws ServiceError `cron.not_found`, `validation.failed`; if the run request changes, also `assistant.not_found` and
+   * `graph.not_found`
    */
   update(
     tenant: string,

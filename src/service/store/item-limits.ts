@@ -17,7 +17,7 @@ export const MAX_BATCH_OPS = 1_000;
 /** The longest lifetime of an item, in minutes: a hundred years. */
 export const MAX_ITEM_TTL_MINUTES = 52_560_000;
 const MAX_OFFSET = 1_000_000_000;
-/** The first label of namespaces that clients cannot use, because LangGraph Platform reserves it. */
+/** The first label of namespaces to which clients cannot write, because LangGraph Platform reserves it. */
 const RESERVED = "langgraph";
 
 export function refuseOperation(at: string, message: string): never {

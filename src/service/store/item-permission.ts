@@ -9,7 +9,7 @@ import type { ItemKey, Namespace } from "../../model/store-item.ts";
  */
 const MAX_SKIPPED = 10_000;
 
-/** An item, or the namespace and key of one that does not exist. */
+/** An item. If the item does not exist, only its namespace and key are given. */
 interface PlacedValue extends ItemKey {
   readonly value?: JsonObject;
 }

@@ -202,8 +202,8 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   /**
-   * Checks whether the caller may replace or delete an item. If the item does not exist, a delete is checked with the item's namespace and
-   * key alone, so that the caller does not learn whether the item exists.
+   * Checks whether the caller may replace or delete an item. If the item does not exist, a put passes, because its new value was checked
+   * before; a delete is checked with the item's namespace and key alone, so that the caller does not learn whether the item exists.
    */
   async function checkWrite(tenant: string, permission: Permission, change: ItemChange): Promise<void> {
     const { namespace, key } = change;
@@ -215,8 +215,8 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   /**
-   * Serialises the changes of one item by callers with a permission. No other such change can then happen between the check of an item and
-   * its change.
+   * Serialises the changes of one item by callers whose access a permission restricts: between the check of the item and its change, no
+   * other such caller can change it. Callers without a permission may reach all items. Their changes are not checked and take no lock.
    */
   const guarded = new KeyedMutex();
 
@@ -232,7 +232,7 @@ export function createStore(deps: StoreDeps): Store {
     for (const read of reads) results.push(read === undefined ? null : await read(clock.now()));
     if (writes.length === 0) return results;
     const changes = await changesOf(writes);
-    // Checks again, because the embedder took some time: a newer attempt of the run may have replaced the caller.
+    // Checks after the embedder, which takes some time: meanwhile, a newer attempt of the run may have replaced the caller.
     check?.();
     const change = () =>
       items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });

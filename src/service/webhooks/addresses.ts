@@ -21,8 +21,9 @@ const GLOBAL = ipaddr.IPv6.parseCIDR("2000::/3");
 export const isAddress = (text: string): boolean => ipaddr.isValid(text);
 
 /**
- * Whether a webhook may be sent to this address. Only ranges that are known to be public are allowed. An IPv6 address that contains an IPv4
- * address (mapped, NAT64, 6to4, Teredo) is either checked as that IPv4 address or refused.
+ * Whether a webhook may be sent to this address. Only addresses of ranges that are known to be public are allowed; with `allowInternal`,
+ * also addresses of internal ranges. An IPv6 address that contains an IPv4 address (mapped, NAT64, 6to4, Teredo) is either checked as that
+ * IPv4 address or refused.
  */
 export function mayReach(text: string, allowInternal: boolean): boolean {
   if (!ipaddr.isValid(text)) return false;

@@ -18,7 +18,7 @@ export function webhookRetryDelay(failed: number, luck: number, asked = 0): numb
   return Math.round(Math.max(spread, Math.min(asked, MAX_DELAY_MS)));
 }
 
-/** Milliseconds that a `Retry-After` header requests, in which there are seconds or a date; 0 if there is no valid header. */
+/** Converts a `Retry-After` header, which is a number of seconds or a date, to milliseconds from `now`; 0 if there is no valid header. */
 export function retryAfter(header: string | undefined, now: number): number {
   if (header === undefined) return 0;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;

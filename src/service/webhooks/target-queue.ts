@@ -7,8 +7,8 @@ const MAX_ATTEMPTS = 8;
 const MAX_ATTEMPTS_FAILING = 1;
 
 /**
- * The deliveries to one target that are in memory: those that are being attempted, and the due ones that
- * became due first. All others stay in the outbox, because there may be more than fit into memory.
+ * The deliveries to one target that are in memory: those that are being attempted, and a limited number of due ones, oldest first. All
+ * others stay in the outbox, because there may be more than fit into memory.
  */
 export class TargetQueue {
   readonly name: string;

@@ -20,7 +20,7 @@ function payloadOf({ run, values, waiting }: DeliveryContent, now: number): stri
     run_ended_at: run.ended_at === null ? null : toIso(run.ended_at),
     webhook_sent_at: toIso(now),
     values,
-    // The pending interrupts of a paused run. They distinguish it from a finished run, because both have the same status.
+    // The pending interrupts of a paused run. By these, the receiver can tell a paused run from a finished run: both have the same status.
     ...(waiting !== null && { interrupts: waiting }),
     ...(run.error !== null && { error: run.error.message }),
   });
@@ -49,9 +49,9 @@ export interface SenderDeps {
 const MAX_ERROR_CHARACTERS = 300;
 
 /**
- * Makes one delivery attempt. The policy is checked again, for the URL and for the addresses to which its
- * host name resolves now. (For a webhook that is a path on this server, the addresses are not checked.) The
- * connection then goes to exactly one of these addresses. `self`: the URL of this server.
+ * Makes one delivery attempt. The policy is checked again, for the URL and for the addresses to which the URL's host name resolves now. (If
+ * the webhook is a path on this server, the addresses are not checked.) The connection then goes to exactly one of these addresses. `self`:
+ * the URL of this server.
  */
 export async function sendWebhook(
   { client, clock, policy, version }: SenderDeps,

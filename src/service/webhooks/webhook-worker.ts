@@ -134,8 +134,8 @@ export class WebhookWorker {
         this.#waiting.push(queue);
         void this.#try(queue, next);
       } else if (queue.due.length > 0) {
-        // A limit of concurrent attempts is reached: that of the target, or that of all failing targets together. The queue is served again
-        // when an attempt has finished.
+        // The target, or all failing targets together, have reached their limit of concurrent attempts. The queue is served again when an
+        // attempt has finished.
         waiting.push(queue);
       } else {
         queue.inLine = false;

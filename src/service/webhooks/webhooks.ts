@@ -13,10 +13,10 @@ export interface Webhooks {
    * @throws ServiceError `validation.failed` when the webhook is not allowed
    */
   accept<Request extends { readonly webhook?: string }>(request: Request): Request;
-  /** Pending deliveries and dead letters, newest run first. */
+  /** Pending deliveries first, then dead letters; in each group, the deliveries of newer runs come first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly JsonObject[]>;
   /**
-   * Makes the delivery due now, and sets its number of attempts back to 0.
+   * Makes the delivery due now, even if it is a dead letter, and sets its number of attempts back to 0.
    * @throws ServiceError `delivery.not_found`
    */
   retry(key: DeliveryKey): Promise<JsonObject>;
