@@ -43,12 +43,15 @@ export interface LedgerEntry {
 }
 
 export interface LedgerSummary {
-  /** The number of the first batch in the ledger; undefined when there is none. */
+  /** The number of the first batch that the ledger covers; undefined if the ledger has no file. */
   readonly first: number | undefined;
   readonly last: number;
-  /** The boot id of the machine when the last process started. */
+  /** The boot id of the machine when the last process started; empty if it is unknown. */
   readonly boot: string;
-  /** True if there is no readable line. Each start of a server writes one, so the directory was either never used, or has lost its ledger. */
+  /**
+   * True if there is no readable line. Each start of a server writes a line, so the directory was either never used, or has lost its
+   * ledger.
+   */
   readonly isEmpty: boolean;
 }
 
@@ -115,7 +118,10 @@ export class BatchLedger {
     return { first: this.first, last, boot, isEmpty };
   }
 
-  /** Opens the ledger for writing. `next`: the number of the first batch. `lost`: the missing batches, which have been reported. */
+  /**
+   * Opens the ledger for writing. `next`: the number of the next batch. `lost`: the numbers of missing batches that have been reported.
+   * They are recorded, so that a later start does not report them again.
+   */
   open(next: number, boot: string, lost: readonly number[]): void {
     const latest = this.#segments.at(-1);
     // A new file is started if there is none, or if the last one is large. The oldest files can then be dropped: when LevelDB
@@ -173,8 +179,8 @@ export class BatchLedger {
   }
 
   /**
-   * Starts a new file. If it cannot be opened, the error is only logged and the old file is continued: the
-   * batch is already stored, and must not fail because of its ledger line.
+   * Starts a new file, for the batches from `next` on. If it cannot be opened, the error is only logged and the old file is continued,
+   * because the batch is already stored. Returns true if the oldest file was deleted.
    */
   #begin(next: number): boolean {
     const old = this.#fd as number;

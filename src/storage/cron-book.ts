@@ -15,8 +15,9 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK } from "./records.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** A change in flight; null: the cron is being deleted. */
+/** A change in flight. */
 interface Changing {
+  /** The cron after the change; null: the cron is being deleted. */
   readonly cron: CronRecord | null;
   readonly stored: Promise<void>;
 }

@@ -127,7 +127,7 @@ export class DeletionSweeper {
     this.#marks.delete(mark);
   }
 
-  /** Forgets all deletion marks after a failed write. Those that are stored are then read again: see {@link readMarks}. */
+  /** Forgets all deletion marks after a failed write. The stored marks are then read again: see {@link readMarks}. */
   clear(): void {
     this.#marks.clear();
     this.#refusing.clear();
@@ -135,8 +135,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * Reads the stored deletion marks. MUST have resolved before the first write is accepted: otherwise a thread could be created while the
-   * sweep of an earlier thread with the same id deletes its keys.
+   * Reads the stored deletion marks. The caller MUST NOT accept writes before this has resolved: otherwise a thread could be created while
+   * the sweep of an earlier thread with the same id deletes its keys.
    */
   async readMarks(): Promise<void> {
     for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) this.#marks.add(mark);

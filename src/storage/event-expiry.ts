@@ -47,7 +47,7 @@ export async function expireEvents(
   return last;
 }
 
-/** The first thread with a key at or after `at`. */
+/** The first thread with a key at or after `at`; null if there is none. */
 export async function nextThread(kv: KeyValueStore, at: string): Promise<ThreadKey | null> {
   for (let from = at; ;) {
     const found = await firstKey(kv, from, END);

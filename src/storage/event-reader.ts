@@ -11,12 +11,10 @@ import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
 import { MIN_CHUNKS_PER_TURN } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
-/**
- * The result of one read. `isShareSpent`: the read has used up its part of the time budget in this turn of the event
- * loop, so the caller should wait for a later turn.
- */
+/** The result of one read. */
 export interface EventRead {
   readonly chunks: readonly EventChunk[];
+  /** True: the read has used up its share of this turn of the event loop, so the caller should wait for a later turn. */
   readonly isShareSpent: boolean;
 }
 

@@ -28,8 +28,8 @@ const PLAIN = /^[0-9A-Za-z_.:|-]*$/;
 const OTHER = /[^0-9A-Za-z_.:|-]/g;
 
 /**
- * Escapes a string as one segment of a key. Different strings give different segments, and none contains a separator. Special characters become
- * `%` and four hexadecimal digits, one UTF-16 unit at a time, so that a lone surrogate is preserved.
+ * Escapes a string as one segment of a key. Different strings give different segments, and no segment contains a slash. Special characters
+ * become `%` and four hexadecimal digits, one UTF-16 unit at a time, so that a lone surrogate is preserved.
  */
 export function escapeSegment(text: string): string {
   return PLAIN.test(text)

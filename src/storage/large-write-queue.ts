@@ -4,7 +4,10 @@ import type { PendingWrite } from "./committer.ts";
 export interface LargeWriteLimits {
   /** A write of this many bytes or more counts as large. */
   readonly large: number;
-  /** Bytes. The next large write is encoded only while the queued and the unfinished large writes take less than this. A single write may have more. */
+  /**
+   * Bytes. The next large write is encoded only while the large writes that are queued or in flight have fewer bytes than this. A single
+   * write may have more.
+   */
   readonly most: number;
 }
 
@@ -19,11 +22,11 @@ interface QueuedWrite {
 }
 
 /**
- * Queues large writes separately from ordinary ones, so that a write of a few hundred bytes does not wait for all large ones before it. Writes of
- * one thread keep their order: while a large write of a thread is queued here, the thread's later writes are queued here too. Tenants take turns,
- * one write each.
+ * Queues large writes separately from ordinary ones, so that a write of a few hundred bytes does not wait for all large ones before it.
+ * Writes of one thread keep their order: while a large write of a thread is queued here, the thread's later writes are queued here too.
+ * Tenants take turns, one write each.
  *
- * It also limits the memory of large writes: {@link waitForBudget} is called before a large write is encoded.
+ * The queue also limits the memory of large writes: callers wait for {@link waitForBudget} before they encode a large write.
  */
 export class LargeWriteQueue {
   readonly #scheduler: Scheduler;

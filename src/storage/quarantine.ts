@@ -112,8 +112,8 @@ export function threadOf(key: string): ThreadKey | undefined {
 }
 
 /**
- * Hides quarantined data from readers: reading a quarantined key throws `journal.damaged`, and lists omit it. If nothing is quarantined,
- * the only cost is the check of a flag.
+ * Hides quarantined data from readers: reading a quarantined key, or a range of keys of a quarantined thread, throws `journal.damaged`;
+ * other ranges omit quarantined keys. If nothing is quarantined, the only cost is the check of a flag.
  */
 export class QuarantiningKeyValueStore implements KeyValueStore {
   readonly unguarded: KeyValueStore;

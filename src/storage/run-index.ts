@@ -26,7 +26,7 @@ type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata
  */
 const MAX_CRON_ID = 64;
 
-/** The id of the cron that the metadata of a run contains; undefined if they contain none. */
+/** The id of the cron that the metadata of a run contains; undefined if they contain none, or one that is too long to be indexed. */
 export function cronIdFromMetadata(metadata: JsonObject | undefined): string | undefined {
   const cron = metadata?.["cron_id"];
   return typeof cron === "string" && cron !== "" && cron.length <= MAX_CRON_ID ? cron : undefined;

@@ -43,7 +43,10 @@ export function findSharedUpdates(
   return found.length === 0 ? undefined : found;
 }
 
-/** The updates with null in place of the value of each {@link SharedUpdate}, which keeps the order of the channels. */
+/**
+ * The updates with null in place of the value of each {@link SharedUpdate}. The null keeps the channel's place in the order of the
+ * channels.
+ */
 export function withoutShared(writes: JsonObject, shared: readonly SharedUpdate[]): JsonObject {
   const left: { [node: string]: unknown } = { ...writes };
   for (const [node, channel] of shared) left[node] = { ...(left[node] as JsonObject), [channel]: null };

@@ -115,7 +115,7 @@ export class TableFileVerifier {
         this.#verified.delete(table.name);
         this.#found(damage.found);
       }
-      // The table is marked as read only now, so that it is read again if its damage could not be recorded.
+      // The table is added to the checked tables last: if its damage could not be recorded, it is read again.
       this.#checked.add(table.name);
     }
     this.#left = undefined;
