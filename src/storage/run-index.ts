@@ -59,7 +59,7 @@ export function endedRunKey(
   return prefix && runSortKey(prefix, created_at, thread, run_id);
 }
 
-/** All index keys that a run of a thread that is not temporary must have. */
+/** All index keys of a run whose thread is not temporary. */
 export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[] {
   const ended = endedRunKey(key, run);
   return ended === undefined ? admittedRunKeys(key, run) : [...admittedRunKeys(key, run), ended];

@@ -27,7 +27,10 @@ export interface ThreadHead {
   active: boolean;
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
-  /** The latest checkpoint of each namespace. The namespace's next checkpoint is derived from it. */
+  /**
+   * The latest checkpoint of each namespace whose latest checkpoint is cached. The references of the namespace's next checkpoint are
+   * derived from it.
+   */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /**
    * The end indexes of the list spans that were written last, by the key prefix of the span. The ends of other spans are read from the store.
@@ -42,7 +45,7 @@ export interface ThreadHead {
   readonly ends: SmallMap<string, number>;
   /** The operations of the writes in flight, oldest first. If the thread is being deleted, the deletion is the last. */
   readonly inFlight: (readonly WriteOperation[])[];
-  /** Resolves when the last write in flight has ended, stored or not. */
+  /** The last append in flight: resolves when it is stored, rejects if it fails. */
   tail: Promise<void> | undefined;
   released: boolean;
   /** False when this state is outdated because of a failed write, a deletion or a pruning. */
