@@ -195,8 +195,8 @@ async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Pr
 }
 
 /**
- * The assistants in a process without the home shard (shard 0), which stores all assistants. `get` and `resolve` call the process of the
- * home shard; everything else is done by `own`.
+ * The assistants in a process without the home shard (shard 0), which stores all assistants. `get` and `resolve` ask the process of the
+ * home shard, and then check in this process whether `permits` allow the assistant; everything else is done by `own`.
  */
 export function remoteAssistants(own: Assistants, home: CalledParts["assistants"]): Assistants {
   const permitted =

@@ -126,7 +126,8 @@ export class LogTail {
   /** The entry that contains event `id`; if no entry contains it, the first entry after it. */
   find(id: number): TailChunk | undefined {
     const entries = this.#entries;
-    // Checks the newest entry first, because readers that keep up with the writer need it.
+    // If no entry ends after
+    // `id`, there is nothing to find. The search below relies on this check: it assumes that the newest entry ends after `id`.
     const newest = entries[entries.length - 1];
     if (newest === undefined || newest.end <= id) return undefined;
     let low = this.#head;

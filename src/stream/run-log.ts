@@ -13,7 +13,7 @@ export interface LogListener {
 
 /** The part of the hub that a log notifies. */
 export interface LogOwner {
-  /** Called when the log has ended, or its last reader has left. The hub checks whether the log is still needed. */
+  /** Called when the log has ended or is broken, and when its last reader has left. The hub checks whether the log is still needed. */
   changed(log: RunLog): void;
 }
 

@@ -221,8 +221,8 @@ export class StreamPump<Out> {
     const { memory } = this.#options;
     const isLarge = size > LARGE_OUTPUT;
     if (isLarge && memory !== undefined && memory.mayBeLarge === undefined && !this.#isAdmitted) {
-      // If the pump has to wait for memory, drops the output and renders the slice again later. Thousands of pumps may wait, so each must
-      // not keep its output.
+      // If the pump has to wait for memory, drops the output and renders the slice again later. Thousands of pumps may wait, so a waiting
+      // pump keeps no output.
       const waiting = this.#reserve(slice, memory);
       if (waiting !== undefined) return waiting;
     }
