@@ -66,7 +66,7 @@ export interface UpgradeDeps {
  */
 export type SocketHandlerDeps = Omit<UpgradeDeps, "service" | "serviceOf">;
 
-/** An accepted upgrade: the client, and the data of the handshake request that is needed later. The request object is invalid by then. */
+/** An accepted upgrade: the client, and the data of the handshake request that is needed after the request object has become invalid. */
 export interface AcceptedUpgrade extends SocketClient {
   /** The variable segments of the path, such as the thread's id, in the order of the path. */
   readonly parts: readonly string[];

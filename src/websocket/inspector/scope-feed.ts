@@ -47,8 +47,8 @@ export class ScopeFeed implements Inspector {
   }
 
   /**
-   * Adds a peer, and sends it all actors of the scope. `recorded`: actors from storage; one that is also in memory is sent with its state
-   * in memory.
+   * Adds a peer, and sends it all actors of the scope. `recorded`: actors from storage. An actor that is also in memory is sent with its
+   * state in memory.
    */
   join(viewer: Viewer, recorded: readonly ActorSnapshot[]): void {
     const found = new Map(recorded.map((one) => [one.actor.id, one]));
