@@ -125,7 +125,7 @@ async function join(
       // A feed of all shards is incomplete without one of the processes. The client connects again, which also connects it to the restarted
       // process.
       if (code === LOST) socket.close(GOING_AWAY, "");
-      // RFC 6455 reserves some codes, such as 1006, for reports. They must not be sent.
+      // RFC 6455 reserves some codes, such as 1006, for reports. They may not be sent, so {@link GOING_AWAY} replaces them.
       else if (left === 0) socket.close(isSendable(code) ? code : GOING_AWAY, reason);
     });
   }

@@ -17,8 +17,8 @@ import type { ListingService } from "./multi-process-service.ts";
 export const CALL_PATH = "/heddle/call";
 
 /**
- * The longest time in milliseconds that a call for metrics waits. A process that is stopped, or whose event loop is blocked, must not delay
- * the metrics of the other processes.
+ * The longest time in milliseconds that a call for metrics waits, so that a process that is stopped, or whose event loop is blocked, does
+ * not delay the metrics of the other processes for long.
  */
 const METRICS_TIMEOUT_MS = 2_000;
 

@@ -64,7 +64,7 @@ export class PlainPacker {
       if (this.#value(value)) made = this.#bytes.subarray(this.#start, this.#at);
       return made;
     } finally {
-      // `#last` may be an object whose bytes are incomplete, so its bytes must not be copied later.
+      // `#last` may be an object whose bytes are incomplete. It is forgotten, so that its bytes are not copied later.
       if (made === undefined) {
         this.#at = this.#start;
         this.#last = null;

@@ -47,8 +47,8 @@ export class AcknowledgementBatcher {
   measure(): void {
     if (this.#batchSize === 0) return;
     const took = (this.#clock.mono() - this.#batchStart) / this.#batchSize;
-    // The expected time rises at once and falls slowly, because batches differ: the acknowledgement of a run's end costs little, that of
-    // its start runs nodes. With a hundred runs, batches of ends alternate with batches of starts.
+    // The expected time rises at once and falls slowly, because batches differ: the acknowledgement of a run's end costs little, but the
+    // acknowledgement of a run's start runs nodes. With a hundred runs, batches of ends alternate with batches of starts.
     this.#expectedMs = Math.max(took, this.#expectedMs + (took - this.#expectedMs) / 8);
     this.#batchSize = 0;
   }

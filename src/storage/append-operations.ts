@@ -282,10 +282,11 @@ function writeCheckpoints(_: void, write: AppendWrite): Eventually<void> {
   return andThenWith(forEachInOrder(checkpoints, write, writeCheckpoint), write, writeRemaining);
 }
 
-/** A checkpoint that is turned into operations. `at`: see {@link deriveChannelRefs}. */
+/** A checkpoint that is turned into operations. */
 interface CheckpointWrite {
   readonly write: AppendWrite;
   readonly checkpoint: NewCheckpoint;
+  /** The number of the checkpoint; see {@link deriveChannelRefs}. */
   readonly at: number;
 }
 
@@ -329,9 +330,9 @@ function readParentRefs(draft: AppendDraft, ns: string, id: string): Eventually<
 }
 
 /**
- * Adds a chunk of events. The key of a chunk contains the id of its first event. That is usually the id after the last event of the
- * previous chunk, so a reader of one chunk can compute the key of the next one. The first chunk of a later attempt may begin at a
- * higher id; a reader then has to search for it.
+ * Adds a chunk of events. The key of a chunk contains the id of its first event. Usually a chunk begins right after the last event of the
+ * previous chunk, so a reader of one chunk can compute the key of the next chunk. The first chunk of a later attempt may begin at a higher
+ * id; a reader then has to search for the chunk.
  */
 export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
   const { head } = draft;

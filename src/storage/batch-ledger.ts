@@ -56,12 +56,12 @@ export interface LedgerSummary {
 }
 
 /**
- * The ledger: a record, outside the database, of the batches that were written and of what each of them changed. It shows if the database has lost
- * a batch, even the last one, and which data the lost batch had changed.
+ * The ledger: a record, outside the database, of the batches that were written and of what each of them changed. The ledger shows if the
+ * database has lost a batch, even the last one, and which data the lost batch had changed.
  *
- * Each batch is one line with its own checksum. Lines may be in any order. A line is written some milliseconds after its batch. No write waits for
- * its line, because that would double the time of a synced batch. A process that is killed may leave its last lines unwritten. This matters only if
- * the end of the database's log is lost too.
+ * Each batch is one line with its own checksum. Lines may be in any order. A line is written some milliseconds after its batch. No write
+ * waits for its line, because that would double the time of a synced batch. A process that is killed may leave its last lines unwritten.
+ * This matters only if the end of the database's log is lost too.
  */
 export class BatchLedger {
   readonly #directory: string;
@@ -124,8 +124,8 @@ export class BatchLedger {
    */
   open(next: number, boot: string, lost: readonly number[]): void {
     const latest = this.#segments.at(-1);
-    // A new file is started if there is none, or if the last one is large. The oldest files can then be dropped: when LevelDB
-    // opened, it wrote all earlier batches to tables, and the ledger need not cover these.
+    // A new file is started if there is none, or if the last file is large. The oldest files can then be dropped: when LevelDB opened the
+    // database, it wrote all earlier batches to tables, and the ledger does not have to cover these batches.
     if (latest === undefined || (latest < next && statSync(this.#path(latest)).size > LARGE_SEGMENT_BYTES)) {
       this.#segments.push(next);
       while (this.#segments.length > MAX_SEGMENTS) this.#drop();

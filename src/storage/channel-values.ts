@@ -37,9 +37,10 @@ type Spans = List["spans"];
 const MAX_SPANS = 64;
 
 /**
- * Computes the channel references of a checkpoint from those of its parent, and writes its values. Items that are appended to a list become
- * a new segment of the parent's last span (see {@link Spans}), so a list needs only one span, no matter how many checkpoints have appended
- * items. A new span starts if the list was cut, or if another branch has already added a segment to that span.
+ * Computes the channel references of a checkpoint from those of its parent, and adds the operations that write the changed values to the
+ * draft. Items that are appended to a list become a new segment of the parent's last span (see {@link Spans}), so a list needs only one
+ * span, no matter how many checkpoints have appended items. A new span starts if the list was cut, or if another branch has already added a
+ * segment to that span.
  * @param at the number of this checkpoint, unique in the thread. It is a part of the keys of the values and spans that this checkpoint
  *   starts
  */
@@ -104,7 +105,7 @@ function appendItems(
 }
 
 /**
- * A text with more characters than this is stored under a key of its own. A shorter one is stored in the checkpoint, and repeated in each
+ * A text with more characters than this is stored under a key of its own. A shorter text is stored in the checkpoint, and repeated in each
  * later checkpoint until the channel changes.
  */
 const MAX_SMALL_TEXT = 48;

@@ -218,7 +218,8 @@ export class Committer {
 
   /** Refuses new writes. Resolves when each write that was accepted before has been stored or has failed. */
   async close(): Promise<void> {
-    // Some callers may still wait for the budget of large writes. Their writes were accepted too, so they must be stored.
+    // Some callers may still wait for the budget of large writes. Their writes were accepted too, so they are stored before the committer
+    // closes.
     while (this.#large.isWaitedFor) await new Promise<void>(this.#later);
     this.#closing = true;
     this.#admission.admitAll();
@@ -299,7 +300,7 @@ export class Committer {
   /**
    * Pauses large writes once, for as long as the last batch of large writes took. Called when a write is stored that belongs to another
    * tenant than the last large write. A run stores its start and its end within a few milliseconds. The start may have waited for a large
-   * write; because of the pause, the end need not.
+   * write; because of the pause, the end does not have to wait again.
    */
   #pauseLarge(): void {
     if (this.#pauseAfterLarge === undefined) return;

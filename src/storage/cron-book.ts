@@ -88,8 +88,8 @@ export class KeyValueCrons implements CronBook {
     });
     const { before, after, mine } = submitted instanceof Promise ? await submitted : submitted;
     try {
-      // Waits even if this call changes nothing: the record that it has found may still be in flight, and the caller's next read must find
-      // the record.
+      // Waits even if this call changes nothing: the record that it has found may still be in flight. If the caller did not wait for it,
+      // the caller's next read could miss it.
       await mine?.stored;
       if (after === null && before !== undefined) {
         this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);

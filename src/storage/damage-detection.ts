@@ -90,9 +90,9 @@ export class DamageDetection {
   }
 
   /**
-   * Checks the files. Called before LevelDB opens them, because LevelDB deletes tables that a damaged manifest does not name. `isFull`: also reads
-   * tables that were verified before.
-   * @throws ServiceError `journal.damaged`: the database must be rebuilt
+   * Checks the files. Called before LevelDB opens them, because LevelDB deletes tables that a damaged manifest does not name. `isFull`:
+   * also reads tables that were verified before.
+   * @throws ServiceError `journal.damaged` if the database is damaged; a repair has to rebuild it
    */
   async inspect(isFull: boolean): Promise<void> {
     const [manifest] = this.#files.manifests();

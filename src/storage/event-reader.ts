@@ -84,7 +84,7 @@ export class EventReader {
         isShareSpent = share?.isSpent(bytes.length) === true;
         if (isShareSpent) this.#shared?.set(name, chunk);
         // Small events may share one of LevelDB's blocks with a large value. Reading them then takes as long as reading that value: 20 ms
-        // for 14 MB.
+        // for 14 MB. So the thread is remembered, and its events are read outside the main thread of the process from now on.
         if (share?.isSlow === true && bytes.length <= LARGE_VALUE_BYTES) this.#slowKeys?.add(this.#thread);
       }
       chunks.push(chunk);

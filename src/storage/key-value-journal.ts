@@ -242,8 +242,8 @@ export class KeyValueJournal implements Journal {
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
     return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
-      // Most checkpoints have no pending writes. A key that marks their existence shows that at once; a range scan
-      // would take a further turn of the event loop.
+      // Most checkpoints have no pending writes. For these, a lookup of the mark, which exists only with pending writes, saves a range scan
+      // and its further turn of the event loop.
       andThen(this.#kv.get(pendingWritesMarkKey(prefix, ns, checkpoint)), (mark) =>
         mark === undefined ? [] : readWrites(this.#kv, key, pendingWritesPrefix(prefix, ns, checkpoint)),
       ),

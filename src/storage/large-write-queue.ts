@@ -62,7 +62,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * True if a write must go through this queue. A write that names no thread never does. `bytes`: the size of the write.
+   * True if a write belongs in this queue: it is large, or an earlier write of its thread is queued here. A write that names no thread
+   * never belongs here. `bytes`: the size of the write.
    */
   accepts({ thread }: PendingWrite, bytes: number): boolean {
     return (

@@ -286,7 +286,7 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
 
 /**
  * Accepts that data was lost: from now on all data is served again, in its stored state. Returns the accepted findings.
- * @throws ServiceError `journal.damaged` when the database must be rebuilt first
+ * @throws ServiceError `journal.damaged` when a repair has to rebuild the database first
  */
 export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly DamageRecord[]> {
   return withoutServer(directory, deps, async (damageDetection, _, marker) => {

@@ -64,7 +64,7 @@ interface SharedUpdateSource {
   read(key: string, channel: string): Eventually<unknown>;
 }
 
-/** The complete updates of a checkpoint whose row leaves out {@link SharedUpdate | shared ones}. */
+/** The complete updates of a checkpoint whose row leaves out the values of {@link SharedUpdate | shared updates}. */
 export function restoreShared(source: SharedUpdateSource): Eventually<JsonObject> {
   const { prefix, ns, at, shared } = source;
   const writes: { [node: string]: unknown } = { ...source.writes };

@@ -77,7 +77,8 @@ export class TableFileVerifier {
     try {
       this.#verified.store(new Set(this.#files.names()));
     } catch (cause) {
-      // Without the list, the next start verifies the tables again. A full disk must not keep the database from being closed.
+      // Without the list, the next start verifies the tables again. The error is only logged, so that a full disk does not keep the
+      // database from being closed.
       this.#deps.logger.warn("the list of verified tables could not be stored", { error: withCauses(cause) });
     }
   }

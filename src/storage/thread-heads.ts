@@ -41,7 +41,7 @@ export interface ThreadHead {
    * The stored kwargs of unfinished runs. If the record of a run still has the same object as its kwargs, the kwargs are not written again.
    */
   readonly kwargs: SmallMap<string, RunKwargs>;
-  /** By run: one more than the id of its last event. Only for runs whose events were written since this object was made. */
+  /** By run: one more than the id of its last event. Only for unfinished runs whose events were written since this object was made. */
   readonly ends: SmallMap<string, number>;
   /** The operations of the writes in flight, oldest first. If the thread is being deleted, the deletion is the last. */
   readonly inFlight: (readonly WriteOperation[])[];
@@ -121,7 +121,7 @@ export class ThreadHeads {
     });
   }
 
-  /** Registers a read that takes time. If the record changes during the read, the result may be outdated, and must not be cached. */
+  /** Registers a read that takes time. If the record changes during the read, the result may be outdated, and is not cached. */
   #watch(name: string, found: Promise<unknown>): { readonly isCurrent: boolean } {
     this.#overtake(name);
     const read = { isCurrent: true };

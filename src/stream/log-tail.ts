@@ -14,7 +14,7 @@ export interface LiveState {
 
 /** Output that was rendered for one reader and is reused for other readers. */
 export interface SharedOutput<Rendered extends { readonly size: number }> {
-  /** The output contains only events with ids above this one. */
+  /** The output contains only events with ids above this id. */
   readonly after: number;
   output: Eventually<Rendered>;
 }
@@ -123,7 +123,7 @@ export class LogTail {
     this.#facts = 0;
   }
 
-  /** The entry that contains event `id`; if no entry contains it, the first entry after it. */
+  /** The entry that contains event `id`; if no entry contains it, the first entry after it. Undefined if there is none. */
   find(id: number): TailChunk | undefined {
     const entries = this.#entries;
     // If no entry ends after

@@ -69,7 +69,10 @@ export class RenderDataLoader {
   readonly #snapshots = new Map<string, Snapshot>();
   #hasOwnEvents: boolean | undefined;
 
-  /** `recent` returns the chunk that contains an event, if the chunk is in memory. */
+  /**
+   * `recent` returns the chunk that contains an event, if the chunk is in memory; for an event before the chunks in memory, the oldest of
+   * them.
+   */
   constructor(
     { journal, memory, shared }: RenderDataDeps,
     key: ThreadKey,

@@ -24,9 +24,10 @@ export interface FeedDeps {
   readonly nextSeq: () => number;
 }
 
-/** A peer, and the run whose actors it wants to see; null for the actors of all runs. */
+/** A peer of a feed, and what it wants to see. */
 export interface Viewer {
   readonly watcher: InspectorPeer;
+  /** The run whose actors, and those that belong to no run, the peer wants to see; null: the actors of all runs. */
   readonly run: string | null;
 }
 
