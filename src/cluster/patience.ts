@@ -47,9 +47,9 @@ export class Patience {
 
 /**
  * Calls
- * `ask`, and calls it again if it rejects with {@link PeerLost}, until {@link PATIENCE_MS} have passed since its first failure. Any other error is passed on at once. `isRepeatable`:
- * whether the request may be carried out twice. If it may not, it is not repeated after it may have been sent. Rejects with the errors of
- * {@link Patience.wait}.
+ * `ask` until it succeeds, but again only after a {@link PeerLost}, and for at most {@link PATIENCE_MS} after the first failure. `isRepeatable`:
+ * whether the request may be carried out twice. If false, a request that the process may have received is not sent again. Rejects with the
+ * errors of {@link Patience.wait}.
  */
 export async function askPatiently<T>(
   deps: ConstructorParameters<typeof Patience>[0],

@@ -121,8 +121,8 @@ function isSmall(value: unknown): boolean {
 }
 
 /**
- * Subtracts the size of an object from `left`. Returns false if the object is larger than that, or contains an object that is neither plain
- * nor an array.
+ * Subtracts the size of an object from `left`. Returns false if the object is larger than what was left, or contains an object that is
+ * neither plain nor an array.
  */
 function sizeWithin(object: object, left: { values: number; characters: number }): boolean {
   const isList = Array.isArray(object);

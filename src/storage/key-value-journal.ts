@@ -242,8 +242,8 @@ export class KeyValueJournal implements Journal {
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
     return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
-      // Most checkpoints have no pending writes. For these, a lookup of the mark, which exists only with pending writes, saves a range scan
-      // and its further turn of the event loop.
+      // Most checkpoints have no pending writes, and so no mark. Looking up the mark first saves a range scan, which would take a further
+      // turn of the event loop.
       andThen(this.#kv.get(pendingWritesMarkKey(prefix, ns, checkpoint)), (mark) =>
         mark === undefined ? [] : readWrites(this.#kv, key, pendingWritesPrefix(prefix, ns, checkpoint)),
       ),

@@ -21,7 +21,10 @@ function keyOf(prefix: string, ns: string, at: number, [, channel, isList]: Shar
     : channelValueKey(prefix, ns, channel, at);
 }
 
-/** The large updates of a new checkpoint whose values the draft stores for their channels. Undefined if there are none. */
+/**
+ * The updates of a new checkpoint that are large, and whose values the draft already stores as the values of their channels. Undefined if
+ * there are none.
+ */
 export function findSharedUpdates(
   draft: AppendDraft,
   at: number,

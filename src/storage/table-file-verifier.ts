@@ -95,7 +95,7 @@ export class TableFileVerifier {
         await this.#check(tables);
         logged = undefined;
       } catch (cause) {
-        // A disk that stays full fails each search alike: that is logged once.
+        // An error that repeats, for example because the disk stays full, is logged only once.
         const error = withCauses(cause);
         if (error !== logged) logger.warn("tables could not be verified", { error });
         logged = error;

@@ -28,8 +28,8 @@ export interface ThreadHead {
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
   /**
-   * The latest checkpoint of each namespace whose latest checkpoint is cached. The references of the namespace's next checkpoint are
-   * derived from it.
+   * The cached latest checkpoints, by namespace. The references of a namespace's next checkpoint are derived from those of its latest
+   * checkpoint.
    */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /**

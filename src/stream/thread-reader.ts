@@ -127,7 +127,7 @@ export class ThreadReader implements Reader, RunListener {
     try {
       this.#listener();
     } catch (cause) {
-      // The error is only logged, so that it does not fail the run of whose start this reader was notified.
+      // The error is only logged, so that it does not fail the run whose start has called this listener.
       this.#deps.logger.error("a thread's reader failed", { error: String(cause) });
     }
   }
