@@ -26,9 +26,9 @@ interface Expiring {
 }
 
 /**
- * Deletes the events of runs that ended before the time `before`, in at most `most` threads after the thread
- * `from` (null: from the first thread on). Events that are being read (`isRead`) are kept. All other keys are skipped, so a thread without
- * events costs only two lookups. Returns the last thread that was checked; null when all threads were checked.
+ * Deletes the events of runs that ended before the time `before`, in at most `most` threads after the thread `from` (null: from the first
+ * thread on). Events that are being read (`isRead`) are kept. All other keys are skipped, so a thread without events costs only two
+ * lookups. Returns the last thread that was checked; null when all threads were checked.
  */
 export async function expireEvents(
   kv: KeyValueStore,

@@ -22,9 +22,8 @@ export function fencedError(head: Pick<ThreadHead, "key" | "epoch">, epoch: numb
 }
 
 /**
- * Checks the thread record of an append: it belongs to the append's thread, its `seq` is the one after the fence's `seq`, and its
- * `epoch` is the fence's `epoch` or the one after that. Otherwise the fence of the next append would be wrong. Returns an error if the
- * check fails.
+ * Checks the thread record of an append: it belongs to the append's thread, its `seq` is the one after the fence's `seq`, and its `epoch`
+ * is the fence's `epoch` or the one after that. Otherwise the fence of the next append would be wrong. Returns an error if the check fails.
  */
 export function checkNumbers({ key, fence, thread }: Append): ServiceError | undefined {
   const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;

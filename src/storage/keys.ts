@@ -81,8 +81,8 @@ export const checkpointKey = (p: string, ns: string, id: string): string =>
 export const channelValueKey = (p: string, ns: string, channel: string, at: number): string =>
   `${p}b/${escapeSegment(ns)}/${escapeSegment(channel)}/${encodeOrdinal(at)}`;
 /**
- * The key prefix of the segments of one span. In a key, the list index of the segment's first item follows the prefix. See
- * `Spans` in `channel-values.ts`.
+ * The key prefix of the segments of one span. In a key, the list index of the segment's first item follows the prefix. See `Spans` in
+ * `channel-values.ts`.
  */
 export const listSpanPrefix = (p: string, ns: string, channel: string, at: number): string =>
   `${p}l/${escapeSegment(ns)}/${escapeSegment(channel)}/${encodeOrdinal(at)}/`;

@@ -95,8 +95,8 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
 }
 
 /**
- * The range of index keys that a search reads: after the cursor in the order of the search and, if
- * `isByTime` (the keys begin with the creation time), from `created_after` to before `created_before`.
+ * The range of index keys that a search reads: after the cursor in the order of the search and, if `isByTime` (the keys begin with the
+ * creation time), from `created_after` to before `created_before`.
  */
 function rangeOf(
   prefix: string,

@@ -57,9 +57,8 @@ export class AttemptEventWriter implements Sink {
   #scheduled = false;
   #inFlight = 0;
   /**
-   * Chunks that the run's actor has taken to store them in its own append, oldest first.
-   * `waiting`: the callbacks of the chunks with states that became full while `take` added facts. They are called when the taken chunk is
-   * stored, and let readers see those chunks.
+   * Chunks that the run's actor has taken to store them in its own append, oldest first. `waiting`: the callbacks of the chunks with states
+   * that became full while `take` added facts. They are called when the taken chunk is stored, and let readers see those chunks.
    */
   #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
   /**

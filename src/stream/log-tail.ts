@@ -126,8 +126,8 @@ export class LogTail {
   /** The entry that contains event `id`; if no entry contains it, the first entry after it. Undefined if there is none. */
   find(id: number): TailChunk | undefined {
     const entries = this.#entries;
-    // If no entry ends after
-    // `id`, there is nothing to find. The search below relies on this check: it assumes that the newest entry ends after `id`.
+    // If no entry ends after `id`, there is nothing to find. The search below relies on this check: it assumes that the newest entry ends
+    // after `id`.
     const newest = entries[entries.length - 1];
     if (newest === undefined || newest.end <= id) return undefined;
     let low = this.#head;
