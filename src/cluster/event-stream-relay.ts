@@ -5,9 +5,10 @@ const ID = "\nid: ";
 const NOTHING = new Uint8Array(0);
 
 /**
- * Passes on a stream of server-sent events so that another response can continue it after its connection has broken. It passes on only
- * complete events, and remembers the last of them. The continuing response begins one event id earlier, because several events may have the
- * same id, and the connection may have broken between them. Events that were passed on already are then left out.
+ * Passes on the server-sent events of a response so that, after its connection has broken, another response can continue the stream. The
+ * relay passes on only complete events, and remembers the last of them. The continuing response begins one event id earlier, because
+ * several events may have the same id, and the connection may have broken between them. Events that were passed on already are then left
+ * out.
  *
  * The relay expects the format that Heddle writes: the data of an event is one line, and its id is the last line.
  */

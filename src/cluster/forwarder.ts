@@ -79,8 +79,8 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
       const isRead = request.method === "GET" || request.method === "HEAD";
       const send = async (): Promise<void> => {
         const body = isRead ? {} : { body: await request.body(more.client.tenant) };
-        // The body is not parsed in this process, so the next large body may be parsed from now on. If it had to wait for the response, a
-        // body on which this response depends would wait too.
+        // The body is not parsed in this process, so the next large body may be parsed from now on. If the next body had to wait for the
+        // response, a body on which this response depends would wait too.
         request.bodyRead?.();
         const isRepeatable = isRead || isKeyed || more.startsRun;
         await new Exchange(reply, more).run(deps, shard, { ...asked, ...body }, isRepeatable);
@@ -125,7 +125,7 @@ async function join(
       // A feed of all shards is incomplete without one of the processes. The client connects again, which also connects it to the restarted
       // process.
       if (code === LOST) socket.close(GOING_AWAY, "");
-      // RFC 6455 reserves some codes, such as 1006, for reports. They must not be sent.
+      // RFC 6455 reserves some codes, such as 1006, for reports. They may not be sent, so {@link GOING_AWAY} replaces them.
       else if (left === 0) socket.close(isSendable(code) ? code : GOING_AWAY, reason);
     });
   }
@@ -196,7 +196,7 @@ class Exchange {
   async #pass(response: PeerResponse, request: PeerRequest): Promise<void> {
     const { status, headers: given } = response;
     const isEvents = status === 200 && String(given["content-type"]).startsWith("text/event-stream");
-    // The client has received nothing yet, so this response is passed on like a first one.
+    // The client has received nothing yet, so this response is passed on like a first response.
     if (this.#stream === undefined) this.#events = undefined;
     if (this.#events === undefined) {
       const after = given[STREAM_START_HEADER] ?? request.headers[LAST_EVENT_ID];

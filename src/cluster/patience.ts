@@ -3,7 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import { PeerLost } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** The longest time that a request waits for a process that has ended to be started again. */
+/** The longest time in milliseconds that a request waits for an unreachable process, for example until it has been started again. */
 export const PATIENCE_MS = 10_000;
 const RETRY_PAUSE_MS = 50;
 
@@ -45,7 +45,11 @@ export class Patience {
   }
 }
 
-/** Calls `ask` until it succeeds. Rejects with the errors of {@link Patience.wait}. */
+/**
+ * Calls `ask` until it succeeds, but again only after a {@link PeerLost}, and for at most {@link PATIENCE_MS} after the first failure.
+ * `isRepeatable`: whether the request may be carried out twice. If false, a request that the process may have received is not sent again.
+ * Rejects with the errors of {@link Patience.wait}.
+ */
 export async function askPatiently<T>(
   deps: ConstructorParameters<typeof Patience>[0],
   isRepeatable: boolean,

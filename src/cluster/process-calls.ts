@@ -17,8 +17,8 @@ import type { ListingService } from "./multi-process-service.ts";
 export const CALL_PATH = "/heddle/call";
 
 /**
- * The longest time in milliseconds that a call for metrics waits. A process that is stopped, or whose event loop is blocked, must not delay
- * the metrics of the other processes.
+ * The longest time in milliseconds that a call for metrics waits, so that a process that is stopped, or whose event loop is blocked, does
+ * not delay the metrics of the other processes for long.
  */
 const METRICS_TIMEOUT_MS = 2_000;
 
@@ -195,8 +195,8 @@ async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Pr
 }
 
 /**
- * The assistants in a process without the home shard (shard 0), which stores all assistants. `get` and `resolve` call the process of the
- * home shard; everything else is done by `own`.
+ * The assistants in a process without the home shard (shard 0), which stores all assistants. `get` and `resolve` ask the process of the
+ * home shard, and then check in this process whether `permits` allow the assistant; everything else is done by `own`.
  */
 export function remoteAssistants(own: Assistants, home: CalledParts["assistants"]): Assistants {
   const permitted =

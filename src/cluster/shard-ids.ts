@@ -6,7 +6,8 @@ export interface ShardIds {
   /** For each shard, the function that creates ids that belong to this shard. */
   readonly ofShards: readonly (() => string)[];
   /**
-   * Creates an id that belongs to the shard of `beside`. Without `beside`: to the shard of this process, or to any shard if it has none.
+   * Creates an id that belongs to the shard of `beside`. Without `beside`: to the shard of this process, or to the shards in turn if this
+   * process has none.
    */
   newId(beside?: string): string;
 }

@@ -10,8 +10,8 @@ const RENEWALS_PER_LEASE = 3;
 const RENEWALS_IN_MOTION = 30;
 /**
  * How long a node must have been a member before other nodes give shards to it, in lengths of a lease. A node stays a member for one length
- * after it has ended, and a node that returns takes no shard that it has lost for another length. With the value 2, shards moved back and
- * forth while a node was paused again and again.
+ * after it has ended, and for one more length, a node that returns does not take a shard that it has lost. With the value 2, shards moved
+ * back and forth while a node was paused again and again.
  */
 const ESTABLISHED_LEASES = 3;
 /**
@@ -37,7 +37,10 @@ export interface ShardLeasesDeps {
   release(shard: number): Promise<void>;
   /** Called with a new lease: from now on, this node owns the shard. */
   acquired(lease: ShardLease): void;
-  /** Called when another node has taken a shard of this node. The caller MUST stop serving the shard at once. */
+  /**
+   * Called when this node no longer owns a shard, for example because another node has taken it. The implementation MUST stop serving the
+   * shard at once.
+   */
   lost(shard: number): void;
   /** Called after each renewal. No other node can take this node's shards before `validUntil`, in milliseconds of the monotonic clock. */
   renewed(view: ClusterView, validUntil: number): void;

@@ -16,7 +16,7 @@ export interface PlacementRules {
 
 /**
  * Returns the node that should own a shard, by rendezvous hashing of the node names; undefined if `nodes` is empty. When a node joins or
- * leaves, only its own shards move. A restarted node gets the same shards again, because it still has their data.
+ * leaves, only its own shards move. A restarted node has the same name, so it gets the same shards again, whose data it still has.
  */
 export function preferredOwner(shard: number, nodes: readonly ClusterMember[]): ClusterMember | undefined {
   let best: ClusterMember | undefined;
@@ -41,8 +41,8 @@ export function isSettled(view: ClusterView, rules: PlacementRules): boolean {
 }
 
 /**
- * The shard that its owner should give up next; undefined if none should now. All nodes compute the same shard from the same view, so only
- * one shard of the cluster moves at a time: the next shard follows once the new owner serves the previous one.
+ * The shard that its owner should give up next; undefined if no shard should move now. All nodes compute the same shard from the same view,
+ * so only one shard of the cluster moves at a time: the next shard follows once the new owner serves the previous one.
  */
 export function nextMove(view: ClusterView, rules: PlacementRules): number | undefined {
   const able = view.nodes.filter((one) => rules.canTakeShards(one));

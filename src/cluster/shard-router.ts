@@ -1,7 +1,10 @@
 import { shardOf } from "../model/shard-of.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
-/** The names of the functions that can be called with a thread's key as their first argument. A function without parameters is included. */
+/**
+ * The names of the functions that can be called with a thread's key as their first argument. TypeScript also includes functions without
+ * parameters.
+ */
 type ByThread<Part> = {
   [Name in keyof Part]: Part[Name] extends (key: ThreadKey, ...rest: never[]) => unknown ? Name : never;
 }[keyof Part];
@@ -45,7 +48,8 @@ export class ShardRouter<Shard> {
   }
 
   /**
-   * Asks one shard after the other, because the shard is not known. Resolves with the first result.
+   * Asks one shard after the other, because the shard is not known. Resolves with the first result. If no shard has the record, rejects
+   * with the error of the last shard.
    * @param isMissing whether an error only means that the asked shard does not have the record
    */
   async find<T>(ask: (shard: Shard) => Promise<T>, isMissing: (cause: unknown) => boolean): Promise<T> {

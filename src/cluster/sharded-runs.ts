@@ -5,7 +5,9 @@ import { ascending } from "./merged-pages.ts";
 import type { ShardRouter } from "./shard-router.ts";
 
 export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
-  /** The shard of a run without a thread: the shard of the run's id, else that of its idempotency key, else the next shard in turn. */
+  /**
+   * The shard of a run without a thread: the shard of the run's id, else the shard of its idempotency key, else {@link ShardRouter.next}.
+   */
   const shardFor = (id: string | undefined, key?: string): Pick<Service, "runs"> => {
     const name = id ?? key;
     return name === undefined ? router.next() : router.of(name);

@@ -7,8 +7,8 @@ import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/non-j
 type InstanceMark = readonly [path: readonly (string | number)[], content: string | NonJsonContent];
 
 /**
- * Writes a value with {@link ClassInstance} or {@link NonJsonValue} instances as JSON text: an array of the value as plain data and of the
- * list of its instances, inner ones first. Returns undefined if the value has no instances.
+ * Writes a value with {@link ClassInstance} or {@link NonJsonValue} instances as JSON text: an array with two items, the value as plain
+ * data and the list of its instances, inner instances first. Returns undefined if the value has no instances.
  */
 export function toInstanceText(value: unknown): string | undefined {
   const marks: InstanceMark[] = [];

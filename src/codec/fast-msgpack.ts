@@ -4,7 +4,7 @@ import { MAX_TEXT_BYTES } from "../model/json.ts";
 import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-limits.ts";
 import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid-bytes.ts";
 
-/** The size of a buffer in bytes. Many values share a buffer, so that few are allocated. */
+/** The size of a buffer in bytes. Many values share a buffer, so that few buffers are allocated. */
 const BUFFER_BYTES = 64 * 1024;
 /** The largest number of bytes of a MessagePack number, or of the type and length in front of a string, array or object. */
 const MAX_HEADER_BYTES = 9;
@@ -64,7 +64,7 @@ export class PlainPacker {
       if (this.#value(value)) made = this.#bytes.subarray(this.#start, this.#at);
       return made;
     } finally {
-      // `#last` may be an object whose bytes are incomplete, so its bytes must not be copied later.
+      // `#last` may be an object whose bytes are incomplete. It is forgotten, so that its bytes are not copied later.
       if (made === undefined) {
         this.#at = this.#start;
         this.#last = null;

@@ -1,8 +1,8 @@
 /**
- * The structures of objects that are stored often: for each, the names of its members, in order. (Structure is msgpackr's term.) Such an object
- * is stored as the number of its structure and the values of its members. Structures MUST NOT change, because stored data refers to their
- * numbers; new ones are added at the end, up to {@link MAX_STRUCTURES}. An object with other names, or in another order, is stored with its
- * names.
+ * The structures of objects that are stored often: for each, the names of its members, in order. (Structure is msgpackr's term.) Such an
+ * object is stored as the number of its structure and the values of its members. Structures MUST NOT change, because stored data refers to
+ * their numbers; new structures are added at the end, up to {@link MAX_STRUCTURES}. An object with other names, or in another order, is
+ * stored with its names.
  */
 export const MSGPACK_STRUCTURES: readonly (readonly string[])[] = [
   // The arguments of a run (`kwargs`).

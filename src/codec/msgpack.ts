@@ -50,8 +50,8 @@ const PLAIN = 4;
 const REPLACED = Buffer.from("\uFFFD");
 const REPLACED_FIRST = 0xef;
 /**
- * The first byte of a lone surrogate that was encoded as it is. Hangul characters may have the same first byte, so a text with this byte must
- * be checked.
+ * The first byte of a lone surrogate that was encoded as it is. Hangul characters may have the same first byte, so this byte alone proves
+ * nothing: the strings are checked.
  */
 const SURROGATE = 0xed;
 const PROTO = Buffer.from("__proto__");

@@ -14,7 +14,8 @@ const UNIQUE_VIOLATION = "23505";
 /** The largest number of entries that one read returns. */
 const MAX_READ_ENTRIES = 1_000;
 /**
- * The largest number of entries, and of bytes of batches, that one statement deletes. It deletes at least one entry, however large that is.
+ * The largest number of entries, and of bytes of batches, that one statement deletes. A statement deletes at least one entry, however large
+ * the entry is.
  */
 const MAX_TRIM_ENTRIES = 500;
 const MAX_TRIM_BYTES = 8 * 1024 * 1024;

@@ -237,7 +237,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     const { shard } = this.#owned;
     const { applied } = this.#applier;
     if (this.#deps.snapshots === undefined || this.#isFenced) return;
-    // Throws if the log has lost entries. The database may still have these entries, so it must not be replaced.
+    // Throws if the log has lost entries. The database may still have these entries, so the database must not be replaced then.
     await this.#applier.checkPosition();
     const isReached = await reachesBackTo(this.#log, shard, applied + 1);
     if (isReached && applied > 0) return;

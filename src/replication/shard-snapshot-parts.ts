@@ -38,8 +38,8 @@ export async function* toParts(entries: AsyncIterable<KeyValueEntry>): AsyncGene
 }
 
 /**
- * Reads the entries from the parts of a snapshot. The keys must be strictly ascending, which shows that no part is missing in the middle or
- * given twice. The caller MUST check that the last entry is there.
+ * Reads the entries from the parts of a snapshot. Checks that the keys are strictly ascending, which shows that no part in the middle is
+ * missing or occurs twice. Does not notice that parts at the end are missing, so the caller MUST check that the last entry is there.
  * @throws ServiceError `journal.damaged`
  */
 export async function* fromParts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<KeyValueEntry> {

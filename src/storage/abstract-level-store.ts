@@ -15,8 +15,8 @@ const MAX_PAGE_ENTRIES = 512;
  */
 const FIRST_PAGE_KEYS = 48;
 /**
- * How many bytes of keys are fetched at a time. Only LevelDB has this option. It fetches in another thread, so a few
- * large fetches cost less than many small ones.
+ * How many bytes of keys are fetched at a time. Only LevelDB has this option. LevelDB fetches in another thread, so a few large fetches
+ * cost less than many small ones.
  */
 const FETCH_BYTES = 64 * 1024;
 
@@ -52,8 +52,8 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
 
   /**
    * Reads a large value in another thread. LevelDB takes 10 to 40 ms to read 14 MB; only the copy of the value, about 4 ms, blocks the
-   * event loop. Decoding the value then blocks the event loop for about as long as the copy. So the value is returned only when the time
-   * budget allows long work; the budget pauses after a long turn of the event loop.
+   * event loop. Decoding the value then blocks the event loop for about as long as the copy. So the value is returned only in a turn of the
+   * event loop in which the time budget allows long work.
    */
   async #getSlow(key: string): Promise<Buffer | undefined> {
     const tenant = tenantOf(key);
@@ -147,7 +147,10 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   }
 }
 
-/** The error for a storage that cannot be used. The cause is only logged and not sent to clients, because LevelDB's messages contain absolute paths. */
+/**
+ * The error for a storage that cannot be used; a cause that is a `ServiceError` is returned unchanged. The cause is only logged and not
+ * sent to clients, because LevelDB's messages contain absolute paths.
+ */
 export function unavailable(what: string, cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
   if (isDiskFull(cause)) return diskFull(cause);
@@ -162,7 +165,10 @@ export const diskFull = (cause: unknown): ServiceError =>
     { cause },
   );
 
-/** True if the cause of an error is a full disk. LevelDB reports it only as text: `IO error: <file>: No space left on device`. */
+/**
+ * True if an error, or one of its causes, is a full disk or an exceeded disk quota. LevelDB reports this only as text:
+ * `IO error: <file>: No space left on device`.
+ */
 export function isDiskFull(cause: unknown): boolean {
   for (let one = cause; one instanceof Error; one = one.cause) {
     const { code } = one as NodeJS.ErrnoException;

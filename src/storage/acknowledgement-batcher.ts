@@ -7,10 +7,10 @@ const BUDGET_MS = 15;
 const MIN_BATCH = 8;
 
 /**
- * Acknowledges stored writes in batches, one batch per turn of the event loop. To acknowledge a write is to resolve its
- * promise, after which its run continues. That takes 0.2 ms to several milliseconds: when all writes of one commit of
- * streaming runs were acknowledged at once, the event loop was blocked for 80 ms. The size of a batch is computed from the
- * durations of earlier batches, so that it takes about {@link BUDGET_MS}.
+ * Acknowledges stored writes in batches, each in a turn of the event loop of its own. To acknowledge a write is to resolve its promise,
+ * after which its run continues. One acknowledgement takes 0.2 ms to several milliseconds: when all writes of one commit of streaming runs
+ * were acknowledged at once, the event loop was blocked for 80 ms. The size of a batch is computed from the durations of earlier batches,
+ * so that a batch takes about {@link BUDGET_MS}.
  */
 export class AcknowledgementBatcher {
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class AcknowledgementBatcher {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `acknowledgeOne` with each index from 0 to `count` - 1. Resolves in the turn of the event loop that makes the last call. */
+  /** Calls `acknowledgeOne` with each index from 0 to `count` - 1. Resolves in the same turn of the event loop as the last call. */
   async acknowledge(count: number, acknowledgeOne: (index: number) => void): Promise<void> {
     for (let acknowledged = 0; acknowledged < count;) {
       if (acknowledged > 0) {
@@ -47,8 +47,8 @@ export class AcknowledgementBatcher {
   measure(): void {
     if (this.#batchSize === 0) return;
     const took = (this.#clock.mono() - this.#batchStart) / this.#batchSize;
-    // The expected time rises at once and falls slowly, because batches differ: the acknowledgement of a run's end costs little, that of
-    // its start runs nodes. With a hundred runs, batches of ends alternate with batches of starts.
+    // The expected time rises at once and falls slowly, because batches differ: the acknowledgement of a run's end costs little, but the
+    // acknowledgement of a run's start runs nodes. With a hundred runs, batches of ends alternate with batches of starts.
     this.#expectedMs = Math.max(took, this.#expectedMs + (took - this.#expectedMs) / 8);
     this.#batchSize = 0;
   }

@@ -6,7 +6,8 @@ import type { Scheduler } from "../ports/scheduler.ts";
  */
 export const MAX_CONCURRENT_WRITES = 84;
 /**
- * At least this many of the waiting callers are admitted after every batch, even if many writes are in flight, so that none waits forever.
+ * At least this many of the waiting callers are admitted after every batch, even if many writes are in flight, so that no caller waits
+ * forever.
  */
 const MIN_ADMITTED = 8;
 
@@ -34,7 +35,10 @@ export class AdmissionControl {
     return new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Admits as many callers as there is capacity for. Called after each batch. Returns true if it has admitted any. */
+  /**
+   * Admits as many callers as there is capacity for, but at least {@link MIN_ADMITTED}. Called after each batch. Returns true if a caller
+   * was waiting.
+   */
   admit(): boolean {
     if (this.#waiting.length === 0) return false;
     this.#admitCallers(Math.max(MIN_ADMITTED, MAX_CONCURRENT_WRITES - this.#underWay()));

@@ -6,7 +6,7 @@ import { seal, unseal } from "./envelope.ts";
 
 /**
  * The operations of one append, while they are being collected. The thread's {@link ThreadHead} does not change before
- * all of them are complete.
+ * all operations have been collected.
  */
 export class AppendDraft {
   readonly head: ThreadHead;

@@ -68,9 +68,9 @@ export interface AppendWrite {
 type LatestCheckpoint = { readonly id: string; readonly refs: ChannelRefs };
 
 /**
- * Adds the operations of an append to its draft. Throws if a part of the append cannot be stored; then nothing has
- * changed. Until the call has returned or resolved, nothing else may be written to the thread. When the write is
- * submitted, the caller calls {@link updateThreadHead}.
+ * Adds the operations of an append to its draft. Throws if a part of the append cannot be stored; then nothing has changed. Until the call
+ * has returned or resolved, nothing else may be written to the thread. When the caller submits the operations, it MUST also call
+ * {@link updateThreadHead}.
  */
 export function writeAppend(write: AppendWrite): Eventually<void> {
   const { forget = [] } = write.append;
@@ -210,7 +210,7 @@ function writeRunRecord(
   const ended = temporary === null ? endedRunKey(key, run) : undefined;
   if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
   // The record of a run is stored again at each change of the run. The kwargs never change and may be large, so they are not stored again
-  // while `kwargs` has them.
+  // while they are cached in `kwargs`.
   if (kwargs.get(run.run_id) !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
   draft.put(runKey(prefix, run.run_id), runRowCodec.row(run, "kwargs", null));
   if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);
@@ -282,10 +282,11 @@ function writeCheckpoints(_: void, write: AppendWrite): Eventually<void> {
   return andThenWith(forEachInOrder(checkpoints, write, writeCheckpoint), write, writeRemaining);
 }
 
-/** A checkpoint that is turned into operations. `at`: see {@link deriveChannelRefs}. */
+/** A checkpoint that is turned into operations. */
 interface CheckpointWrite {
   readonly write: AppendWrite;
   readonly checkpoint: NewCheckpoint;
+  /** The number of the checkpoint; see {@link deriveChannelRefs}. */
   readonly at: number;
 }
 
@@ -329,9 +330,9 @@ function readParentRefs(draft: AppendDraft, ns: string, id: string): Eventually<
 }
 
 /**
- * Adds a chunk of events. The key of a chunk contains the id of its first event. That is usually the id after the last event of the
- * previous chunk, so a reader of one chunk can compute the key of the next one. The first chunk of a later attempt may begin at a
- * higher id; a reader then has to search for it.
+ * Adds a chunk of events. The key of a chunk contains the id of its first event. Usually a chunk begins right after the last event of the
+ * previous chunk, so a reader of one chunk can compute the key of the next chunk. The first chunk of a later attempt may begin at a higher
+ * id; a reader then has to search for the chunk.
  */
 export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
   const { head } = draft;

@@ -43,8 +43,9 @@ export async function copyDatabase(
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
   }
   await makeEmpty(to);
-  // Makes the links beside the database, because hard links cannot cross file systems. If that folder is not writable, the links are made
-  // in the target folder. If the target folder is on another file system, links are impossible there too, and each table is copied twice.
+  // Makes the links in `workspace`, beside the database, because hard links cannot cross file systems. If `workspace` is not writable, the
+  // links are made in the target folder. If the target folder is on another file system, links are impossible there too, and each table is
+  // copied twice.
   const staging = await mkdtemp(join(workspace, STAGING)).catch(() => mkdtemp(join(to, STAGING)));
   try {
     await removeAbandoned(workspace, (await stat(staging)).mtimeMs);
@@ -86,7 +87,7 @@ async function removeAbandoned(workspace: string, now: number): Promise<void> {
   }
 }
 
-/** Makes one attempt to copy the database. Returns false when the files of the database changed during it. */
+/** Makes one attempt to link or copy the files of the database to `staging`. Returns false if they changed during the attempt. */
 async function stage(from: string, staging: string): Promise<boolean> {
   const before = await manifestOf(from);
   if (before === undefined) return false;
@@ -103,7 +104,7 @@ async function stage(from: string, staging: string): Promise<boolean> {
   return (await manifestOf(from)) === before;
 }
 
-/** The name and the size of the current manifest, which is append-only. */
+/** The name and the size of the current manifest, which is append-only. Undefined if there is no database. */
 async function manifestOf(directory: string): Promise<string | undefined> {
   try {
     const name = (await readFile(join(directory, "CURRENT"), "utf8")).trim();

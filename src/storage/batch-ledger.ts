@@ -43,22 +43,25 @@ export interface LedgerEntry {
 }
 
 export interface LedgerSummary {
-  /** The number of the first batch in the ledger; undefined when there is none. */
+  /** The number of the first batch that the ledger covers; undefined if the ledger has no file. */
   readonly first: number | undefined;
   readonly last: number;
-  /** The boot id of the machine when the last process started. */
+  /** The boot id of the machine when the last process started; empty if it is unknown. */
   readonly boot: string;
-  /** True if there is no readable line. Each start of a server writes one, so the directory was either never used, or has lost its ledger. */
+  /**
+   * True if there is no readable line. Each start of a server writes a line, so the directory was either never used, or has lost its
+   * ledger.
+   */
   readonly isEmpty: boolean;
 }
 
 /**
- * The ledger: a record, outside the database, of the batches that were written and of what each of them changed. It shows if the database has lost
- * a batch, even the last one, and which data the lost batch had changed.
+ * The ledger: a record, outside the database, of the batches that were written and of what each of them changed. The ledger shows if the
+ * database has lost a batch, even the last one, and which data the lost batch had changed.
  *
- * Each batch is one line with its own checksum. Lines may be in any order. A line is written some milliseconds after its batch. No write waits for
- * its line, because that would double the time of a synced batch. A process that is killed may leave its last lines unwritten. This matters only if
- * the end of the database's log is lost too.
+ * Each batch is one line with its own checksum. Lines may be in any order. A line is written some milliseconds after its batch. No write
+ * waits for its line, because that would double the time of a synced batch. A process that is killed may leave its last lines unwritten.
+ * This matters only if the end of the database's log is lost too.
  */
 export class BatchLedger {
   readonly #directory: string;
@@ -115,11 +118,14 @@ export class BatchLedger {
     return { first: this.first, last, boot, isEmpty };
   }
 
-  /** Opens the ledger for writing. `next`: the number of the first batch. `lost`: the missing batches, which have been reported. */
+  /**
+   * Opens the ledger for writing. `next`: the number of the next batch. `lost`: the numbers of missing batches that have been reported.
+   * They are recorded, so that a later start does not report them again.
+   */
   open(next: number, boot: string, lost: readonly number[]): void {
     const latest = this.#segments.at(-1);
-    // A new file is started if there is none, or if the last one is large. The oldest files can then be dropped: when LevelDB
-    // opened, it wrote all earlier batches to tables, and the ledger need not cover these.
+    // A new file is started if there is none, or if the last file is large. The oldest files can then be dropped: when LevelDB opened the
+    // database, it wrote all earlier batches to tables, and the ledger does not have to cover these batches.
     if (latest === undefined || (latest < next && statSync(this.#path(latest)).size > LARGE_SEGMENT_BYTES)) {
       this.#segments.push(next);
       while (this.#segments.length > MAX_SEGMENTS) this.#drop();
@@ -173,8 +179,8 @@ export class BatchLedger {
   }
 
   /**
-   * Starts a new file. If it cannot be opened, the error is only logged and the old file is continued: the
-   * batch is already stored, and must not fail because of its ledger line.
+   * Starts a new file, for the batches from `next` on. If it cannot be opened, the error is only logged and the old file is continued,
+   * because the batch is already stored. Returns true if the oldest file was deleted.
    */
   #begin(next: number): boolean {
     const old = this.#fd as number;

@@ -10,7 +10,10 @@ interface Write {
   readonly thread?: string;
 }
 
-/** The number of old batch numbers that each batch deletes. A batch adds one number, so it must delete more than one for the old numbers to become fewer. */
+/**
+ * The number of old batch numbers that each batch deletes. Each batch adds one number, so the old numbers become fewer only if it deletes
+ * more than one.
+ */
 const DELETED_PER_BATCH = 2;
 
 /**
@@ -25,7 +28,10 @@ export class BatchNumbers {
    * beginning here.
    */
   #trimmed: number;
-  /** The number of the first batch in the ledger, in its stored form. Each new batch stores this number as the value of its own key. */
+  /**
+   * The number of the first batch that the ledger covers, in its stored form. Each new batch stores this number as the value of its own
+   * key.
+   */
   #first: Buffer;
 
   constructor(ledger: BatchLedger, { next, trimmed }: { readonly next: number; readonly trimmed: number }) {
@@ -35,7 +41,7 @@ export class BatchNumbers {
     this.#first = sealNumber(ledger.first ?? next);
   }
 
-  /** Makes the operations of the next batch. If the batch fails, the following one gets the same number. */
+  /** Makes the operations of the next batch. If the batch fails, the following batch gets the same number. */
   number(writes: readonly Write[]): readonly WriteOperation[] {
     const ops: WriteOperation[] = [{ key: batchKey(this.#next), value: this.#first }];
     const first = this.#ledger.first ?? 0;
@@ -146,8 +152,9 @@ export async function findMissingBatches(
 }
 
 /**
- * Finds the lowest batch number that must be stored, for a directory without a ledger. The last batch has stored it as the
- * value of its key: it was the ledger's first number at that time.
+ * Finds the lowest batch number whose key must be present, for a directory whose ledger files are missing. Each batch stores, as the value
+ * of its key, the number of the first batch that the ledger covered at that time. So the answer is the value of the last batch's key; it is
+ * `greatest`, the number of the last batch, if that value is no number.
  */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));

@@ -26,11 +26,10 @@ type List = Extract<ChannelRef, { kind: "list" }>;
 /**
  * The references of a checkpoint to a stored list, in the order of the items.
  *
- * A *segment* is an array of items that one checkpoint added to the list. It is stored under one key and never changes. A
- * *span* is a series of consecutive segments whose keys have the same prefix (see {@link listSpanPrefix}), followed by the
- * index in the list of the segment's first item. `at` is the number of the checkpoint that started the span, see {@link
- * deriveChannelRefs}. `end` is the index after the last item that belongs to this checkpoint: later checkpoints may have
- * added further segments to the span.
+ * A *segment* is an array of items that one checkpoint added to the list. It is stored under one key and never changes. A *span* is a
+ * series of consecutive segments. The key of each is the prefix of the span (see {@link listSpanPrefix}), followed by the index in the list
+ * of the segment's first item. `at` is the number of the checkpoint that started the span, see {@link deriveChannelRefs}. `end` is the
+ * index after the last item that belongs to this checkpoint: later checkpoints may have added further segments to the span.
  */
 type Spans = List["spans"];
 
@@ -38,11 +37,12 @@ type Spans = List["spans"];
 const MAX_SPANS = 64;
 
 /**
- * Computes the channel references of a checkpoint from those of its parent, and writes its values. Items that are appended
- * to a list become a new segment of the parent's last span (see {@link Spans}), so a list needs only one span, no matter how
- * many checkpoints have appended items. A new span starts if the list was cut, or if another branch has already added a
+ * Computes the channel references of a checkpoint from those of its parent, and adds the operations that write the changed values to the
+ * draft. Items that are appended to a list become a new segment of the parent's last span (see {@link Spans}), so a list needs only one
+ * span, no matter how many checkpoints have appended items. A new span starts if the list was cut, or if another branch has already added a
  * segment to that span.
- * @param at the number of this checkpoint, unique in the thread. The values and the spans that it starts are stored under it
+ * @param at the number of this checkpoint, unique in the thread. It is a part of the keys of the values and spans that this checkpoint
+ *   starts
  */
 export function deriveChannelRefs(
   draft: AppendDraft,
@@ -105,15 +105,13 @@ function appendItems(
 }
 
 /**
- * A text with more characters than this is stored under a key of its own. A shorter one is stored in the checkpoint, and repeated in each later
- * one.
+ * A text with more characters than this is stored under a key of its own. A shorter text is stored in the checkpoint, and repeated in each
+ * later checkpoint until the channel changes.
  */
 const MAX_SMALL_TEXT = 48;
-/**
- * An object with more values than this, at all levels together, or with more characters in its names and texts, is stored under a key of its
- * own.
- */
+/** An object with more values than this, at all levels together, is stored under a key of its own. */
 const MAX_SMALL_VALUES = 12;
+/** An object with more characters than this in its names and texts together is stored under a key of its own. */
 const MAX_SMALL_CHARACTERS = 80;
 
 function isSmall(value: unknown): boolean {
@@ -122,7 +120,10 @@ function isSmall(value: unknown): boolean {
   return sizeWithin(value, { values: MAX_SMALL_VALUES, characters: MAX_SMALL_CHARACTERS });
 }
 
-/** Subtracts the size of an object from what is left. Returns false once nothing is left, or if it has a part that is no plain data. */
+/**
+ * Subtracts the size of an object from `left`. Returns false if the object is larger than what was left, or contains an object that is
+ * neither plain nor an array.
+ */
 function sizeWithin(object: object, left: { values: number; characters: number }): boolean {
   const isList = Array.isArray(object);
   if (!isList && Object.getPrototypeOf(object) !== Object.prototype) return false;
@@ -221,7 +222,10 @@ export interface ValueSource {
   readonly key: ThreadKey;
   readonly ns: string;
   get(key: string): Eventually<Buffer | undefined>;
-  /** Keys of values that take long to read, as far as they are known. Absent: none are known. */
+  /**
+   * Keys of values that take long to read, as far as they are known. Absent: no keys are collected, and large values are read like small
+   * ones.
+   */
   readonly slowKeys?: Set<string>;
   /** Returns the decoded value; another read may have decoded it. Absent: each read decodes its values itself. */
   decode?(key: string, bytes: Buffer, decode: () => unknown): unknown;
@@ -237,7 +241,7 @@ export type PauseReason = Promise<unknown> | "turn" | undefined;
 /** A read that can be paused. */
 export type PausableRead<T> = Generator<PauseReason, T, unknown>;
 
-/** Runs a read without its optional pauses: it waits only for promises. */
+/** Runs a read without its pauses, even those for a later turn of the event loop: it waits only for promises. */
 function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
   let step = read.next();
   while (step.done !== true) step = read.next(step.value instanceof Promise ? yield step.value : undefined);
@@ -248,9 +252,9 @@ function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
 export const LARGE_VALUE_BYTES = 256 * 1024;
 
 /**
- * Reads stored bytes. A large value waits for a turn of the event loop of its own, because decoding it takes some 20
- * ms. If it was not known to be large before it was read, it is dropped and read again in that turn, so that it takes
- * no memory in the meantime.
+ * Reads stored bytes. A large value waits for a turn of the event loop of its own, because decoding it takes some 20 ms. If the value was
+ * not known to be large before it was read, its bytes are dropped and read again in that turn, so that they take no memory in the meantime.
+ * Without `slowKeys`, all values are returned at once.
  */
 function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | undefined> {
   const { slowKeys } = source;

@@ -22,14 +22,15 @@ import {
 import { parseOrdinal } from "./sortable-numbers.ts";
 
 /**
- * A stored checkpoint with more bytes than this begins a new page. So it is not in memory while the checkpoints before
- * it are sent.
+ * If a query limits the bytes of a page, a stored checkpoint with more bytes than this begins a new page. So it is not in memory while the
+ * checkpoints before it are sent.
  */
 const LARGE_CHECKPOINT_BYTES = 256 * 1024;
 
 /**
- * Reads checkpoints of a namespace, and returns them newest first. With `after`, they are the oldest of those that are newer than this
- * checkpoint; otherwise the newest of all, or of those that are older than `before`.
+ * Reads at most `limit` checkpoints of a namespace, fewer if they reach `bytes`, and returns them newest first. Reads only those that are
+ * newer than `after` and older than `before`, if these are given. If there are more, `after` selects the oldest of them; without `after`,
+ * the newest are read.
  */
 export async function readHistory(
   kv: KeyValueStore,

@@ -38,7 +38,7 @@ export interface FoundDamage extends TableDamage {
 /** A table as listed in the manifest. */
 export interface ManifestTable {
   readonly name: string;
-  /** Undefined when the manifest cannot be read. */
+  /** Undefined, like the size, when the manifest cannot be read. */
   readonly bounds: TableBounds | undefined;
   readonly size: number | undefined;
 }
@@ -195,7 +195,7 @@ export class ClosedDatabaseFiles {
     const path = this.#putAside(table);
     const file = openSync(path, "r+");
     try {
-      // Overwrites the block type with one that does not exist.
+      // Overwrites the type of the block with a type that does not exist.
       if (kindAt < statSync(path).size) writeSync(file, Buffer.from([0xff]), 0, 1, kindAt);
     } finally {
       closeSync(file);
@@ -233,7 +233,7 @@ function fileOf({ number }: TableEntry, files: readonly string[]): string {
   return files.includes(`${digits}.sst`) ? `${digits}.sst` : `${digits}.ldb`;
 }
 
-/** The text of a file; empty when there is no such file. */
+/** The text of a file; empty if the file does not exist or cannot be read. */
 export function readTextOrEmpty(path: string): string {
   try {
     return statSync(path).isFile() ? readFileSync(path, "latin1") : "";

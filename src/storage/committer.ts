@@ -14,8 +14,8 @@ import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementBatcher } from "./acknowledgement-batcher.ts";
 
 /**
- * The most operations in a batch, unless one write has more: about those of fifty runs. Each batch has a fixed cost, so large batches are
- * cheaper. But the acknowledgements of a still larger batch would make a turn of the event loop too long.
+ * The most operations in a batch, unless one write has more. About fifty runs make this many. Each batch has a fixed cost, so large batches
+ * are cheaper. But the acknowledgements of a still larger batch would make a turn of the event loop too long.
  */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
@@ -51,8 +51,8 @@ export interface CommitterListener {
   /** Called when a write failed, before any writer is notified. */
   failed(): void;
   /**
-   * Called when the store is open again. MUST read cached data again, and MUST NOT reject. Writes are refused until it
-   * resolves.
+   * Called when the store is open again. The implementation MUST read its cached data again, and MUST NOT reject. Writes are refused until
+   * its promise resolves.
    */
   reopened(): Promise<void>;
   /** Called when writes are accepted again. */
@@ -104,7 +104,7 @@ export class Committer {
   #wasLarge = false;
   /**
    * Milliseconds that the last batch of large writes took, at most {@link MAX_LARGE_PAUSE_MS}; undefined once large writes have paused for
-   * it.
+   * that time.
    */
   #pauseAfterLarge: number | undefined;
   #isLargePaused = false;
@@ -189,8 +189,8 @@ export class Committer {
   }
 
   /**
-   * Waits for the capacity to start something new; see {@link AdmissionControl.wait}. When a write fails, all callers are admitted; their writes
-   * are then refused.
+   * Waits for the capacity to start something new; see {@link AdmissionControl.wait}. When a write fails, all waiting callers are admitted;
+   * their writes are then refused.
    */
   waitForCapacity(): Promise<void> | undefined {
     return this.#admission.wait();
@@ -218,7 +218,8 @@ export class Committer {
 
   /** Refuses new writes. Resolves when each write that was accepted before has been stored or has failed. */
   async close(): Promise<void> {
-    // Some callers may still wait for the budget of large writes. Their writes were accepted too, so they must be stored.
+    // Some callers may still wait for the budget of large writes. Their writes were accepted too, so they are stored before the committer
+    // closes.
     while (this.#large.isWaitedFor) await new Promise<void>(this.#later);
     this.#closing = true;
     this.#admission.admitAll();
@@ -297,9 +298,9 @@ export class Committer {
   readonly #afterBegins = (resolve: () => void): void => this.#deps.scheduler.soon(resolve, true);
 
   /**
-   * Pauses large writes once, for as long as the last batch of large writes took. Called when a write of another tenant is stored. A run
-   * stores its start and its end within a few milliseconds. The start may have waited for a large write; because of the pause, the end need
-   * not.
+   * Pauses large writes once, for as long as the last batch of large writes took. Called when a write is stored that belongs to another
+   * tenant than the last large write. A run stores its start and its end within a few milliseconds. The start may have waited for a large
+   * write; because of the pause, the end does not have to wait again.
    */
   #pauseLarge(): void {
     if (this.#pauseAfterLarge === undefined) return;
@@ -323,7 +324,9 @@ export class Committer {
     this.#go = undefined;
   }
 
-  /** Takes the next batch. Batches of large writes alternate with ordinary ones. */
+  /**
+   * Takes the next batch. Batches of large writes alternate with ordinary ones. While large writes are paused, ordinary writes go first.
+   */
   #take(): Batch {
     const isLargeNext =
       !this.#large.isEmpty && (this.#queue.length === 0 || (!this.#wasLarge && !this.#isLargePaused));

@@ -32,8 +32,8 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
 }
 
 /**
- * The operations that write the index keys of each run of a thread, even if the keys exist already. Unreadable records are skipped; a check
- * reports them.
+ * The operations that write the index keys of each run of a thread, even if the keys exist already. There are none for a temporary thread.
+ * Unreadable records are skipped; a check reports them.
  */
 export async function* runIndexOps(
   kv: KeyValueStore,

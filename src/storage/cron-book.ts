@@ -15,8 +15,9 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK } from "./records.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** A change in flight; null: the cron is being deleted. */
+/** A change in flight. */
 interface Changing {
+  /** The cron after the change; null: the cron is being deleted. */
   readonly cron: CronRecord | null;
   readonly stored: Promise<void>;
 }
@@ -87,8 +88,8 @@ export class KeyValueCrons implements CronBook {
     });
     const { before, after, mine } = submitted instanceof Promise ? await submitted : submitted;
     try {
-      // Waits even if this call changes nothing: the record that it has found may still be in flight, and the caller's next read must find
-      // the record.
+      // Waits even if this call changes nothing: the record that it has found may still be in flight. If the caller did not wait for it,
+      // the caller's next read could miss it.
       await mine?.stored;
       if (after === null && before !== undefined) {
         this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);

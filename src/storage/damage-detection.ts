@@ -63,8 +63,8 @@ export class DamageDetection {
   readonly #read = new Set<string>();
   #verifier: TableFileVerifier | undefined;
   /**
-   * True if this directory has had a ledger before. The file {@link MARK} shows that, because it is stored only after the ledger. Backups
-   * and directories of older versions have neither a ledger nor this file.
+   * True if this directory has had a ledger before. The file {@link MARK} shows this, because a server writes the ledger before it first
+   * writes that file. Backups and directories of older versions have neither a ledger nor this file.
    */
   readonly #hadLedger: boolean;
   #mark: Mark;
@@ -90,9 +90,9 @@ export class DamageDetection {
   }
 
   /**
-   * Checks the files. Called before LevelDB opens them, because LevelDB deletes tables that a damaged manifest does not name. `isFull`: also reads
-   * tables that were verified before.
-   * @throws ServiceError `journal.damaged`: the database must be rebuilt
+   * Checks the files. Called before LevelDB opens them, because LevelDB deletes tables that a damaged manifest does not name. `isFull`:
+   * also reads tables that were verified before.
+   * @throws ServiceError `journal.damaged` if the database is damaged; a repair has to rebuild it
    */
   async inspect(isFull: boolean): Promise<void> {
     const [manifest] = this.#files.manifests();
@@ -268,8 +268,7 @@ export class DamageDetection {
         ...(more > 0 && { more }),
       });
     }
-    // The findings are stored last, because that fails on a full disk: damaged data must be refused even
-    // then.
+    // The findings are stored last: storing them fails on a full disk, and damaged data is to be refused even then.
     this.findings.add(found);
     for (const finding of found) this.#unrecorded.delete(damageId(finding));
   }

@@ -17,7 +17,10 @@ export interface DamageRecord {
 
 /** The file of the damage records (findings). It is outside the database. */
 export const DAMAGE_FILE = "damage.json";
-/** The file with the findings that an operator has accepted. Heddle only adds to it; it is for people to read. */
+/**
+ * The file with the findings that an operator has accepted. Heddle appends to the file and does not use its content; it is for people to
+ * read.
+ */
 const ACCEPTED = "damage-accepted.json";
 
 /** The stored findings, in a file outside the database. LevelDB itself does not record which data it has dropped. */

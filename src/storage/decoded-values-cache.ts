@@ -15,8 +15,8 @@ export class DecodedValues {
   readonly #byState = new WeakMap<JsonObject, object[]>();
 
   /**
-   * Decodes `bytes`, the value of `state` that is stored under `key`, or returns the cached value. The checksum in the cache key distinguishes the
-   * value from one of an earlier thread with the same id.
+   * Decodes `bytes`, the value of `state` that is stored under `key`, or returns the cached value. The checksum in the cache key
+   * distinguishes the value from a value of an earlier, deleted thread with the same id.
    */
   decode(state: JsonObject, key: string, bytes: Buffer, decode: () => unknown): unknown {
     if (bytes.length < MIN_SHARED_BYTES) return decode();

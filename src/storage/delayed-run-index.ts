@@ -6,11 +6,14 @@ import { PRESENT_MARK } from "./records.ts";
 
 type Delayed = ThreadRecord["delayed"];
 
-/** Reads the delayed runs of all threads that are due first: at most `limit`, sorted by due time. */
+/** Reads the delayed runs that are due first, of all threads: at most `limit`, sorted by due time. */
 export const readDelayed = (kv: KeyValueStore, limit: number): Promise<readonly KeyedDelayedRun[]> =>
   readFirst(kv, DELAYED_RANGE, limit, parseDelayedKey);
 
-/** Reads the timers that are due first: at most `limit`, sorted by due time. The index has only the next timer of each thread. */
+/**
+ * Reads the timers that are due first, of all threads: at most `limit`, sorted by due time. The index has only the next timer of each
+ * thread.
+ */
 export const readTimers = (kv: KeyValueStore, limit: number): Promise<readonly KeyedTimer[]> =>
   readFirst(kv, TIMERS_RANGE, limit, parseTimerKey);
 

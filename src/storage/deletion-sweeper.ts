@@ -43,7 +43,10 @@ export class DeletionSweeper {
   /** Deletion marks of threads that are being written in pieces. Such a mark hides the thread until all of its pieces are written. */
   readonly #reserved = new Set<string>();
 
-  /** Called when readers must drop cached data: after a thread or run was hidden, before its data is deleted, and after the stored marks were read. */
+  /**
+   * Called when cached data may belong to deleted threads or runs: after a thread or run was hidden, before its data is deleted, and after
+   * the stored marks were read. The listener MUST drop cached data.
+   */
   onHide: () => void = () => undefined;
 
   constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder, logger: Logger) {
@@ -53,7 +56,7 @@ export class DeletionSweeper {
     this.#logger = logger;
   }
 
-  /** True when readers must not see the thread, or the event log of `run`: it is deleted, or is still being written in pieces. */
+  /** True when readers do not see the thread, or the event log of `run`: it is deleted, or is still being written in pieces. */
   isDeleted(key: ThreadKey, run: string | null = null): Eventually<boolean> {
     if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
     return andThen(
@@ -127,7 +130,7 @@ export class DeletionSweeper {
     this.#marks.delete(mark);
   }
 
-  /** Forgets all deletion marks after a failed write. Those that are stored are then read again: see {@link readMarks}. */
+  /** Forgets all deletion marks after a failed write. The stored marks are then read again: see {@link readMarks}. */
   clear(): void {
     this.#marks.clear();
     this.#refusing.clear();
@@ -135,8 +138,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * Reads the stored deletion marks. MUST have resolved before the first write is accepted: otherwise a thread could be created while the
-   * sweep of an earlier thread with the same id deletes its keys.
+   * Reads the stored deletion marks. The caller MUST NOT accept writes before this has resolved: otherwise a thread could be created while
+   * the sweep of an earlier thread with the same id deletes its keys.
    */
   async readMarks(): Promise<void> {
     for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) this.#marks.add(mark);

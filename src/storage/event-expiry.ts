@@ -26,9 +26,9 @@ interface Expiring {
 }
 
 /**
- * Deletes the events of runs that ended before the time `before`, in at most `most` threads after the thread `from`. Events that are being read
- * (`isRead`) are kept. All other keys are skipped, so a thread without events costs only two lookups. Returns the last thread that was checked;
- * null when all threads were checked.
+ * Deletes the events of runs that ended before the time `before`, in at most `most` threads after the thread `from` (null: from the first
+ * thread on). Events that are being read (`isRead`) are kept. All other keys are skipped, so a thread without events costs only two
+ * lookups. Returns the last thread that was checked; null when all threads were checked.
  */
 export async function expireEvents(
   kv: KeyValueStore,
@@ -47,7 +47,7 @@ export async function expireEvents(
   return last;
 }
 
-/** The first thread with a key at or after `at`. */
+/** The first thread with a key at or after `at`; null if there is none. */
 export async function nextThread(kv: KeyValueStore, at: string): Promise<ThreadKey | null> {
   for (let from = at; ;) {
     const found = await firstKey(kv, from, END);

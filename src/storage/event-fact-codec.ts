@@ -31,7 +31,10 @@ export function sealChunk(facts: readonly Fact[]): Buffer {
   return isStart ? FIRST_START : seal(folded(facts));
 }
 
-/** Joins consecutive custom events of one namespace into one string. Encoding each event alone would take a quarter of the time of sending it. */
+/**
+ * Joins consecutive custom events of one namespace into one string. Encoding an event by itself would take a quarter as long as sending the
+ * event.
+ */
 function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   const stored: (Fact | Lines)[] = [];
   for (let i = 0; i < facts.length; i++) {

@@ -11,12 +11,10 @@ import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
 import { MIN_CHUNKS_PER_TURN } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
-/**
- * The result of one read. `isShareSpent`: the read has used up its part of the time budget in this turn of the event
- * loop, so the caller should wait for a later turn.
- */
+/** The result of one read. */
 export interface EventRead {
   readonly chunks: readonly EventChunk[];
+  /** True: the read has used up its share of this turn of the event loop, so the caller should wait for a later turn. */
   readonly isShareSpent: boolean;
 }
 
@@ -86,7 +84,7 @@ export class EventReader {
         isShareSpent = share?.isSpent(bytes.length) === true;
         if (isShareSpent) this.#shared?.set(name, chunk);
         // Small events may share one of LevelDB's blocks with a large value. Reading them then takes as long as reading that value: 20 ms
-        // for 14 MB.
+        // for 14 MB. So the thread is remembered, and its events are read outside the main thread of the process from now on.
         if (share?.isSlow === true && bytes.length <= LARGE_VALUE_BYTES) this.#slowKeys?.add(this.#thread);
       }
       chunks.push(chunk);

@@ -22,8 +22,8 @@ export function fencedError(head: Pick<ThreadHead, "key" | "epoch">, epoch: numb
 }
 
 /**
- * Checks that an append's thread record has the next `seq` after the fence, and the fence's `epoch` or the next one. Otherwise the fence of the
- * next append would be wrong.
+ * Checks the thread record of an append: it belongs to the append's thread, its `seq` is the one after the fence's `seq`, and its `epoch`
+ * is the fence's `epoch` or the one after that. Otherwise the fence of the next append would be wrong. Returns an error if the check fails.
  */
 export function checkNumbers({ key, fence, thread }: Append): ServiceError | undefined {
   const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
@@ -36,8 +36,8 @@ export function checkNumbers({ key, fence, thread }: Append): ServiceError | und
 }
 
 /**
- * Rejects with `error`, but only when the thread's writes in flight have succeeded or failed. The write was refused because of a newer one;
- * so a caller that then reads the thread finds the newer write.
+ * Rejects with `error`, but only when the thread's writes in flight have succeeded or failed. The write was refused because of a newer
+ * write. So a caller that reads the thread after the rejection finds the newer write.
  */
 export function rejectAfterFlights(head: ThreadHead, error: ServiceError): Promise<never> {
   const fail = (): never => {

@@ -10,9 +10,10 @@ export interface Candidate {
   readonly doubtful?: true;
 }
 
-/** A page of candidates. `seen`: the number of keys that were read to find them. */
+/** A page of candidates. */
 export interface CandidatePage {
   readonly found: readonly Candidate[];
+  /** The number of keys that were read to find the candidates. */
   readonly seen: number;
 }
 

@@ -79,8 +79,9 @@ async function missingIndexOps(
 }
 
 /**
- * Returns the thread that an index key names if this thread does not exist or the key does not agree with its record; otherwise undefined. A
- * thread that has lost only its record counts as existing, because the loss is reported as damage of the thread.
+ * Returns the thread that an index key names, if the thread does not exist or its record (for an index of runs, the run's record) does not
+ * agree with the key; otherwise undefined. A thread that has lost only its record counts as existing, because the loss is reported as
+ * damage of the thread.
  */
 export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<ThreadKey | undefined> {
   const key = listedBy(at);
@@ -100,8 +101,8 @@ function listedBy(at: string): ThreadKey | undefined {
 }
 
 /**
- * True if the index key agrees with the record that it belongs to, or does not exist any more. The key and the record may be read at different
- * moments, so callers repeat the check before they report an error.
+ * True if the index key agrees with the record that it belongs to, or if the index key does not exist any more. The key and the record may
+ * be read at different moments, so callers repeat the check before they report an error.
  */
 async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<boolean> {
   if ((await kv.get(at)) === undefined) return true;

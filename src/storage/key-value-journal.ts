@@ -75,8 +75,8 @@ import {
 const MAX_SLOW_KEYS = 4096;
 
 /**
- * Large decoded records, which concurrent readers share. Each deletion of a thread or run replaces this object, because the
- * object would still contain a deleted record until the record is garbage-collected.
+ * Large decoded records, which concurrent readers share. The journal replaces this object when it deletes a thread, a run or checkpoints,
+ * because the object may contain a deleted record until the record is garbage-collected.
  */
 class SharedRecords {
   readonly kwargs = new WeakCache<RunKwargs>();
@@ -178,7 +178,7 @@ export class KeyValueJournal implements Journal {
     );
   }
 
-  /** Reads a checkpoint. Concurrent readers of a large one (it may contain a large input) share one read and one decoded copy. */
+  /** Reads a checkpoint. Concurrent readers of a large checkpoint (which may contain a large input) share one read and one decoded copy. */
   #readCheckpoint(key: ThreadKey, id: string, at: string): Eventually<Checkpoint | undefined> {
     const complete = (stored: StoredCheckpoint) => readCompleteCheckpoint(stored, key, this.#getValue);
     if (!this.#slowKeys.has(at)) {
@@ -242,8 +242,8 @@ export class KeyValueJournal implements Journal {
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
     return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
-      // Most checkpoints have no pending writes. A key that marks their existence shows that at once; a range scan
-      // would take a further turn of the event loop.
+      // Most checkpoints have no pending writes, and so no mark. Looking up the mark first saves a range scan, which would take a further
+      // turn of the event loop.
       andThen(this.#kv.get(pendingWritesMarkKey(prefix, ns, checkpoint)), (mark) =>
         mark === undefined ? [] : readWrites(this.#kv, key, pendingWritesPrefix(prefix, ns, checkpoint)),
       ),
@@ -323,7 +323,7 @@ export class KeyValueJournal implements Journal {
     updateThreadHead(write);
     if (forget !== undefined) for (const run of forget) this.#sweeper.refuseWrites(key, run);
     const stored = this.#store(draft, append);
-    // The expiry of idempotency records must wait while the record of this request is in flight. It would read an older record of the
+    // The expiry of idempotency records waits while the record of this request is in flight. Otherwise it could read an older record of the
     // same key from the store, and then delete the new record.
     if (once !== undefined) this.#order.hold([idempotencyRecordKey(key.tenant, once.name)], stored);
     const hasForgotten = forget !== undefined && forget.length > 0;
@@ -481,7 +481,7 @@ export class KeyValueJournal implements Journal {
     return this.#heads.get(key);
   }
 
-  /** Refuses a write if another one has failed since `head` was read. @throws ServiceError `storage.unavailable` */
+  /** Refuses a write if another write has failed since `head` was read. @throws ServiceError `storage.unavailable` */
   #refuseInvalid(head: ThreadHead): void {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
@@ -535,7 +535,10 @@ interface WriteRequest<C> {
   readonly submit: (head: ThreadHead, context: C) => Eventually<Submitted>;
 }
 
-/** A write in flight. `stored` resolves when it is stored. The promise is in an object, because an async function that returned `stored` itself would wait for it. */
+/**
+ * A write in flight. `stored` resolves when the write is stored. The promise is wrapped in an object: an async function that returned the
+ * promise itself would resolve only when the write is stored.
+ */
 interface Submitted {
   readonly stored: Promise<void>;
 }

@@ -28,8 +28,8 @@ const PLAIN = /^[0-9A-Za-z_.:|-]*$/;
 const OTHER = /[^0-9A-Za-z_.:|-]/g;
 
 /**
- * Escapes a string as one segment of a key. Different strings give different segments, and none contains a separator. Special characters become
- * `%` and four hexadecimal digits, one UTF-16 unit at a time, so that a lone surrogate is preserved.
+ * Escapes a string as one segment of a key. Different strings give different segments, and no segment contains a slash. Special characters
+ * become `%` and four hexadecimal digits, one UTF-16 unit at a time, so that a lone surrogate is preserved.
  */
 export function escapeSegment(text: string): string {
   return PLAIN.test(text)
@@ -80,7 +80,10 @@ export const checkpointKey = (p: string, ns: string, id: string): string =>
   `${p}c/${escapeSegment(ns)}/${escapeSegment(id)}`;
 export const channelValueKey = (p: string, ns: string, channel: string, at: number): string =>
   `${p}b/${escapeSegment(ns)}/${escapeSegment(channel)}/${encodeOrdinal(at)}`;
-/** The key prefix of the segments of one span. It is followed by the list index of a segment's first item. See `Spans` in `channel-values.ts`. */
+/**
+ * The key prefix of the segments of one span. In a key, the list index of the segment's first item follows the prefix. See `Spans` in
+ * `channel-values.ts`.
+ */
 export const listSpanPrefix = (p: string, ns: string, channel: string, at: number): string =>
   `${p}l/${escapeSegment(ns)}/${escapeSegment(channel)}/${encodeOrdinal(at)}/`;
 export const pendingWritesMarkKey = (p: string, ns: string, checkpoint: string): string =>

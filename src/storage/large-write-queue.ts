@@ -4,7 +4,10 @@ import type { PendingWrite } from "./committer.ts";
 export interface LargeWriteLimits {
   /** A write of this many bytes or more counts as large. */
   readonly large: number;
-  /** Bytes. The next large write is encoded only while the queued and the unfinished large writes take less than this. A single write may have more. */
+  /**
+   * Bytes. The next large write is encoded only while the large writes that are queued or in flight have fewer bytes than this. A single
+   * write may have more.
+   */
   readonly most: number;
 }
 
@@ -19,11 +22,11 @@ interface QueuedWrite {
 }
 
 /**
- * Queues large writes separately from ordinary ones, so that a write of a few hundred bytes does not wait for all large ones before it. Writes of
- * one thread keep their order: while a large write of a thread is queued here, the thread's later writes are queued here too. Tenants take turns,
- * one write each.
+ * Queues large writes separately from ordinary ones, so that a write of a few hundred bytes does not wait for all large ones before it.
+ * Writes of one thread keep their order: while a large write of a thread is queued here, the thread's later writes are queued here too.
+ * Tenants take turns, one write each.
  *
- * It also limits the memory of large writes: {@link waitForBudget} is called before a large write is encoded.
+ * The queue also limits the memory of large writes: callers wait for {@link waitForBudget} before they encode a large write.
  */
 export class LargeWriteQueue {
   readonly #scheduler: Scheduler;
@@ -59,7 +62,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * True if a write must go through this queue. A write that names no thread never does. `bytes`: the size of the write.
+   * True if a write belongs in this queue: it is large, or an earlier write of its thread is queued here. A write that names no thread
+   * never belongs here. `bytes`: the size of the write.
    */
   accepts({ thread }: PendingWrite, bytes: number): boolean {
     return (

@@ -10,16 +10,17 @@ import type { KeyValueStore, ReplaceableKeyValueStore, WriteOperation } from "..
 type Db = Level<string, Buffer>;
 
 /**
- * The size of the log, in bytes, at which LevelDB writes it as a table. Until then, its content is also in memory. The size is a compromise: with
- * a larger log, tables are merged less often, but the start after a crash takes longer. Twice the size halves the merges; reading the log takes
- * 20 ms per megabyte.
+ * The size of the log, in bytes, at which LevelDB writes the log as a table. Until then, the content of the log is also in memory. The size
+ * is a compromise: with a larger log, tables are merged less often, but the start after a crash takes longer. Twice the size halves the
+ * merges; reading the log takes 20 ms per megabyte.
  */
 const WRITE_BUFFER_BYTES = 32 * 1024 * 1024;
 /** The size of a block in a table, in bytes. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
 const BLOCK_BYTES = 8 * 1024;
 /**
- * The size of the block cache: there is none. A large value is a block of its own, and each of the cache's 16 parts may keep one: with states of 15 MiB,
- * that would be 240 MiB that nobody reads any more. Without a cache a read takes only 0.7 us more, because tables are in the system's page cache.
+ * The size of LevelDB's block cache in bytes; 0 turns the cache off. A large value is a block of its own, and each of the cache's 16 parts
+ * may keep one: with states of 15 MiB, that would be 240 MiB that nobody reads any more. Without a cache a read takes only 0.7 us more,
+ * because tables are in the system's page cache.
  */
 const CACHE_BYTES = 0;
 /** The disk space in bytes that opening the database after a failure may need: LevelDB then writes its log as a table. */
@@ -45,15 +46,15 @@ interface NativeDb {
 }
 
 /**
- * A batch with more bytes of values than this is passed as an array. LevelDB's copy of an array is freed as soon as it is written. The copy of a
- * {@link NativeBatch} is freed only by the garbage collector, which does not know how large it is.
+ * A batch with more bytes of values than this is passed as an array. LevelDB's copy of an array is freed as soon as the batch is written.
+ * The copy of a {@link NativeBatch} is freed only by the garbage collector, which does not know how large the copy is.
  */
 const LARGE_BATCH_BYTES = 256 * 1024;
 
 /** A LevelDB database in a directory. It MUST NOT be opened twice at the same time: see `directory-lock.ts`. */
 export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements ReplaceableKeyValueStore {
   readonly #directory: string;
-  /** True if the directory must contain a database. If its database cannot be found, {@link open} reports damage and creates no new database. */
+  /** True if the directory is expected to contain a database. If there is none, {@link open} reports damage and creates no new database. */
   readonly #existing: boolean;
 
   /** `existing`: if true, {@link open} refuses to create a new database. */
@@ -98,7 +99,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
     this.db = db;
   }
 
-  /** Fills a new database beside this one, and then gives it the directory of this one. */
+  /** Fills a new database in a directory beside this database, and then moves it to this database's directory. */
   async replace(fill: (empty: KeyValueStore) => Promise<void>): Promise<void> {
     await this.removeLeftovers();
     const { made, former } = besides(this.#directory);
@@ -238,7 +239,7 @@ function openError(directory: string, thrown: unknown): ServiceError {
   );
 }
 
-/** Rebuilds the database from its tables and logs. MUST NOT be called while it is open. */
+/** Rebuilds the database from its tables and logs. MUST NOT be called while the database is open. */
 export async function repairLevel(directory: string): Promise<void> {
   try {
     await ClassicLevel.repair(directory);

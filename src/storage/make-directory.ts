@@ -41,7 +41,7 @@ function makeWithParents(directory: string): void {
   try {
     mkdirSync(directory);
   } catch (cause) {
-    // Another process may have made it meanwhile, such as that of another shard.
+    // Another process, such as that of another shard, may have made the directory meanwhile.
     if (!isDirectory(directory)) throw cause;
   }
 }

@@ -13,7 +13,7 @@ export function memberKey(name: string, value: unknown): string | undefined {
 
 /** The maximum number of cached keys. There is a limit, because the members come from clients. */
 const MAX_CACHED_KEYS = 256;
-/** Members whose name or value has more characters than this are not cached. */
+/** The maximum length in characters of the name and of the value of a cached member. Members whose value is no text are not cached. */
 const MAX_CACHED_LENGTH = 128;
 
 /** A cache of metadata index keys. Nearly every thread has members with the ids of its graph and its assistant, which repeat often. */

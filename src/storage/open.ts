@@ -77,7 +77,7 @@ interface ReplicatedStore extends KeyValueStore {
 }
 
 export interface StorageDeps extends CommitterDeps {
-  /** Makes long reads yield to other work. The budget may be shared with work of the caller. */
+  /** Makes long reads yield to other work. The caller may use the same budget for its own work. Absent: the storage makes a budget. */
   readonly budget?: TimeBudget;
   /** Called with the progress of opening and repairing. */
   readonly onProgress?: OnProgress;
@@ -100,7 +100,10 @@ export interface Storage {
    * threads and keys.
    */
   damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
-  /** The quarantined threads: requests for them are refused. A thread may occur more than once. Reads all keys in quarantined ranges. */
+  /**
+   * The quarantined threads: requests for them are refused. A thread may occur more than once. If a range is quarantined, reads all keys of
+   * the storage.
+   */
   refusedThreads(): AsyncIterable<ThreadKey>;
   /** How many tables, with how many bytes, are still to be verified after the start; undefined when there are none. */
   verifying(): { readonly tables: number; readonly bytes: number } | undefined;
@@ -283,7 +286,7 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
 
 /**
  * Accepts that data was lost: from now on all data is served again, in its stored state. Returns the accepted findings.
- * @throws ServiceError `journal.damaged` when the database must be rebuilt first
+ * @throws ServiceError `journal.damaged` when a repair has to rebuild the database first
  */
 export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly DamageRecord[]> {
   return withoutServer(directory, deps, async (damageDetection, _, marker) => {
@@ -336,7 +339,7 @@ async function withoutServer(
 
 /**
  * Copies a data directory to a new or empty directory, even while a server uses it. The copy has the state of the data at one moment during
- * the call, and so all writes that were acknowledged before the call.
+ * the call, so it contains all writes that were acknowledged before the call.
  * @throws ServiceError `storage.unavailable`
  */
 export async function backupStorage(

@@ -4,8 +4,8 @@ import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /**
- * The key prefixes of one condition of a search. A thread that meets the condition has a key under `own`, or under `wide`, which lists the threads
- * with too many metadata members to be indexed.
+ * The key prefixes of one condition of a search. A thread that meets the condition has a key under `own`, or under `wide`. `wide` lists all
+ * threads with too many metadata members to be indexed, also those that do not meet the condition.
  */
 export type PostingList = readonly [own: string, wide?: string];
 
@@ -30,9 +30,10 @@ export class PostingLists {
   }
 
   /**
-   * Filters candidates by the conditions. Some that do not meet all conditions may remain: in the first page, where all are marked as doubtful,
-   * and if too many threads meet a condition. `isPlaced`: the `at` of a candidate is its creation time, which is a part of the index keys, so
-   * the keys can be looked up one by one. After {@link MAX_LOOKUPS} lookups, all ids of a condition are read instead.
+   * Filters candidates by the conditions. Candidates that do not meet all conditions may remain: in the first page, where all candidates
+   * are marked as doubtful, and if too many threads meet a condition. `isPlaced`: the `at` of a candidate is its creation time, which is a
+   * part of the index keys, so the keys can be looked up one by one. After {@link MAX_LOOKUPS} lookups, all ids of a condition are read
+   * instead.
    */
   async *intersect(pages: CandidatePages, lists: readonly PostingList[], isPlaced: boolean): CandidatePages {
     let asked = 0;

@@ -33,7 +33,10 @@ export class QuarantinedData {
     return !this.#isEverything && this.#touched.size === 0 && this.#ranges.length === 0;
   }
 
-  /** The numbers of quarantined threads, other keys, and ranges of keys. A range may include further threads and keys. */
+  /**
+   * The numbers of quarantined threads, other keys, and ranges of keys. A range may include further threads and keys. If all data is
+   * quarantined, that counts as one range.
+   */
   get counts(): { readonly threads: number; readonly keys: number; readonly ranges: number } {
     let threads = 0;
     for (const touched of this.#touched) if (splitThread(touched) !== undefined) threads++;
@@ -112,8 +115,8 @@ export function threadOf(key: string): ThreadKey | undefined {
 }
 
 /**
- * Hides quarantined data from readers: reading a quarantined key throws `journal.damaged`, and lists omit it. If nothing is quarantined,
- * the only cost is the check of a flag.
+ * Hides quarantined data from readers: reading a quarantined key, or a range of keys of a quarantined thread, throws `journal.damaged`;
+ * other ranges omit quarantined keys. If nothing is quarantined, the only cost is the check of a flag.
  */
 export class QuarantiningKeyValueStore implements KeyValueStore {
   readonly unguarded: KeyValueStore;
@@ -183,7 +186,7 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
   }
 }
 
-/** The range without its limit. The limit is applied later, because omitted entries must not count. */
+/** The range without its limit. The limit is applied later, because omitted entries do not count. */
 function withoutLimit({ gte, lt, reverse = false }: ScanRange): ScanRange {
   return { gte, lt, reverse };
 }

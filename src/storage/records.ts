@@ -33,14 +33,13 @@ export type StoredTaskWrites = TaskWrites & { readonly seq?: number };
 /** A run without its kwargs, which never change, and are stored under a key of their own. */
 export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };
 
-/**
- * A checkpoint as it is stored: with references to the values of its channels instead of its changes. `at` is a part of the keys of the
- * values that the checkpoint wrote; see `channel-values.ts`. `shared`: the updates that `writes` has null for; absent if there are none.
- */
+/** A checkpoint as it is stored: with references to the values of its channels instead of its changes. */
 export type StoredCheckpoint = CheckpointHead & {
   readonly changes: {
+    /** The number of the checkpoint, a part of the keys of the values that it wrote; see `channel-values.ts`. */
     readonly at: number;
     readonly channels: StoredRefs;
+    /** The updates that have null in place of their value in `writes`; absent if there are none. */
     readonly shared?: readonly SharedUpdate[];
   };
 };
@@ -275,7 +274,7 @@ export function checkpointRow(
   return checkpointRowCodec.row(left, "changes", { at, channels, shared });
 }
 
-/** Whether the row of a checkpoint leaves out large updates. They are read only for {@link readCompleteCheckpoint}. */
+/** True if the row of a checkpoint leaves out large updates, which {@link readCompleteCheckpoint} reads. */
 export const isCheckpointPartial = ({ changes }: StoredCheckpoint): boolean => changes.shared !== undefined;
 
 export function decodeCheckpoint(bytes: Buffer, key: ThreadKey, id: string): StoredCheckpoint {

@@ -26,7 +26,7 @@ type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata
  */
 const MAX_CRON_ID = 64;
 
-/** The id of the cron that the metadata of a run contains; undefined if they contain none. */
+/** The id of the cron that the metadata of a run contains; undefined if they contain none, or one that is too long to be indexed. */
 export function cronIdFromMetadata(metadata: JsonObject | undefined): string | undefined {
   const cron = metadata?.["cron_id"];
   return typeof cron === "string" && cron !== "" && cron.length <= MAX_CRON_ID ? cron : undefined;
@@ -59,7 +59,7 @@ export function endedRunKey(
   return prefix && runSortKey(prefix, created_at, thread, run_id);
 }
 
-/** All index keys that a run of a thread that is not temporary must have. */
+/** All index keys of a run whose thread is not temporary. */
 export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[] {
   const ended = endedRunKey(key, run);
   return ended === undefined ? admittedRunKeys(key, run) : [...admittedRunKeys(key, run), ended];

@@ -31,7 +31,7 @@ import { encodeOrdinal } from "./sortable-numbers.ts";
  * cron. Any other filter reads each run until the page is full. That takes 5 to 20 us a run, in pieces that yield to other work.
  */
 
-/** A page also ends when the stored records that were read for it have this many bytes in total. */
+/** A page also ends when the stored records of its runs have this many bytes in total. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** The index keys that a search of runs reads, in the order of the search. The part of a key after `prefix` can be used as a cursor. */
@@ -94,7 +94,10 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
   };
 }
 
-/** The range of index keys that a search reads: between `created_after` and `created_before`, and after the cursor in the order of the search. */
+/**
+ * The range of index keys that a search reads: after the cursor in the order of the search and, if `isByTime` (the keys begin with the
+ * creation time), from `created_after` to before `created_before`.
+ */
 function rangeOf(
   prefix: string,
   { cursor, sort_order, created_after, created_before }: RunSearch,
@@ -112,7 +115,8 @@ function rangeOf(
 }
 
 /**
- * The index keys of unfinished runs. All of them are read: they are few, and their threads are in the list of threads with unfinished runs.
+ * The index keys of unfinished runs. They are found without an index of their own: active and queued runs through the list of threads with
+ * unfinished runs (`!active/`), delayed runs through the index of delayed runs. All of them are read, because they are few.
  */
 async function* unendedKeys(
   kv: KeyValueStore,

@@ -21,7 +21,10 @@ function keyOf(prefix: string, ns: string, at: number, [, channel, isList]: Shar
     : channelValueKey(prefix, ns, channel, at);
 }
 
-/** The large updates of a new checkpoint whose values the draft stores for their channels. Undefined if there are none. */
+/**
+ * The updates of a new checkpoint that are large, and whose values the draft already stores as the values of their channels. Undefined if
+ * there are none.
+ */
 export function findSharedUpdates(
   draft: AppendDraft,
   at: number,
@@ -43,7 +46,10 @@ export function findSharedUpdates(
   return found.length === 0 ? undefined : found;
 }
 
-/** The updates with null in place of the value of each {@link SharedUpdate}, which keeps the order of the channels. */
+/**
+ * The updates with null in place of the value of each {@link SharedUpdate}. The null keeps the channel's place in the order of the
+ * channels.
+ */
 export function withoutShared(writes: JsonObject, shared: readonly SharedUpdate[]): JsonObject {
   const left: { [node: string]: unknown } = { ...writes };
   for (const [node, channel] of shared) left[node] = { ...(left[node] as JsonObject), [channel]: null };
@@ -61,7 +67,7 @@ interface SharedUpdateSource {
   read(key: string, channel: string): Eventually<unknown>;
 }
 
-/** The complete updates of a checkpoint whose row leaves out {@link SharedUpdate | shared ones}. */
+/** The complete updates of a checkpoint whose row leaves out the values of {@link SharedUpdate | shared updates}. */
 export function restoreShared(source: SharedUpdateSource): Eventually<JsonObject> {
   const { prefix, ns, at, shared } = source;
   const writes: { [node: string]: unknown } = { ...source.writes };

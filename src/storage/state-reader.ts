@@ -16,8 +16,8 @@ import type { DecodedValues } from "./decoded-values-cache.ts";
 const MAX_READS_PER_TURN = 256;
 
 /**
- * Reads the state at a checkpoint. A small state is read in one turn of the event loop, a large one in pieces that yield to other work.
- * `shared`: a cache of large values that other reads have decoded.
+ * Reads the state at a checkpoint: the values of `channels`, or of all channels if that is undefined. A small state is read in one turn of
+ * the event loop, a large one in pieces that yield to other work. `shared`: a cache of large values that other reads have decoded.
  */
 export function readValues(
   source: ValueSource,

@@ -66,8 +66,8 @@ export class KeyValueItems implements StoreItems {
       if (head === undefined) return undefined;
       const reading = this.#kv.get(itemRowKey(tenant, "sv", place));
       const bytes = yield* awaitValue(reading);
-      // If the value was read asynchronously, it may belong to another version of the item. If the record has changed in between, both are
-      // read again.
+      // If the value was read asynchronously, it may belong to another version of the item than the record. If the record has changed in
+      // between, both are read again.
       if (reading instanceof Promise && (yield* awaitValue(readHead()))?.equals(head) !== true) continue;
       if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
       const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;

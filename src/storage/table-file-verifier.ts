@@ -77,7 +77,8 @@ export class TableFileVerifier {
     try {
       this.#verified.store(new Set(this.#files.names()));
     } catch (cause) {
-      // Without the list, the next start verifies the tables again. A full disk must not keep the database from being closed.
+      // Without the list, the next start verifies the tables again. The error is only logged, so that a full disk does not keep the
+      // database from being closed.
       this.#deps.logger.warn("the list of verified tables could not be stored", { error: withCauses(cause) });
     }
   }
@@ -94,7 +95,7 @@ export class TableFileVerifier {
         await this.#check(tables);
         logged = undefined;
       } catch (cause) {
-        // A disk that stays full fails each search alike: that is logged once.
+        // An error that repeats, for example because the disk stays full, is logged only once.
         const error = withCauses(cause);
         if (error !== logged) logger.warn("tables could not be verified", { error });
         logged = error;
@@ -115,7 +116,7 @@ export class TableFileVerifier {
         this.#verified.delete(table.name);
         this.#found(damage.found);
       }
-      // The table is marked as read only now, so that it is read again if its damage could not be recorded.
+      // The table is added to the checked tables last: if its damage could not be recorded, it is read again.
       this.#checked.add(table.name);
     }
     this.#left = undefined;

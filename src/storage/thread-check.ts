@@ -41,7 +41,7 @@ interface Chunk {
   readonly starts: boolean;
 }
 
-/** Checks one thread. The caller passes all keys of the thread in order; the inconsistencies are reported after the last key. */
+/** Checks one thread. The caller passes all keys of the thread in order to {@link add}. {@link end} then reports what is wrong. */
 export class ThreadCheck {
   readonly key: ThreadKey;
   readonly #kv: KeyValueStore;

@@ -63,7 +63,7 @@ export async function copyThread(
 
 /**
  * Reserves the id of the copy.
- * @throws ServiceError `journal.conflict` if a thread with this id exists
+ * @throws ServiceError `journal.conflict` if a thread with this id exists or is still being deleted
  */
 function reserve(
   { heads, sweeper, order }: Deps,

@@ -27,7 +27,10 @@ export interface ThreadHead {
   active: boolean;
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
-  /** The latest checkpoint of each namespace. The namespace's next checkpoint is derived from it. */
+  /**
+   * The cached latest checkpoints, by namespace. The references of a namespace's next checkpoint are derived from those of its latest
+   * checkpoint.
+   */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /**
    * The end indexes of the list spans that were written last, by the key prefix of the span. The ends of other spans are read from the store.
@@ -38,11 +41,11 @@ export interface ThreadHead {
    * The stored kwargs of unfinished runs. If the record of a run still has the same object as its kwargs, the kwargs are not written again.
    */
   readonly kwargs: SmallMap<string, RunKwargs>;
-  /** By run: one more than the id of its last event. Only for runs whose events were written since this object was made. */
+  /** By run: one more than the id of its last event. Only for unfinished runs whose events were written since this object was made. */
   readonly ends: SmallMap<string, number>;
   /** The operations of the writes in flight, oldest first. If the thread is being deleted, the deletion is the last. */
   readonly inFlight: (readonly WriteOperation[])[];
-  /** Resolves when the last write in flight has ended, stored or not. */
+  /** The last append in flight: resolves when it is stored, rejects if it fails. */
   tail: Promise<void> | undefined;
   released: boolean;
   /** False when this state is outdated because of a failed write, a deletion or a pruning. */
@@ -118,7 +121,7 @@ export class ThreadHeads {
     });
   }
 
-  /** Registers a read that takes time. If the record changes during the read, the result may be outdated, and must not be cached. */
+  /** Registers a read that takes time. If the record changes during the read, the result may be outdated, and is not cached. */
   #watch(name: string, found: Promise<unknown>): { readonly isCurrent: boolean } {
     this.#overtake(name);
     const read = { isCurrent: true };

@@ -37,7 +37,7 @@ export interface IndexScan {
    * result is known.
    */
   readonly ordered: boolean;
-  /** True: each candidate matches. False: the record of each candidate has to be read. */
+  /** True: each candidate matches, except those marked as doubtful. False: the record of each candidate has to be read. */
   readonly sure: boolean;
   /** Set if the `at` of a candidate limits the later candidates: in the requested order, all of them come after this `at`. */
   readonly bounded?: true;
@@ -144,8 +144,8 @@ export class ThreadIndexScans {
       case "status":
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
-        // There is no index by the last change of the state. That time is between the creation of the thread and its last change. So the
-        // index by creation, or by last change, is scanned, and its times limit which threads can still come first.
+        // There is no index by `state_updated_at`. This time is between the creation of the thread and its last change. So the index by
+        // creation, or by last change, is scanned, and its times limit which threads can still come first.
         return {
           ordered: false,
           bounded: true,

@@ -47,7 +47,7 @@ function membersOf(metadata: JsonObject): readonly string[] {
   return members;
 }
 
-/** All index keys that a thread must have. */
+/** All index keys of a thread. A temporary thread has none. */
 export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly string[] {
   if (thread.temporary !== null) return [];
   const { tenant, thread: id } = key;
@@ -65,7 +65,7 @@ export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly stri
   ];
 }
 
-/** The index key of the thread's next timer, if it has one. */
+/** The index key of the thread's next timer, as a list; empty if the thread has no timer. */
 function nextTimerKey(key: ThreadKey, thread: ThreadRecord): readonly string[] {
   const timer = nextTimer(thread);
   return timer === null ? [] : [timerKey(key, timer)];

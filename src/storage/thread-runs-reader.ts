@@ -75,8 +75,8 @@ export class ThreadRunsReader {
   }
 
   /**
-   * The runs that have started, in the order of their start. The first one is the last run whose first event number (`seq_base`) is at or
-   * below `seq`, or else the first run. `last`: the highest order number in the thread. Delayed runs start later than their order number
+   * The runs that have started, in the order of their start. The first of them is the last run whose first event number (`seq_base`) is at
+   * or below `seq`, or else the first run. `last`: the highest order number in the thread. Delayed runs start later than their order number
    * suggests, so they are read from a separate list.
    */
   async begun(seq: number, last: number, limit: number): Promise<readonly RunRecord[]> {

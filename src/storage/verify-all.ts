@@ -54,8 +54,8 @@ async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGe
 const PROGRESS_KEYS = 1_000;
 
 /**
- * Reads every value once, in the order of the keys, and checks each thread after its last key. Only what the check of one thread has
- * collected is in memory, never all data of the thread.
+ * Reads every value once (only those of the thread `only`, if it is given), in the order of the keys, and checks each thread after its last
+ * key. Only what the check of one thread has collected is in memory, never all data of the thread.
  */
 export async function* verifyAll(
   kv: KeyValueStore,
@@ -109,8 +109,9 @@ async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncG
 }
 
 /**
- * Checks an index key: its thread must exist, and the key must agree with the thread's record. A thread that has lost only its record
- * counts as existing, because the check of its other keys reports the loss.
+ * Checks an index key. Yields an error if its thread does not exist, or if the record of the thread (or of the run) does not agree with the
+ * key; at most one error for each thread. A thread that has lost only its record counts as existing, because the check of its other keys
+ * reports the loss.
  */
 async function* checkListed(kv: KeyValueStore, at: string, reported: Set<string>): AsyncGenerator<Damage> {
   const key = await strayThreadOf(kv, at);

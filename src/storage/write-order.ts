@@ -1,10 +1,10 @@
 import { andThenWith, type Eventually } from "../ports/eventually.ts";
 
 /**
- * Keeps the order of writes that read stored data first. A write begins at once. Usually its reads are synchronous, and
- * its operations are submitted by the time the call returns. If the store reads asynchronously, submitting takes
- * longer. Then later writes of the same records wait for the earlier write, so that the data that it has read do not
- * change before it is submitted. Records are identified by their keys, or a prefix of their keys.
+ * Keeps the order of writes that read stored data before they are submitted. Usually these reads are synchronous, and a write is submitted
+ * by the time the call returns. If the store reads asynchronously, later writes of the same records wait until the earlier write is
+ * submitted, so that the data that the earlier write has read does not change in between. Records are identified by their keys, or a prefix
+ * of their keys.
  */
 export class WriteOrder {
   /** The last unfinished write of each record. The promises never reject. */

@@ -57,13 +57,13 @@ export class AttemptEventWriter implements Sink {
   #scheduled = false;
   #inFlight = 0;
   /**
-   * Chunks that the run's actor has taken to store them in its own append, oldest first. `waiting`: the callbacks of the chunks that became full
-   * before the taken chunk. They are called when the taken chunk is stored, and make the full chunks visible to readers.
+   * Chunks that the run's actor has taken to store them in its own append, oldest first. `waiting`: the callbacks of the chunks with states
+   * that became full while `take` added facts. They are called when the taken chunk is stored, and let readers see those chunks.
    */
   #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
   /**
-   * Set while `take` adds facts: the callbacks of the chunks that became full in the meantime. Readers do not see such a chunk before its
-   * callback was called; see {@link Sink.take}.
+   * Set while `take` adds facts: the callbacks of the chunks with states that became full in the meantime. Readers do not see such a chunk
+   * before its callback was called; see {@link Sink.take}.
    */
   #waiting: (() => void)[] | undefined;
 

@@ -134,7 +134,7 @@ class StreamHub implements Hub, LogOwner {
   removed(key: ThreadKey): void {
     const name = threadOf(key);
     this.#watches.get(name)?.end();
-    // Removes the watch, because it has ended. A new thread with the same id gets a new one.
+    // Removes the watch, because it has ended. A new thread with the same id gets a new watch.
     this.#watches.delete(name);
   }
 

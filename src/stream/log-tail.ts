@@ -14,7 +14,7 @@ export interface LiveState {
 
 /** Output that was rendered for one reader and is reused for other readers. */
 export interface SharedOutput<Rendered extends { readonly size: number }> {
-  /** The output contains only events with ids above this one. */
+  /** The output contains only events with ids above this id. */
   readonly after: number;
   output: Eventually<Rendered>;
 }
@@ -123,10 +123,11 @@ export class LogTail {
     this.#facts = 0;
   }
 
-  /** The entry that contains event `id`; if no entry contains it, the first entry after it. */
+  /** The entry that contains event `id`; if no entry contains it, the first entry after it. Undefined if there is none. */
   find(id: number): TailChunk | undefined {
     const entries = this.#entries;
-    // Checks the newest entry first, because readers that keep up with the writer need it.
+    // If no entry ends after `id`, there is nothing to find. The search below relies on this check: it assumes that the newest entry ends
+    // after `id`.
     const newest = entries[entries.length - 1];
     if (newest === undefined || newest.end <= id) return undefined;
     let low = this.#head;

@@ -7,8 +7,8 @@ export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
 
 /**
  * The messages that are being streamed at one position of a run's event log, each as received so far. The key of a message is the id of the
- * fact that began the message. A map is never changed after it was made. However many positions refer to a growing text, V8 keeps it in
- * memory only once.
+ * fact that began the message. A map is not changed once its chunk has been rendered, so readers can share it. The texts of many positions
+ * take little memory, because V8 stores a text that was made by appending as a reference to the shorter text.
  */
 export type Partials = ReadonlyMap<number, JsonObject>;
 

@@ -42,8 +42,8 @@ export interface RenderDataDeps {
 /** The maximum number of cached {@link TokenEventFrame}s of one run. A frame that was removed from the cache is made again from its fact. */
 const MAX_FRAMES = 1024;
 /**
- * The maximum number of checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. The newest ones are kept, and
- * there are enough of them for the subgraphs that usually run at the same time.
+ * The maximum number of checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. The newest
+ * checkpoints are kept. This many are enough for the subgraphs that usually run at the same time.
  */
 const MAX_SNAPSHOTS = 8;
 /** How many chunks are read at a time. */
@@ -69,7 +69,10 @@ export class RenderDataLoader {
   readonly #snapshots = new Map<string, Snapshot>();
   #hasOwnEvents: boolean | undefined;
 
-  /** `recent` returns the chunk that contains an event, if the chunk is in memory. */
+  /**
+   * `recent` returns the chunk that contains an event, if the chunk is in memory; for an event before the chunks in memory, the oldest of
+   * them.
+   */
   constructor(
     { journal, memory, shared }: RenderDataDeps,
     key: ThreadKey,
@@ -208,8 +211,8 @@ export class RenderDataLoader {
   }
 
   /**
-   * Reads the beginning of the message whose first fact has this id into the cache. It is missing there if the reader has started in the
-   * middle of the message.
+   * Reads the beginning of the message whose first fact has this id into the cache. The cache does not have it if the reader has started in
+   * the middle of the message, or if it was removed to make room.
    */
   seek(id: number): Eventually<void> {
     const recent = this.#recent?.(id);

@@ -14,7 +14,7 @@ import type { TailChunk, LiveState, SharedOutput } from "./log-tail.ts";
 /** The state that a reader keeps from one chunk to the next, such as the messages that are being streamed at its position. */
 export interface ReaderState {
   partials: Partials | undefined;
-  /** One more than the id of the last event that `partials` includes. */
+  /** One more than the id of the last event that `partials` includes; -1 if `partials` cannot be used for the next chunk. */
   at: number;
   /** The characters of the output that was rendered last. */
   size: number;

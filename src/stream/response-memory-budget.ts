@@ -100,8 +100,8 @@ export class ResponseMemoryBudget {
   }
 
   /**
-   * True if there is memory for one more value of a response. A response must not wait for memory that only itself uses, because it would
-   * wait forever.
+   * True if there is memory for one more value of a response, and not too many values are being read. There is always memory if only this
+   * response of the tenant uses memory: it would otherwise wait for itself forever.
    */
   hasMemory({ use, bytes }: MemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;
@@ -117,7 +117,7 @@ export class ResponseMemoryBudget {
     share.use.waiting.push(share);
   }
 
-  /** Admits responses and reads that wait. Called when a tenant uses more or fewer bytes, or a read has ended. */
+  /** Admits responses and reads that wait. Called when the memory use of a tenant has changed by `bytes`, or a read has ended. */
   changed(use: TenantUsage, bytes: number): void {
     this.#bytes += bytes;
     this.#admit(use);

@@ -13,7 +13,7 @@ export interface LogListener {
 
 /** The part of the hub that a log notifies. */
 export interface LogOwner {
-  /** Called when the log has ended, or its last reader has left. The hub checks whether the log is still needed. */
+  /** Called when the log has ended or is broken, and when its last reader has left. The hub checks whether the log is still needed. */
   changed(log: RunLog): void;
 }
 
@@ -114,8 +114,8 @@ export class RunLog {
   open(epoch: number, first: number): Sink {
     this.#sink?.kill();
     // The older attempt has chunks in flight, which are no longer tracked. Writes take effect in order. So once the first chunk of the new
-    // attempt is stored, the journal shows which of the older chunks were stored. Until then, the first chunk of the new attempt must not
-    // be visible.
+    // attempt is stored, the journal shows which of the older chunks were stored. Until then, the first chunk of the new attempt is not
+    // visible.
     if (this.#pending.length > 0) {
       for (const entry of this.#pending) entry.stored = true;
       this.#pending = [];
@@ -127,8 +127,8 @@ export class RunLog {
       this.#shown = first === 0;
     }
     this.#state = "live";
-    // An event id that readers may have seen must not be used again. With `sync: "memory"`, readers may have seen ids of events that were
-    // not stored.
+    // An event id that readers may have seen is never used again. With `sync: "memory"`, readers may have seen ids of events that were not
+    // stored.
     this.#sink = new AttemptEventWriter(this, this.#deps, epoch, Math.max(first, this.#visible));
     return this.#sink;
   }
@@ -210,8 +210,8 @@ export class RunLog {
 
   #show(entry: TailChunk): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
-    // The chunks in memory must not have gaps. If this chunk does not follow the newest one in memory directly, the chunks in memory are
-    // removed.
+    // The chunks in memory have no gaps: if this chunk does not directly follow the newest chunk in memory, the chunks in memory are
+    // removed first.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();
     this.#shown = true;
     this.#visible = entry.end;
@@ -237,7 +237,7 @@ export class RunLog {
       try {
         waiter.ready();
       } catch (cause) {
-        // An error of one reader must not affect the other readers or the writer.
+        // An error of one reader is only logged, so that it does not affect the other readers or the writer.
         this.#deps.logger.error("a stream reader failed", { run: this.run, error: String(cause) });
       }
     }

@@ -35,7 +35,7 @@ export type PumpOutcome = "ended" | "cut" | "stalled" | "failed" | "left" | Dele
 export interface PumpOptions {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Milliseconds for which a peer may read nothing while data is buffered for it. */
+  /** Milliseconds for which a peer may read nothing while data is buffered for it. Default: 10,000. */
   readonly stall?: number;
   /** The memory budget for output that peers have not read yet. All pumps of the tenant share it. */
   readonly memory?: OutputMemory;
@@ -69,7 +69,7 @@ export class StreamPump<Out> {
   #done = false;
   /** True while the peer is slow. */
   #blocked = false;
-  /** True while the pump runs or waits for a promise. It continues by itself then, and must not be started again. */
+  /** True while the pump runs or waits for a promise. It then continues by itself, so a further call of `#turn` only sets `#missed`. */
   #busy = false;
   /** True while a step waits for a promise: of reading, of rendering, or of memory. The output may be flushed during that time. */
   #isReading = false;
@@ -221,8 +221,8 @@ export class StreamPump<Out> {
     const { memory } = this.#options;
     const isLarge = size > LARGE_OUTPUT;
     if (isLarge && memory !== undefined && memory.mayBeLarge === undefined && !this.#isAdmitted) {
-      // If the pump has to wait for memory, drops the output and renders the slice again later. Thousands of pumps may wait, so each must
-      // not keep its output.
+      // If the pump has to wait for memory, drops the output and renders the slice again later. Thousands of pumps may wait, so a waiting
+      // pump keeps no output.
       const waiting = this.#reserve(slice, memory);
       if (waiting !== undefined) return waiting;
     }

@@ -43,7 +43,10 @@ export class ThreadReader implements Reader, RunListener {
   #base = 0;
   #page: readonly RunRecord[] = [];
   #index = 0;
-  /** The version of the {@link NewRunWatch} up to which all new runs have been found. */
+  /**
+   * The version of the {@link NewRunWatch} up to which all new runs have been found. It begins below all versions, so that the first search
+   * reads the storage.
+   */
   #upTo = -2;
   #waits = false;
   #closed = false;
@@ -124,7 +127,7 @@ export class ThreadReader implements Reader, RunListener {
     try {
       this.#listener();
     } catch (cause) {
-      // An error of this reader must not fail the run whose start it was notified of.
+      // The error is only logged, so that it does not fail the run whose start has called this listener.
       this.#deps.logger.error("a thread's reader failed", { error: String(cause) });
     }
   }
@@ -180,8 +183,8 @@ export class ThreadReader implements Reader, RunListener {
     const watch = this.#watch;
     const { version } = watch;
     if (this.#upTo === version) return false;
-    // Exactly one run has begun since the last search, and the watch knows it. So it is not looked up in the storage: thousands of readers
-    // would do that at the same time.
+    // Exactly one run has begun since the last search, and the watch knows it. So the run is not looked up in the storage, which thousands
+    // of readers would do at the same time.
     if (this.#upTo === version - 1) return this.#takeLast();
     const { journal, key } = this.#deps;
     const from = Math.max(this.#cursor, this.#base);
@@ -190,7 +193,7 @@ export class ThreadReader implements Reader, RunListener {
       this.#page = found.filter(({ seq_base }) => seq_base > this.#base);
       this.#index = 0;
       if (this.#page.length > 0) return this.#seek();
-      // All runs but the one that began last are stored now. That one may not be stored yet, but the watch knows it.
+      // All runs except the run that began last are stored now. The last run may not be stored yet, but the watch knows it.
       return watch.version === version ? this.#takeLast() : this.#seek();
     });
   }

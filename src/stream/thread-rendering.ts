@@ -14,12 +14,12 @@ const RUN_END = "run_done";
 const showsRuns = ({ modes, runModes }: RequestedThreadModes): boolean =>
   modes.has("run_modes") || runModes.length > 0;
 
-/** True if the client wants the ends of runs. Then the reader has to report them. */
+/** True if the client wants the ends of runs. The reader of the thread MUST report them then. */
 export const showsRunEnds = (wanted: RequestedThreadModes): boolean =>
   showsRuns(wanted) || wanted.modes.has("lifecycle");
 
 /**
- * Makes the function that renders what `reader` returns. The reader has to report the ends of runs if {@link showsRunEnds} returns true.
+ * Makes the function that renders what `reader` returns. `reader` MUST report the ends of runs if {@link showsRunEnds} returns true.
  * `formatOf` returns the output format for the events of one run; the ids of the events are the thread's event numbers.
  */
 export function threadRenderer<Out>(

@@ -55,8 +55,8 @@ export abstract class Exchange implements HttpRequest, Reply {
   }
 
   /**
-   * Called when the connection has ended before the response was complete. `over`: this side closed the connection; the abort listener is
-   * then not called.
+   * Called when the connection has ended before the response was complete. `over`: this side has already ended or closed the response; the
+   * abort listener is then not called.
    */
   protected gone(over: boolean): void {
     this.aborted = true;

@@ -42,7 +42,7 @@ export class RequestFraming {
     }
   }
 
-  /** The reason why the request must be refused and its connection closed; undefined if it is valid. */
+  /** The reason to refuse the request and to close its connection; undefined if the request is valid. */
   get refusal(): Refusal | undefined {
     if (this.#headers > MAX_HEADERS) return requestTooLarge(`it has more than ${MAX_HEADERS} headers`);
     if (this.#bytes > MAX_HEAD_BYTES)

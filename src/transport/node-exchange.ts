@@ -31,7 +31,7 @@ export class NodeHead implements HttpRequest {
     }
   }
 
-  /** The reason why the request must be refused; undefined if it is valid. */
+  /** The reason to refuse the request and to close its connection; undefined if the request is valid. */
   get refusal(): Refusal | undefined {
     return (
       this.framing.refusal ??

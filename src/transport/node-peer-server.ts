@@ -19,7 +19,7 @@ export interface PeerServer {
   close(): Promise<void>;
 }
 
-/** The time for the responses to requests that have been read, and for the other processes to close their connections. */
+/** Milliseconds for the responses to requests that have been read, and for the other processes to close their connections. */
 const GRACE_MS = 1_000;
 /** Sent on an idle connection when the server closes. If a request is on its way, its sender takes this for the response. */
 const LAST_RESPONSE = `HTTP/1.1 ${MISDIRECTED} Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;

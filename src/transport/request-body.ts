@@ -13,7 +13,7 @@ const ALLOCATION_FRACTION = 8;
 
 const EMPTY = new Uint8Array(0);
 
-/** Collects a request's body up to a limit. It is read once; the reader may begin before all of the body has arrived. */
+/** Collects a request's body up to a limit. The body can be read only once. The read may begin before all of the body has arrived. */
 export class RequestBody implements IncomingBody {
   readonly #limit: number;
   readonly #memory: BodyMemory;
@@ -119,7 +119,10 @@ export class RequestBody implements IncomingBody {
     }
   }
 
-  /** Discards the body. Called when the request has got its response, so that nobody will read the body. */
+  /**
+   * Discards the body. Called when nobody will read it any more: the request has got its response, the client has disconnected, or the body
+   * was refused.
+   */
   drop(): void {
     this.#isDropped = true;
     this.#parts = [];

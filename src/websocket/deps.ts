@@ -32,7 +32,10 @@ export interface SocketClient {
   readonly tenant: string;
   /** The user. Undefined if the client has authenticated with an API key, or if the server needs no credentials. */
   readonly user: AuthUser | undefined;
-  /** The name under which the time and memory used by the client are counted. Clients with the same name share one share of each budget. */
+  /**
+   * The name under which the time and memory used by the client are counted. Clients with the same name use one part of each budget
+   * together.
+   */
   readonly budgetOwner: string;
   /** The service, restricted to what this client may do. */
   readonly service: SocketService;
@@ -66,7 +69,7 @@ export interface UpgradeDeps {
  */
 export type SocketHandlerDeps = Omit<UpgradeDeps, "service" | "serviceOf">;
 
-/** An accepted upgrade: the client, and the data of the handshake request that is needed later. The request object is invalid by then. */
+/** An accepted upgrade: the client, and the data of the handshake request that is needed after the request object has become invalid. */
 export interface AcceptedUpgrade extends SocketClient {
   /** The variable segments of the path, such as the thread's id, in the order of the path. */
   readonly parts: readonly string[];

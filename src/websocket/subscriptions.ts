@@ -110,12 +110,12 @@ export class SubscriptionFeed {
     for (const other of others) other.after = Math.max(other.after, this.#seen);
     this.#seen = reader.cursor;
     for (const [id, { isWanted, namespaces, since = reader.cursor }] of waiting) {
-      // Starts the subscription, unless it was removed while the events were opened.
+      // Starts the subscription, unless it was removed while the new reader was opened.
       if (this.#waiting.delete(id)) this.#subscriptions.set(id, { isWanted, namespaces, after: since });
     }
     this.#read = protocolOf(reader);
     this.reader.switch(reader);
-    // If a subscription was added while the events were opened, the feed pauses again until that subscription has started too.
+    // If a subscription was added while the new reader was opened, the feed pauses again until that subscription has started too.
     if (this.#isHeld) this.reader.hold();
   }
 

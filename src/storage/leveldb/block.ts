@@ -87,7 +87,7 @@ export function readBlock(bytes: Buffer, handle: BlockHandle): Buffer {
   return bytes[end] === 0 ? content : unsnappy(content);
 }
 
-/** The keys and values of a block. Each key is stored as its difference from the previous one. */
+/** The keys and values of a block. Each key is stored without the bytes at its start that it shares with the previous key. */
 export function entriesOf(block: Buffer): (readonly [key: Buffer, value: Buffer])[] {
   if (block.length < 4) throw new FormatError("a block is too short");
   const restarts = block.readUInt32LE(block.length - 4);

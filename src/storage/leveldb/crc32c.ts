@@ -38,8 +38,8 @@ export function crc32c(bytes: Uint8Array, from: number, to: number, before = 0):
 }
 
 /**
- * Finds the end of a block that starts at `from`: the position of its type byte, which is the last byte covered by the checksum behind it.
- * Undefined when there is none before `to`.
+ * Finds the end of a block that starts at `from`: the position of the block's type byte, which is the last byte that the checksum after it
+ * covers. Undefined if no block that starts at `from` ends before `to`.
  */
 export function findChecksum(bytes: Uint8Array, from: number, to: number): number | undefined {
   let sum = -1;

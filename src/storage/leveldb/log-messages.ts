@@ -5,7 +5,10 @@ export interface DroppedDataLine {
   readonly line: string;
 }
 
-/** The lines about dropped bytes in LevelDB's text logs, oldest first. `LOG` is from the last opening of the database, `LOG.old` from the one before. */
+/**
+ * The lines about dropped bytes in LevelDB's text logs, oldest first. `LOG` is from the last opening of the database, `LOG.old` from the
+ * opening before.
+ */
 export function droppedDataLines(texts: readonly string[]): readonly DroppedDataLine[] {
   const found = texts.flatMap((text) =>
     text.split("\n").filter((line) => /: dropping \d+ bytes; /.test(line)),

@@ -18,8 +18,8 @@ const HEADER = 7;
 const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4];
 
 /**
- * The tables of a database, as its manifest lists them. (For the format, see LevelDB's `log_format.md` and `version_edit.cc`.) Like LevelDB, it
- * skips a record at the end that a crash has cut off.
+ * The tables of a database, as its manifest lists them. (For the format, see LevelDB's `log_format.md` and `version_edit.cc`.) Like
+ * LevelDB, this skips a record at the end that a crash has cut off.
  * @throws FormatError when the manifest is damaged
  */
 export function readManifest(bytes: Buffer): readonly TableEntry[] {

@@ -29,14 +29,14 @@ const TURN_BYTES = 4 * 1024 * 1024;
 
 /**
  * Finds the data blocks of a table that has lost its index. Blocks follow each other from the start, and each block's checksum shows where
- * it ends. After a damaged block, the next one is searched byte by byte. Yields undefined between blocks, so that the caller can let other
- * work run.
+ * it ends. After a damaged block, the next intact block is searched byte by byte. Yields undefined between blocks, so that the caller can
+ * let other work run.
  */
 export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undefined, readonly DataBlock[]> {
   const blocks: DataBlock[] = [];
   let read = 0;
   let turn = 0;
-  /** True if a block must begin at `at`: at the start of the file, and after the end of a block that was found. */
+  /** True if `at` is where a block is expected: at the start of the file, or after the end of a block that was found. */
   let isBlockStart = true;
   for (let at = 0; at + BLOCK_TRAILER_BYTES < bytes.length && read < MAX_SEARCH_BYTES;) {
     const most = isBlockStart ? bytes.length : Math.min(bytes.length, at + MAX_FOUND_BLOCK_BYTES);
@@ -58,7 +58,9 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
     isBlockStart = true;
     at = end + BLOCK_TRAILER_BYTES;
   }
-  // The first block must begin with the table's first key. The sequence number in that key occurs in no other table.
+  // Checks that the file is the table that the manifest describes: a block at the start of the file has to begin with the table's first
+  // key, whose sequence number occurs in no other table. If it does not, the file has the content of another table, and none of its blocks
+  // are used. If the block at the start is damaged, this cannot be checked.
   const [first] = blocks;
   return first === undefined || (first.offset === 0 && !first.first.equals(bounds.first)) ? [] : blocks;
 }
@@ -79,7 +81,9 @@ export function lostKeyRanges(
   return gaps;
 }
 
-/** Builds a table from blocks of another one, in the format of LevelDB's `table_format.md`. It has no filter, which would only save reads. */
+/**
+ * Builds a table from blocks of another table, in the format of LevelDB's `table_format.md`. It has no filter, which would only save reads.
+ */
 export function buildTableFromBlocks(bytes: Buffer, blocks: readonly DataBlock[]): Buffer {
   const parts: Buffer[] = [];
   let at = 0;

@@ -1,6 +1,9 @@
 import { FormatError, ByteReader } from "./byte-reader.ts";
 
-/** More bytes than any index block has. If a block states a larger length, it is damaged. */
+/**
+ * A block that states more uncompressed bytes than this counts as damaged. Index blocks are never that large, and a data block is only if
+ * it has a value of that size.
+ */
 const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
 
 /** Decompresses a Snappy block, or its first `limit` bytes. (For the format, see Snappy's `format_description.txt`.) */

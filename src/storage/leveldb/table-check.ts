@@ -32,9 +32,9 @@ export const WHOLE_KEY_RANGE: KeyRange = { from: "", to: "~" };
 const FOOTER = 48;
 
 /**
- * Finds the damage of a table by the checksums of all its blocks. (For the format, see LevelDB's `table_format.md`.) LevelDB itself does not check
- * them on reads, so a flipped bit could hide a key and reveal an older value. Yields undefined between blocks, so that the caller can let other
- * work run.
+ * Finds the damage of a table by the checksums of all its blocks. (For the format, see LevelDB's `table_format.md`.) LevelDB itself does
+ * not check the checksums when it reads, so a flipped bit could hide a key and reveal an older value. Yields undefined between blocks, so
+ * that the caller can let other work run.
  * @param bounds the table's key range in the manifest, if known
  * @param size the table's bytes in the manifest
  */

@@ -28,7 +28,7 @@ export class MessageBlocks {
     this.#append(block, "text", text);
   }
 
-  /** Adds a piece of content, which begins a new block or continues one. */
+  /** Adds a piece of content, which begins a new block or continues an earlier block. */
   content(piece: JsonObject): void {
     const { index, ...content } = piece;
     const { type, text, reasoning } = content;

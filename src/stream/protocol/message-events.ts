@@ -21,7 +21,10 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
   ["system", "system"],
 ]);
 
-/** The maximum number of messages whose streaming is tracked at the same time. */
+/**
+ * The maximum number of messages whose streaming is tracked at the same time. If there are more, the oldest message is dropped: its further
+ * pieces are not emitted, and when it is complete, it is emitted again as a whole.
+ */
 const MAX_STREAMING_MESSAGES = 256;
 
 /** Emits the messages of one run as protocol events: streamed messages, and messages that nodes return whole. */

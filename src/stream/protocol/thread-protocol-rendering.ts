@@ -9,8 +9,8 @@ import type { ProtocolEvent } from "./protocol-event.ts";
 import { Translator } from "./translator.ts";
 
 /**
- * Makes the function that renders what `reader` returns as protocol events. The reader MUST return the events of each run from the first
- * one on.
+ * Makes the function that renders what `reader` returns as protocol events. The reader MUST return the events of each run from the run's
+ * first event on.
  */
 export function protocolOf(
   reader: ThreadReader,

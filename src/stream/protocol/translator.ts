@@ -17,8 +17,8 @@ import { MessageEvents, objectsIn } from "./message-events.ts";
 type Terminal = "completed" | "failed" | "interrupted";
 
 /**
- * Translates one run into protocol events. It MUST get all of the run's facts, in order, because the events of a message or
- * a subgraph depend on earlier ones. The same run always gives the same events.
+ * Translates one run into protocol events. The caller MUST pass all of the run's facts, in order, because the events of a message or a
+ * subgraph depend on earlier facts. The same run always gives the same events.
  */
 export class Translator {
   readonly #run: RunRecord;

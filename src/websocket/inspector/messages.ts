@@ -3,7 +3,7 @@ import type { InspectedActor, InspectedEvent, InspectedState } from "../../ports
 /** The version of `@statelyai/inspect` whose message format is used. */
 const FORMAT = "0.7.2";
 
-/** If the JSON text of a graph's state has more characters than this, the state is left out. */
+/** If the JSON text of a graph's state has more characters than this, the message has only their number. */
 const MAX_STATE_CHARACTERS = 64 * 1024;
 
 /** The number and the time of a message. */

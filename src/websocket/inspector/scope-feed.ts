@@ -24,9 +24,10 @@ export interface FeedDeps {
   readonly nextSeq: () => number;
 }
 
-/** A peer, and the run whose actors it wants to see; null for the actors of all runs. */
+/** A peer of a feed, and what it wants to see. */
 export interface Viewer {
   readonly watcher: InspectorPeer;
+  /** The run whose actors, and those that belong to no run, the peer wants to see; null: the actors of all runs. */
   readonly run: string | null;
 }
 
@@ -47,8 +48,8 @@ export class ScopeFeed implements Inspector {
   }
 
   /**
-   * Adds a peer, and sends it all actors of the scope. `recorded`: actors from storage; one that is also in memory is sent with its state
-   * in memory.
+   * Adds a peer, and sends it all actors of the scope. `recorded`: actors from storage. An actor that is also in memory is sent with its
+   * state in memory.
    */
   join(viewer: Viewer, recorded: readonly ActorSnapshot[]): void {
     const found = new Map(recorded.map((one) => [one.actor.id, one]));
