@@ -124,6 +124,27 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(wrong).toEqual([]);
   });
 
+  test("the older question opens next, not the one that the answer led to, which is listed before the answer is confirmed", async () => {
+    const { url, ask } = await started();
+    await ask("hosted", "a room");
+    await ask("native", "tea");
+    const context = await browser();
+    const { page, wrong } = await opened(context, `${url}/#/inbox`);
+    const open = () => page.locator(".questions .open .summary .text").innerText();
+    await expect.poll(open).toBe("Book a room?");
+    await page.locator(".questions .summary", { hasText: "Send tea?" }).click();
+    await page.getByRole("radio", { name: "yes" }).check();
+    await context.route("**/threads/*/runs", async (route) => {
+      const response = await route.fetch();
+      await page.getByText("Send tea again?").waitFor();
+      await route.fulfill({ response });
+    });
+    await send(page).click();
+    await page.getByText("Send tea again?").waitFor();
+    await expect.poll(open).toBe("Book a room?");
+    expect(wrong).toEqual([]);
+  });
+
   test("a question that opened by itself, and that somebody else answers, goes without a word", async () => {
     const { url, ask } = await started();
     const thread = await ask("hosted", "a flight");

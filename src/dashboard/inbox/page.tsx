@@ -85,6 +85,11 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   const rows = isGone ? waiting.toSpliced(place.current, 0, chosen) : waiting;
   const total = list.total.value;
   const pages = Math.ceil(total / PAGE_SIZE);
+  /** The rows and the chosen row of the latest rendering, for callbacks that are called later. */
+  const shown = useRef({ rows, chosen });
+  shown.current = { rows, chosen };
+  /** The keys of the rows that were listed when the chosen row was chosen. */
+  const listed = useRef<ReadonlySet<string>>(new Set());
   /**
    * Opens a row. `into`: whether the row's summary or the first field of the answer gets the focus. The fields are
    * rendered only after the question has been read, and then take the focus.
@@ -93,6 +98,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
     takesFocus.current = into === "field";
     isUntouched.current = false;
     setChosen(row ?? null);
+    listed.current = new Set(shown.current.rows.map(({ key }) => key));
     requestAnimationFrame(() => {
       const { current: list } = box;
       // The fields of the answer may already be rendered and have the focus.
@@ -124,15 +130,16 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
     else return false;
     return true;
   });
-  /** The rows and the chosen row of the latest rendering, for callbacks that are called later. */
-  const shown = useRef({ rows, chosen });
-  shown.current = { rows, chosen };
   /** Called when an answer has been accepted, with the row for which it was sent. */
   const done = ({ key, thread }: InboxRow) => {
     const now = shown.current;
     const from = now.rows.findIndex((row) => row.key === key);
     setAnswered((before) => new Map(before).set(key, thread.updated_at));
-    if (now.chosen?.key === key) choose(now.rows[from + 1] ?? now.rows[from - 1], "field");
+    if (now.chosen?.key === key) {
+      // Questions that were asked meanwhile, such as the next one of the same thread, come last.
+      const next = now.rows.slice(from + 1).find((row) => listed.current.has(row.key));
+      choose(next ?? now.rows[from - 1] ?? now.rows[from + 1], "field");
+    }
     list.refresh();
   };
   return (
