@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
 import { configFileAt, readConfig } from "../config/config.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
@@ -42,7 +42,8 @@ export interface WrittenContainerFiles {
 
 /**
  * Writes a Dockerfile and a `.dockerignore` into the directory of the configuration file, and a compose file if `compose` is set. If it
- * throws a ServiceError, it has written no file.
+ * throws a ServiceError, it has written no file. There is never a new Dockerfile without its `.dockerignore`, because the image would then
+ * contain the project's secrets.
  * @throws ServiceError `config.invalid` if the configuration is wrong; if the project has no package.json, does not depend on heddle, or
  * depends on files outside its directory; or if a file exists and `force` is not set
  */
@@ -83,8 +84,19 @@ export function writeContainerFiles({ config, compose, force }: ContainerOptions
       `${root} has ${existing.join(", ")} already; --force replaces that`,
     );
   }
-  for (const [name, text] of files) writeFileSync(join(root, name), text);
+  writeTogether(root, [...files]);
   return { paths: [...files.keys()].map((name) => join(root, name)), notes };
+}
+
+/** Writes files into a folder, all of them before it replaces any, so that a full disk changes none. The first file is replaced last. */
+function writeTogether(root: string, files: readonly (readonly [name: string, text: string])[]): void {
+  const staging = mkdtempSync(join(root, ".heddle-build-"));
+  try {
+    for (const [name, text] of files) writeFileSync(join(staging, name), text);
+    for (const [name] of files.toReversed()) renameSync(join(staging, name), join(root, name));
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
 }
 
 /**

@@ -65,7 +65,11 @@ export function* jsonPieces(value: unknown): Generator<string> {
   }
 }
 
-/** True if the value can be written in one piece. Always true for class instances and objects with a `toJSON`, which are not split. */
+/**
+ * True if the value can be written in one piece. Always true for class instances, which are not split, and for plain objects with a method
+ * `toJSON`, if it comes before members that do not fit. No value that is sent has such a plain object: what graphs and clients give is
+ * copied first, and the copies call `toJSON`.
+ */
 export function isSmallJson(value: unknown): boolean {
   return roomAfter(value, PIECE_LENGTH) > 0;
 }

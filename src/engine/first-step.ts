@@ -294,16 +294,17 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
   const planned = new Set(superstep.head.next.map((task) => task.name));
   let pushes = superstep.head.next.filter((task) => task.input !== undefined).length;
   const added: PlannedTask[] = [];
+  const triggers = new NextStepTriggers();
   for (const move of goto as readonly StoredTarget[]) {
     if (typeof move !== "string") added.push(pushTask(site, move.node, pushes++, move.input));
-    else if (superstep.definition.nodes.get(move)?.defer === true) {
-      const deferred = { ...superstep.waiting.deferred, [move]: [`branch:to:${move}`] };
-      superstep.waiting = { ...superstep.waiting, deferred };
-    } else if (superstep.definition.nodes.has(move) && !planned.has(move)) {
+    else if (superstep.definition.nodes.get(move)?.defer === true) triggers.addTarget(move);
+    else if (superstep.definition.nodes.has(move) && !planned.has(move)) {
       planned.add(move);
       added.push(pullTask(site, move, [`branch:to:${move}`]));
     }
   }
+  const deferred = deferNodes(superstep.definition, triggers, superstep.waiting.deferred, true);
+  superstep.waiting = { ...superstep.waiting, deferred };
   return added;
 }
 

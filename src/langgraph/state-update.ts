@@ -74,13 +74,16 @@ function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: St
 /** Matches LangGraph's messages about a wrong node: a node that is unknown, missing, or internal and not usable here. */
 const NAMES_NODE = /^(Node "|No writers found|Ambiguous update|"asNode"|Cannot (copy|apply|create))/;
 
-/** The written values by the node named in `as_node`; of several writes for a node, the last. Null if no write names a node. */
+/** The written values by the node named in `as_node`. A node with several writes has a list of values. Null if no write names a node. */
 function writesOf(writes: readonly StateWrite[]): JsonObject | null {
-  const named = writes.flatMap(({ as_node, values, command }) => {
+  const byNode = new Map<string, unknown[]>();
+  for (const { as_node, values, command } of writes) {
     const written = values ?? command?.update;
-    return as_node === null || written === undefined || written === null ? [] : [[as_node, written] as const];
-  });
-  return named.length === 0 ? null : Object.fromEntries(named);
+    if (as_node === null || written === undefined || written === null) continue;
+    byNode.set(as_node, [...(byNode.get(as_node) ?? []), written]);
+  }
+  if (byNode.size === 0) return null;
+  return Object.fromEntries([...byNode].map(([name, list]) => [name, list.length === 1 ? list[0] : list]));
 }
 
 /** Calls `update`. @throws ServiceError `validation.failed` if LangGraph refuses the update */

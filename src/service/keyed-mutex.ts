@@ -1,20 +1,55 @@
-/** A mutex by name: work under the same name never overlaps; work under different names does not wait. */
+interface Entry {
+  /** Resolves when all work under the name has ended. */
+  readonly all: Promise<void>;
+  /** Resolves when all exclusive work under the name has ended. */
+  readonly exclusive: Promise<void> | undefined;
+}
+
+/**
+ * A mutex by name: exclusive work under a name overlaps with no other work under the same name. Work under different names does not wait.
+ * Work begins in the order in which it came.
+ */
 export class KeyedMutex {
-  readonly #last = new Map<string, Promise<void>>();
+  readonly #entries = new Map<string, Entry>();
 
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(name) ?? Promise.resolve();
+    const before = this.#entries.get(name)?.all ?? Promise.resolve();
     const done = before.then(work);
-    const over = done.then(
-      () => undefined,
-      // Ignores the result and the error: the next caller only has to wait until this work has ended.
-      () => undefined,
-    );
-    this.#last.set(name, over);
+    const over = endOf(done);
+    this.#entries.set(name, { all: over, exclusive: over });
     try {
       return await done;
     } finally {
-      if (this.#last.get(name) === over) this.#last.delete(name);
+      this.#forget(name, over);
     }
   }
+
+  /** Does work that overlaps with other shared work, but not with exclusive work under any of `names`. */
+  async runShared<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
+    const before = names.flatMap((name) => this.#entries.get(name)?.exclusive ?? []);
+    const done = before.length === 0 ? work() : Promise.all(before).then(work);
+    const over = endOf(done);
+    const mine = names.map((name) => {
+      const entry = this.#entries.get(name);
+      const all = entry === undefined ? over : endOf(Promise.all([entry.all, over]));
+      this.#entries.set(name, { all, exclusive: entry?.exclusive });
+      return [name, all] as const;
+    });
+    try {
+      return await done;
+    } finally {
+      for (const [name, all] of mine) void all.then(() => this.#forget(name, all));
+    }
+  }
+
+  #forget(name: string, all: Promise<void>): void {
+    if (this.#entries.get(name)?.all === all) this.#entries.delete(name);
+  }
 }
+
+/** Resolves when `work` has ended, with or without an error. */
+const endOf = (work: Promise<unknown>): Promise<void> =>
+  work.then(
+    () => undefined,
+    () => undefined,
+  );

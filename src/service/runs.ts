@@ -27,7 +27,7 @@ import { storableObject } from "./storable-values.ts";
 import { permittedThread, visibleThread } from "./threads.ts";
 import type { Webhooks } from "./webhooks/webhooks.ts";
 
-interface Deps {
+interface FollowThreadDeps {
   readonly journal: Journal;
   readonly hub: Hub;
 }
@@ -39,7 +39,7 @@ interface Deps {
  * @throws ServiceError `thread.not_found`
  */
 async function followThread(
-  { journal, hub }: Deps,
+  { journal, hub }: FollowThreadDeps,
   key: ThreadKey,
   after?: number,
   withEnds = false,
@@ -167,7 +167,7 @@ export interface Runs extends RunCancellation {
   followThread(key: ThreadKey, after: number | undefined, withEnds?: boolean): Promise<ThreadReader>;
 }
 
-interface Deps {
+interface RunsDeps {
   readonly system: ThreadSystem;
   readonly journal: Journal;
   readonly catalog: Catalog;
@@ -186,7 +186,7 @@ interface Deps {
 /** The stored size, in bytes, of the runs that a list reads at a time. */
 const PAGE_BYTES = 256 * 1024;
 
-export function createRuns(deps: Deps): Runs {
+export function createRuns(deps: RunsDeps): Runs {
   const { system, journal, catalog, engine, hub, newId, assistants, webhooks } = deps;
   const repeats = new IdempotentRequests(deps);
   const threadTtl = deps.threadTtl ?? null;

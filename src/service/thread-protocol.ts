@@ -98,14 +98,15 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
     async start(key, request) {
       const thread = request.input == null ? undefined : await permittedThread(journal, key);
       const waits = thread !== undefined && thread.active === null && waitingOf(thread).length > 0;
-      if (!waits) return runs.start(key, { ...request, if_not_exists: "create" });
+      const startWithInput = () => runs.start(key, { ...request, if_not_exists: "create" });
+      if (!waits) return startWithInput();
       const { input, ...rest } = request;
       try {
         return await runs.start(key, { ...rest, command: { resume: input } });
       } catch (cause) {
-        // Another client has answered the interrupt first. So the input is treated as an ordinary input.
-        if (!isAnswered(cause)) throw cause;
-        return runs.start(key, request);
+        // Another client has answered the interrupt or deleted the thread first. So the input is treated as an ordinary input.
+        if (!waitsNoMore(cause)) throw cause;
+        return startWithInput();
       }
     },
 
@@ -176,8 +177,11 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
   };
 }
 
-const isAnswered = (cause: unknown): boolean =>
-  cause instanceof ServiceError && (cause.code === "resume.conflict" || cause.code === "resume.invalid");
+/** The codes of errors from which it follows that a thread no longer waits for an answer. */
+const WAITS_NO_MORE: ReadonlySet<string> = new Set(["resume.conflict", "resume.invalid", "thread.not_found"]);
+
+const waitsNoMore = (cause: unknown): boolean =>
+  cause instanceof ServiceError && WAITS_NO_MORE.has(cause.code);
 
 const STATUS = { idle: "completed", busy: "running", interrupted: "interrupted", error: "failed" } as const;
 

@@ -171,6 +171,33 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     await expect.poll(() => missing.isVisible()).toBe(true);
   });
 
+  test("stays missing while reads fail, which do not tell whether it exists", async () => {
+    const app = await serve();
+    const thread = "0b7d5a52-3d1c-4f0e-9a3e-5f2f0e6c7a11";
+    const context = await browser();
+    await context.clock.install();
+    const { page } = await opened(context, `${app.url}/#/threads/${thread}`);
+    const missing = page.getByText("Thread not found");
+    await missing.waitFor();
+    const reason = page.locator(".empty .dim");
+    const text = await reason.innerText();
+    const busy = { status: 503, json: { detail: "busy" } };
+    const reads = /\/threads\/(search|[0-9a-f-]{36}\/)/;
+    await context.route(reads, (route) => route.fulfill(busy));
+    // The second read is a repetition, which follows when the page has handled the failure of the first one.
+    for (let i = 0; i < 2; i++) {
+      const read = answered(context, `${thread}/state`);
+      await page.clock.fastForward(20_000);
+      await read;
+    }
+    expect(await missing.isVisible()).toBe(true);
+    expect(await reason.innerText()).toBe(text);
+    await context.unroute(reads);
+    await postJson(`${app.url}/threads`, { thread_id: thread });
+    await page.clock.fastForward(20_000);
+    await page.waitForSelector('.head .status:has-text("idle")');
+  });
+
   test.each(["", "/runs/"])("says that a thread is gone which is deleted during a run: %s", async (part) => {
     const held = gated();
     const app = await serve({ graphs: { held: held.held } });

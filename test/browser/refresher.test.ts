@@ -125,6 +125,16 @@ describe("what a page shows", () => {
     expect(reads.length).toBe(2);
   });
 
+  test("is read at each poll again when a server that was down says that it is not there", async () => {
+    const { refresher, reads, fail } = refreshed();
+    await fail(unreachable);
+    await vi.advanceTimersByTimeAsync(300);
+    await fail(new RequestError(404, "not found"));
+    refresher.poll();
+    await vi.advanceTimersByTimeAsync(120);
+    expect(reads.length).toBe(3);
+  });
+
   test("of a server that is down is read at the next attempt, not at each poll; a reported change is read at once", async () => {
     const { refresher, reads, answer, fail } = refreshed();
     await answer("a");

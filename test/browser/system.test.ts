@@ -70,6 +70,23 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     expect(wrong).toEqual([]);
   });
 
+  test("the last hour is read again after a response of another form, such as a proxy's", async () => {
+    const { url } = await serve();
+    const context = await browser();
+    await context.clock.install();
+    let reads = 0;
+    await context.route("**/metrics/history", (route) =>
+      ++reads === 1 ? route.fulfill({ json: {} }) : route.continue(),
+    );
+    const { page } = await opened(context, `${url}/#/system`);
+    const readsInTime = async () => {
+      await page.clock.runFor(1_000);
+      return reads;
+    };
+    await expect.poll(readsInTime, { timeout: 10_000 }).toBeGreaterThan(1);
+    await expect.poll(() => number(page, "Runs in progress")).toBe("0");
+  });
+
   test("what happened before the page was opened is drawn along a time axis, and what is unusual is said in words", async () => {
     const failing = graph({
       state: { n: value(0) },

@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DockerfileParser } from "dockerfile-ast";
@@ -100,6 +108,15 @@ describe("heddle build", () => {
     const command = JSON.parse(argumentsOf(root, "CMD")[0] ?? "") as string[];
     expect(command).toEqual(expect.arrayContaining(["start", "--config", "heddle.json", "--data", "/data"]));
     expect(readFileSync(join(root, ".dockerignore"), "utf8")).toMatch(/^node_modules$[^]*^\.env$/m);
+  });
+
+  test("leaves the Dockerfile as it is if a file cannot be written: without .dockerignore, an image has the secrets of .env", () => {
+    const root = project({}, { Dockerfile: "mine" });
+    mkdirSync(join(root, ".dockerignore"));
+    const before = readdirSync(root).toSorted();
+    expect(() => write(root, { force: true })).toThrow("EISDIR");
+    expect(readFileSync(join(root, "Dockerfile"), "utf8")).toBe("mine");
+    expect(readdirSync(root).toSorted()).toEqual(before);
   });
 
   test.each([

@@ -389,6 +389,49 @@ describe("protocol v2", () => {
     await expect(foreign.run.start({ input: {} })).rejects.toThrow("not found");
     expect(await alice.runs.list(threadId)).toHaveLength(1);
   });
+
+  test.each<[string, (alice: Client, thread: string) => readonly (() => Promise<unknown>)[]]>([
+    ["has been deleted in the meantime", (alice, thread) => [() => alice.threads.delete(thread)]],
+    [
+      "has been answered and then deleted in the meantime",
+      (alice, thread) => [
+        () => alice.runs.wait(thread, "asking", { command: { resume: "other" } }),
+        async () => undefined,
+        () => alice.threads.delete(thread),
+      ],
+    ],
+  ])("an input to a waiting thread that %s makes a thread of its own", async (_, interludes) => {
+    // The rules are asked right before each start of a run, so what they await comes before the start.
+    let steps: (() => Promise<unknown>)[] = [];
+    const auth = owned().on("threads:create_run", async ({ value: { metadata }, user }) => {
+      Object.assign(metadata ?? {}, { owner: user.identity });
+      await steps.shift()?.();
+      return { owner: user.identity };
+    });
+    const asking = graph({
+      state: { said: value("") },
+      nodes: {
+        ask: async ({ said }, ctx) => ({ said: said === "" ? await ctx.interrupt<string>("?") : said }),
+      },
+      edges: { start: "ask" },
+    });
+    const { url } = await serve({ graphs: { asking }, auth: auth as unknown as AuthHandlers });
+    const alice = connect(url, "alice");
+    const { thread_id } = await alice.threads.create();
+    await alice.runs.wait(thread_id, "asking", { input: {} });
+    steps = [...interludes(alice, thread_id)];
+    const params = { assistant_id: "asking", input: { said: "mine" } };
+    const answer = await fetch(`${url}/threads/${thread_id}/commands`, {
+      method: "POST",
+      headers: { ...headersOf("alice"), "content-type": "application/json" },
+      body: JSON.stringify({ id: 1, method: "run.start", params }),
+    });
+    expect(await answer.json()).toMatchObject({ type: "success" });
+    const [run] = await alice.runs.list(thread_id);
+    await alice.runs.join(thread_id, run?.run_id ?? "");
+    expect((await alice.threads.getState(thread_id)).values).toEqual({ said: "mine" });
+    expect(steps).toEqual([]);
+  });
 });
 
 test("a user who follows a thread that is not there yet sees the runs that make it, and not those of another's", async () => {

@@ -162,4 +162,26 @@ describe("defer", () => {
     expect(values["log"]).toEqual(["a", "b", "d"]);
     expect((await one.run({ command: { goto: "d" } })).values["log"]).toEqual(["a", "b", "d", "d"]);
   });
+
+  test("a goto with an answer keeps the complete join that waits already: it does not begin anew", async () => {
+    const one = thread({
+      nodes: {
+        ...nodes,
+        c: says("c"),
+        ask: async (_: unknown, ctx: { interrupt(v: unknown): Promise<string> }) => ({
+          log: [await ctx.interrupt("?")],
+        }),
+        d: { after: ["a", "b"], defer: true, run: says("d") },
+      },
+      edges: { start: ["a", "b", "c"], c: "ask", ask: "a" },
+    });
+    expect((await one.run({ input: {} })).plan.kind).toBe("paused");
+    const { values } = await one.run({ command: { resume: "answered", goto: "d" } });
+    expect(values["log"]).toEqual(["a", "b", "c", "answered", "a", "d"]);
+    expect(one.head?.engine?.["joins"]).toBeUndefined();
+    expect((await one.run({ command: { goto: "b" } })).values["log"]).toEqual([
+      ...(values["log"] as string[]),
+      "b",
+    ]);
+  });
 });

@@ -63,6 +63,22 @@ test("a compiled linear graph: waited for, streamed, its state read", async () =
   expect(app.complaints).toEqual([]);
 });
 
+test("the metadata of an update has all its writes, also several for one node", async () => {
+  const app = await serve({ langGraphs: await served({ linear: linear() }) });
+  const client = new Client({ apiUrl: app.url });
+  const write = (asNode: string, log: string) => ({ values: { log: [log] }, asNode });
+  const { thread_id } = await client.threads.create({
+    graphId: "linear",
+    supersteps: [{ updates: [write("one", "a"), write("two", "b"), write("one", "c")] }],
+  });
+  const { values, metadata } = await client.threads.getState(thread_id);
+  expect(values).toEqual({ log: ["a", "b", "c"] });
+  expect(metadata).toMatchObject({
+    source: "update",
+    writes: { one: [{ log: ["a"] }, { log: ["c"] }], two: { log: ["b"] } },
+  });
+});
+
 test("a thread that begins with a command stores nothing that a check takes for damage", async () => {
   const data = await directory();
   const app = await serve({ data, langGraphs: await served({ linear: linear() }) });

@@ -241,6 +241,69 @@ describe("a batch", () => {
   });
 });
 
+describe("a caller with a permission", () => {
+  const alice: StoreCaller = {
+    tenant: "_",
+    permission: { members: { owner: "alice" }, allows: (read) => read("owner") === "alice" },
+  };
+  const put = (owner: string): StoreOp => ({ kind: "put", namespace: ["a"], key: "k", value: { owner } });
+  const remove: StoreOp = { kind: "delete", namespace: ["a"], key: "k" };
+
+  test.each<[string, StoreOp]>([
+    ["replace", put("alice")],
+    ["delete", remove],
+  ])("does not %s an item of another that is being written", async (_, op) => {
+    await store.batch(me, [put("alice")]);
+    const theirs = store.batch(me, [put("bob"), { ...put("bob"), key: "other" }]);
+    await expect(store.batch(alice, [op])).rejects.toThrow("Item not found");
+    await theirs;
+    expect((await get(["a"], "k"))?.value).toEqual({ owner: "bob" });
+  });
+
+  test.each<[string, StoreOp]>([
+    ["replace", put("alice")],
+    ["delete", remove],
+  ])("does not %s an item that another has written since it was checked", async (_, op) => {
+    await store.batch(me, [put("alice")]);
+    let theirs: Promise<unknown> | undefined;
+    const { items } = catalog;
+    const find: typeof items.find = async (...asked) => {
+      const found = await items.find(...asked);
+      theirs ??= store.batch(me, [{ ...put("bob"), key: "other" }, put("bob")]);
+      await turns(50);
+      return found;
+    };
+    // Reads use `#` members of the storage, so its other methods are called on it.
+    catalog = {
+      ...catalog,
+      items: new Proxy(items, {
+        get: (target, name) => {
+          if (name === "find") return find;
+          const member: unknown = Reflect.get(target, name);
+          return typeof member === "function" ? (member.bind(target) as unknown) : member;
+        },
+      }),
+    };
+    store = open();
+    await store.batch(alice, [op]);
+    await theirs;
+    catalog = { ...catalog, items };
+    store = open();
+    expect((await get(["a"], "k"))?.value).toEqual({ owner: "bob" });
+  });
+
+  test("waits for writes in the order in which they came", async () => {
+    const written = [put("alice"), put("bob"), put("alice"), put("alice")].map((op, i) =>
+      store.batch(i === 1 ? me : alice, [op]).then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(await Promise.all(written)).toEqual([true, true, false, false]);
+    expect((await get(["a"], "k"))?.value).toEqual({ owner: "bob" });
+  });
+});
+
 describe("a search", () => {
   test("lists the last updated first, page by page", async () => {
     for (const key of ["a", "b", "c", "d", "e"]) await put(["s", key], key, { even: "bd".includes(key) });

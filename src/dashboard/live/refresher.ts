@@ -27,6 +27,7 @@ export class Refresher<T> {
   #current: AbortController | null = null;
   /** Whether a change was reported during the current read, so that another read must follow. */
   #isOutdated = false;
+  /** The number of successive reads that failed with a temporary error. */
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** When the next read starts, in milliseconds of `performance.now()`; valid while there is a timer. */
@@ -95,7 +96,6 @@ export class Refresher<T> {
     try {
       const found = await this.#options.read(current.signal);
       if (this.#closed || this.#current !== current) return;
-      this.#failures = 0;
       this.#options.take(found);
     } catch (cause) {
       if (this.#closed || this.#current !== current) return;
@@ -106,6 +106,7 @@ export class Refresher<T> {
     this.#current = null;
     this.#pauseUntil = now + Math.min((now - began) * PAUSE_FACTOR, MAX_PAUSE_MS);
     if (isToRepeat) this.#schedule(retryDelay(this.#failures++));
+    else this.#failures = 0;
     if (this.#isOutdated) this.request();
   }
 }

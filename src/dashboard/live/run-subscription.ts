@@ -3,7 +3,7 @@ import { findRuns, getHistory, getRun, getThread, listRuns } from "../api/client
 import { type FoundRun, hasRunEnded, type Run, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
-import { ApiKeyRequired, isNotFound } from "../api-errors.ts";
+import { ApiKeyRequired, isNotFound, isTransient } from "../api-errors.ts";
 import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { traceFromHistory } from "./trace-from-history.ts";
@@ -202,6 +202,8 @@ export class RunSubscription {
 
   #fail(cause: unknown): void {
     if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
+    // A temporary error does not tell that the run exists.
+    if (this.isMissing.peek() && isTransient(cause)) return;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);
   }

@@ -3,7 +3,7 @@ import { deleteThread, getState, getStateHead, getThread } from "../api/client.t
 import { hasRunEnded, isJsonRecord, type Run, type Thread, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
-import { ApiKeyRequired, isNotFound } from "../api-errors.ts";
+import { ApiKeyRequired, isNotFound, isTransient } from "../api-errors.ts";
 import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
@@ -191,6 +191,8 @@ export class ThreadSubscription {
 
   #fail(cause: unknown): void {
     if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
+    // A temporary error does not tell that the thread exists.
+    if (this.isMissing.peek() && isTransient(cause)) return;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);
   }

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 /**
  * Calls `work` when the component is mounted, `soon` milliseconds after that call has ended, and then `ms` milliseconds
  * after the end of each call. While the page is hidden, `work` is not called; it is called as soon as the page is shown
- * again. `work` MUST NOT reject, because it would not be called again.
+ * again. If `work` rejects, it is called again all the same, and the browser reports the error.
  */
 export function usePolling(work: () => Promise<void>, ms: number, soon = ms): void {
   useEffect(() => {
@@ -15,10 +15,13 @@ export function usePolling(work: () => Promise<void>, ms: number, soon = ms): vo
       clearTimeout(timer);
       if (isAtWork || isOver || document.visibilityState === "hidden") return;
       isAtWork = true;
-      await work();
-      isAtWork = false;
-      if (!isOver) timer = setTimeout(() => void turn(), wait);
-      wait = ms;
+      try {
+        await work();
+      } finally {
+        isAtWork = false;
+        if (!isOver) timer = setTimeout(() => void turn(), wait);
+        wait = ms;
+      }
     };
     const seen = () => void turn();
     document.addEventListener("visibilitychange", seen);

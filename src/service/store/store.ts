@@ -215,10 +215,10 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   /**
-   * Serialises the changes of one item by callers whose access a permission restricts: between the check of the item and its change, no
-   * other such caller can change it. Callers without a permission may reach all items. Their changes are not checked and take no lock.
+   * Locks items: between the check of an item for a caller with a permission and its change, nobody else changes the item in this process.
+   * Callers without a permission may reach all items. Their changes are not checked, and do not wait for each other.
    */
-  const guarded = new KeyedMutex();
+  const locks = new KeyedMutex();
 
   async function batch(caller: StoreCaller, ops: readonly StoreOp[]) {
     const { tenant, fence, check, permission } = caller;
@@ -232,15 +232,16 @@ export function createStore(deps: StoreDeps): Store {
     for (const read of reads) results.push(read === undefined ? null : await read(clock.now()));
     if (writes.length === 0) return results;
     const changes = await changesOf(writes);
-    // Checks after the embedder, which takes some time: meanwhile, a newer attempt of the run may have replaced the caller.
-    check?.();
-    const change = () =>
-      items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });
+    const change = async () => {
+      // Checks after the embedder and the locks, which take some time: meanwhile, a newer attempt of the run may have replaced the caller.
+      check?.();
+      await items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });
+    };
+    const lockOf = ({ namespace, key }: ItemChange) => JSON.stringify([tenant, ...namespace, key]);
     const [only] = changes;
-    if (permission === undefined || only === undefined) await change();
+    if (permission === undefined || only === undefined) await locks.runShared(changes.map(lockOf), change);
     else {
-      const name = JSON.stringify([tenant, ...only.namespace, only.key]);
-      await guarded.run(name, async () => {
+      await locks.run(lockOf(only), async () => {
         await checkWrite(tenant, permission, only);
         await change();
       });
