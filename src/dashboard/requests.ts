@@ -1,13 +1,14 @@
 import { signal } from "@preact/signals";
 import { ApiKeyRequired, RequestError } from "./api-errors.ts";
+import { StoredText } from "./stored-text.ts";
 
 /**
  * Functions that send requests to the server that serves this page. URLs are relative, because the server may run
  * below a path prefix.
  */
 
-/** The key of the session storage under which the API key or the user's token is stored. */
-const KEY = "heddle.key";
+/** The API key or the user's token that was entered in this tab. */
+const storedKey = new StoredText("heddle.key", { keptFor: "tab" });
 
 /**
  * Milliseconds after which a read fails if the server has not responded. A connection can be dead without the browser
@@ -60,22 +61,21 @@ function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
 }
 
 /** Returns the API key or user token that was entered in this tab; null if there is none. */
-export const storedApiKey = (): string | null => sessionStorage.getItem(KEY);
+export const storedApiKey = (): string | null => storedKey.read();
 
 /** Stores a key that the user has entered, and lets the requests continue that wait for one. */
 export function storeApiKey(key: string): void {
-  sessionStorage.setItem(KEY, key);
+  storedKey.write(key);
   isKeyExpired.value = false;
   for (const resume of waitingRequests) resume();
 }
 
-/** Stores the key of another user and reloads the page, so that no data and no request of the previous user remain. */
-export function startOverWithKey(key: string): void {
-  sessionStorage.setItem(KEY, key);
-  location.reload();
+/** Stores a key for after the next reload of the page. Requests that wait for a key go on waiting. */
+export function storeKeyForReload(key: string): void {
+  storedKey.write(key);
 }
 
-export const forgetApiKey = (): void => sessionStorage.removeItem(KEY);
+export const forgetApiKey = (): void => storedKey.remove();
 
 export interface RequestInput {
   readonly method?: string;

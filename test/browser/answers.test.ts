@@ -135,7 +135,7 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
       .getByRole("alert")
       .getByText("expected number, received string")
       .waitFor();
-    await page.getByRole("spinbutton", { name: "Answer" }).fill("3");
+    await page.getByLabel("Answer (required)").fill("3");
     await button(page, "Send answer").click();
     await expect.poll(answers).toEqual([3]);
     expect(wrong).toEqual([]);

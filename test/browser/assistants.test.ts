@@ -134,6 +134,14 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     expect(wrong).toEqual([]);
   });
 
+  test("a graph's own assistant keeps its graph, which requests name", async () => {
+    const { url } = await serve();
+    const { page } = await opened(await browser(), `${url}/#/assistants`);
+    await page.getByRole("complementary").getByRole("link", { name: "agent" }).click();
+    await page.getByText("requests that name the graph use it").waitFor();
+    expect(await page.getByRole("combobox", { name: "Graph" }).isDisabled()).toBe(true);
+  });
+
   test("changes that are not saved are not dropped by a link, nor is another person's version overwritten, unasked", async () => {
     const { url } = await serve();
     const made = { graph_id: "approval", name: "Helper", description: "one" };

@@ -314,7 +314,7 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await page.waitForSelector('option:checked:has-text("order")', { state: "attached" });
     await page.keyboard.type("2");
     expect(await page.getByLabel("pieces").inputValue()).toBe("12");
-    expect(await page.evaluate("document.activeElement.type")).toBe("number");
+    expect(await page.evaluate("document.activeElement.inputMode")).toBe("decimal");
   });
 
   test("leave no empty thread behind when the server refuses the run", async () => {
@@ -351,6 +351,54 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     schemas.pass();
     await page.getByLabel("pieces").waitFor();
     expect(await start.isEnabled()).toBe(true);
+  });
+
+  test.each([
+    ["1.05", 1.05],
+    ["100.01", 100.01],
+    ["-0.5", -0.5],
+    ["0.001", 0.001],
+    ["1e3", 1_000],
+    [".5", 0.5],
+    ["1.", 1],
+  ])("take the number %s as it is typed, key by key", async (text, number) => {
+    const priced = graph({
+      state: { price: z.number() },
+      nodes: { pay: async () => ({}) },
+      edges: { start: "pay" },
+    });
+    const { url } = await serve({ graphs: { priced } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=priced`);
+    const price = page.getByLabel("price");
+    await price.focus();
+    await page.keyboard.type(text);
+    expect(await price.inputValue()).toBe(text);
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForSelector(`.state:has-text("price: ${number}")`);
+    expect(wrong).toEqual([]);
+  });
+
+  test("refuse a number that is none, and leave it as it is: with a comma, too large, a word", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=order`);
+    const pieces = page.getByLabel("pieces");
+    for (const [text, fault] of [
+      ["10,05", "must be a number"],
+      ["1e400", "too large"],
+      ["ten", "must be a number"],
+    ] as const) {
+      await pieces.fill("");
+      await page.keyboard.type(text);
+      await page.getByText(fault).waitFor();
+      expect(await pieces.inputValue()).toBe(text);
+      await page.getByRole("button", { name: "Start", exact: true }).click();
+      expect(page.url()).toContain("/#/new");
+    }
+    await pieces.fill("5");
+    await pieces.hover();
+    await page.mouse.wheel(0, 100);
+    expect(await pieces.inputValue()).toBe("5");
+    expect(wrong).toEqual([]);
   });
 
   test("keep the JSON input when another assistant is chosen", async () => {

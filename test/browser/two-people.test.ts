@@ -46,7 +46,7 @@ const paused = (query?: string) => shared("order", query);
 
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 const note = (page: Page) => page.getByRole("dialog").getByRole("alert");
-const amount = (page: Page) => page.getByRole("dialog").getByRole("spinbutton", { name: "amount" });
+const amount = (page: Page) => page.getByRole("dialog").getByRole("textbox", { name: "amount" });
 
 async function edit(page: Page): Promise<void> {
   await button(page, "Edit state").click();

@@ -184,4 +184,125 @@ describe.skipIf(isMissing)("unsaved input, in a real browser", { timeout: 60_000
     await page.waitForSelector('.state:has-text("Tim")');
     expect(wrong).toEqual([]);
   });
+
+  test("asks once where two forms have some, and at a keyboard shortcut too", async () => {
+    const { page, wrong, url } = await openedQuestion();
+    const at = page.url();
+    await answer(page).fill("Tom");
+    await page.getByRole("heading", { level: 2 }).first().click();
+    await page.keyboard.press("g");
+    await page.keyboard.press("y");
+    await confirmation(page).waitFor();
+    await expect.poll(() => page.url()).toBe(at);
+    await confirmation(page).getByRole("button", { name: "Leave", exact: true }).click();
+    await page.getByRole("heading", { name: "System" }).waitFor();
+    await page.goto(`${url}/#/new`);
+    await page.getByRole("textbox", { name: "Message" }).fill("x".repeat(200_000));
+    await page.getByText("Metadata of the thread").click();
+    await page.getByLabel("Metadata, as JSON").fill('{"title": "tea"}');
+    await page.getByRole("link", { name: "System", exact: true }).click();
+    await page.getByRole("button", { name: "Leave", exact: true }).waitFor();
+    expect(await page.locator("dialog[open]").count()).toBe(1);
+    await page.getByRole("button", { name: "Leave", exact: true }).click();
+    await page.getByRole("heading", { name: "System" }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("in dialogs asks when they are closed and when the page is left: title and metadata, an item of the store", async () => {
+    const { page, wrong, url } = await openedQuestion();
+    const leave = page.getByRole("dialog", { name: "Leave without saving?" });
+    const close = page.getByRole("dialog", { name: "Close without saving?" });
+    const title = page.getByRole("textbox", { name: "Title", exact: true });
+    await page.getByRole("button", { name: "Details" }).click();
+    await title.fill("tea");
+    await page.goBack();
+    await leave.getByRole("button", { name: "Cancel" }).click();
+    await page.keyboard.press("Escape");
+    await close.getByRole("button", { name: "Keep editing" }).click();
+    expect(await title.inputValue()).toBe("tea");
+    await page.keyboard.press("Escape");
+    await close.getByRole("button", { name: "Discard" }).click();
+    await page.goto(`${url}/#/store`);
+    await page.getByRole("button", { name: "Create item" }).first().click();
+    await page.getByLabel("Key", { exact: true }).fill("one");
+    await page.goBack();
+    await leave.getByRole("button", { name: "Cancel" }).click();
+    expect(await page.getByLabel("Key", { exact: true }).inputValue()).toBe("one");
+    expect(wrong).toEqual([]);
+  });
+
+  test("as options of a run asks before it is lost", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=order`);
+    await page.getByRole("button", { name: "Options" }).click();
+    await page.getByLabel("Context, as JSON").fill('{"tone": "dry"}');
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "Inbox", exact: true }).click();
+    await confirmation(page).getByText("The options of the run will be lost.").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("is not shown to the user who signs in next, nor is the first user's search", async () => {
+    const [alice, bob] = ["key-of-alice", "key-of-bob"];
+    const { url } = await serve({ graphs: { order }, keys: [`alice:${alice}`, `bob:${bob}`] });
+    const context = await browser();
+    const page = await context.newPage();
+    await page.goto(`${url}/#/new?graph=order`);
+    const signIn = async (key: string) => {
+      await page.getByLabel("API key or user token", { exact: true }).fill(key);
+      await page.getByRole("button", { name: "Sign in" }).click();
+    };
+    await signIn(alice);
+    await page.getByText("API key key…").waitFor();
+    await page.getByLabel("note").fill("a secret of Alice");
+    await page.fill('input[type="search"]', "her search");
+    await page.reload();
+    await expect.poll(() => page.getByLabel("note").inputValue()).toBe("a secret of Alice");
+    // The key is no longer valid when the page is loaded again.
+    await page.evaluate("sessionStorage.setItem('heddle.key', 'another')");
+    await page.reload();
+    await signIn(bob);
+    await page.getByLabel("note").waitFor();
+    expect(await page.getByLabel("note").inputValue()).toBe("");
+    expect(await page.inputValue('input[type="search"]')).toBe("");
+  });
+
+  test("asks before the user signs out, and the user stays signed in who stays", async () => {
+    const alice = "key-of-alice";
+    const { url } = await serve({ graphs: { order }, keys: [`alice:${alice}`] });
+    const page = await (await browser()).newPage();
+    await page.goto(`${url}/#/new?graph=order`);
+    await page.getByLabel("API key or user token", { exact: true }).fill(alice);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByLabel("note").fill("x".repeat(200_000));
+    await page.getByRole("button", { name: "Sign out" }).click();
+    const asked = page.getByRole("dialog", { name: "Sign out?" });
+    await asked.getByRole("button", { name: "Cancel" }).click();
+    expect(await page.evaluate("sessionStorage.getItem('heddle.key')")).toBe(alice);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await asked.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("API key or user token required").waitFor();
+    expect(await page.evaluate("sessionStorage.getItem('heddle.key')")).toBeNull();
+  });
+
+  test.each(["blocked", "full"])("is no error where the browser's storage is %s", async (state) => {
+    const { url } = await serve({ graphs: { order } });
+    const context = await browser();
+    await context.addInitScript(
+      state === "blocked"
+        ? `for (const name of ["sessionStorage", "localStorage"])
+             Object.defineProperty(window, name, { get() { throw new DOMException("blocked", "SecurityError"); } });`
+        : `Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };`,
+    );
+    const { page, wrong } = await opened(context, `${url}/#/new?graph=order`);
+    await page.getByLabel("note").fill("a gift");
+    await page.fill('input[type="search"]', "tea");
+    await page.getByText("No matching threads").waitFor();
+    await page.getByRole("button", { name: /theme/i }).click();
+    await page.getByRole("link", { name: "Inbox", exact: true }).click();
+    await confirmation(page).getByRole("button", { name: "Leave", exact: true }).click();
+    await page.getByRole("heading", { name: "Inbox" }).waitFor();
+    for (const path of ["docs", "inspector"]) await page.goto(`${url}/${path}`);
+    expect(wrong).toEqual([]);
+  });
 });

@@ -2,9 +2,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiKeyRequired, RequestError } from "../api-errors.ts";
 import { useModal } from "../components/dialogs.tsx";
-import { fetchJson, startOverWithKey, storeApiKey } from "../requests.ts";
-import { forgetRunDrafts } from "../threads/run-drafts.ts";
+import { fetchJson, storeApiKey, storeKeyForReload } from "../requests.ts";
+import { forgetPrivateTexts } from "../stored-text.ts";
 import { errorMessage } from "./notices.ts";
+import { reloadPage } from "./page-location.ts";
 import { isKeyOfAnotherUser } from "./signed-in-user.tsx";
 
 interface ApiKeyDialogProps {
@@ -19,9 +20,13 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
   const secret = useRef<HTMLInputElement>(null);
   useEffect(() => secret.current?.focus(), []);
   const enter = async (key: string) => {
-    if (isExpired && (await isKeyOfAnotherUser(key))) {
-      forgetRunDrafts();
-      return startOverWithKey(key);
+    if (await isKeyOfAnotherUser(key)) {
+      forgetPrivateTexts();
+      if (isExpired) {
+        // After a reload, no data and no request of the previous user remain.
+        storeKeyForReload(key);
+        return reloadPage();
+      }
     }
     storeApiKey(key);
     onEntered();

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialogs.tsx";
 import { useKeyPress } from "../components/use-key-press.ts";
-import { navigate } from "./page-location.ts";
+import { followLink } from "./page-location.ts";
 import { DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
 /** The name of the page that is opened by typing `g` and then a letter, by this letter. */
@@ -61,7 +61,7 @@ export function KeyHelp() {
     const page = isGoing ? PAGES_BY_KEY.get(key) : undefined;
     setGoing(key === "g" && !isGoing);
     if (key === "?") setOpen(true);
-    else if (page !== undefined) navigate([page]);
+    else if (page !== undefined) followLink([page]);
     return key === "?" || page !== undefined;
   });
   return (

@@ -128,6 +128,26 @@ export function hrefOf(path: readonly string[], query: LinkQuery = {}): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join("/")}${text === "" ? "" : `?${text}`}`;
 }
 
+/** Whether the user has agreed to lose all unsaved input of this page, which is about to be reloaded. */
+let isDiscarded = false;
+
+/** Returns whether the browser should ask before the page is closed or reloaded, if there is unsaved input. */
+export const isUnsavedInputKept = (): boolean => !isDiscarded;
+
+/** Returns whether a form with unsaved input is shown. */
+export const hasUnsavedInput = (): boolean => guards.size > 0;
+
+/** Reloads the page without asking whether unsaved input may be lost. */
+export function reloadPage(): void {
+  isDiscarded = true;
+  location.reload();
+}
+
+/** Goes to another page as a link does: a form with unsaved input asks first. */
+export function followLink(path: readonly string[]): void {
+  location.hash = hrefOf(path);
+}
+
 /** Goes to another page without asking whether unsaved input may be lost. */
 export function goTo(hash: string): void {
   location.hash = hash;

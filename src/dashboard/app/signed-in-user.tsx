@@ -1,26 +1,31 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { getDashboardSettings } from "../api/client.ts";
 import type { DashboardSettings } from "../api/records.ts";
 import { useResource } from "../components/use-resource.ts";
 import { forgetApiKey, storedApiKey } from "../requests.ts";
-import { forgetRunDrafts } from "../threads/run-drafts.ts";
+import { Confirm } from "../components/dialogs.tsx";
+import { forgetPrivateTexts, StoredText } from "../stored-text.ts";
+import { hasUnsavedInput, reloadPage } from "./page-location.ts";
 
-/** The settings that this page has read most recently; undefined before the first read. */
-let known: DashboardSettings | undefined;
+/** The tenant and the user that this tab has last shown, as JSON. */
+const storedUser = new StoredText("heddle.user", { keptFor: "tab" });
 
-/** Returns whether a key may belong to a user or a tenant other than that of this page. */
+const userText = ({ tenant, user }: DashboardSettings): string =>
+  JSON.stringify([tenant, user?.identity ?? null]);
+
+/** Returns whether a key may belong to a user or a tenant other than the one that this tab has last shown. */
 export async function isKeyOfAnotherUser(key: string): Promise<boolean> {
-  const before = known;
-  const { tenant, user } = await getDashboardSettings(key);
-  return before?.tenant !== tenant || before.user?.identity !== user?.identity;
+  const before = storedUser.read();
+  return before !== userText(await getDashboardSettings(key));
 }
 
 /** Shows the signed-in user or, with an API key, the key's first characters. Shows nothing if there is neither. */
 export function SignedInUser() {
   const { value: settings, error } = useResource(getDashboardSettings, []);
   useEffect(() => {
-    if (settings !== undefined) known = settings;
+    if (settings !== undefined) storedUser.write(userText(settings));
   }, [settings]);
+  const [isAsking, setAsking] = useState(false);
   const key = storedApiKey();
   if (settings === undefined && error === null) return null;
   const user = settings?.user ?? null;
@@ -32,9 +37,18 @@ export function SignedInUser() {
         {name}
       </span>
       {key !== null && (
-        <button type="button" class="quiet" onClick={signOut}>
+        <button type="button" class="quiet" onClick={() => (hasUnsavedInput() ? setAsking(true) : signOut())}>
           Sign out
         </button>
+      )}
+      {isAsking && (
+        <Confirm
+          title="Sign out?"
+          text="Unsaved input will be lost."
+          yes="Sign out"
+          onYes={signOut}
+          onClose={() => setAsking(false)}
+        />
       )}
     </>
   );
@@ -48,7 +62,7 @@ const beginningOf = (key: string): string => `${key.slice(0, Math.min(4, Math.fl
 
 function signOut(): void {
   forgetApiKey();
-  forgetRunDrafts();
+  forgetPrivateTexts();
   // The reload also discards the data and the open sockets of this user.
-  location.reload();
+  reloadPage();
 }

@@ -1,4 +1,6 @@
-const KEY = "heddle.theme";
+import { StoredText } from "../stored-text.ts";
+
+const storedTheme = new StoredText("heddle.theme", { keptFor: "browser" });
 const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
@@ -7,7 +9,7 @@ export const THEME_SYMBOLS: { readonly [theme in Theme]: string } = { system: "â
 
 /** Reads the stored colour theme; default: `system`. All pages share it. */
 export function readTheme(): Theme {
-  const stored = localStorage.getItem(KEY);
+  const stored = storedTheme.read();
   return THEMES.find((one) => one === stored) ?? "system";
 }
 
@@ -21,7 +23,7 @@ export function applyTheme(theme: Theme): void {
 /** Applies and stores the theme that follows `theme` in the order of the themes, and returns it. */
 export function chooseNextTheme(theme: Theme): Theme {
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "system";
-  localStorage.setItem(KEY, next);
+  storedTheme.write(next);
   applyTheme(next);
   return next;
 }

@@ -46,6 +46,7 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
   const changed = differingMembers(before, fields);
   const isEdited = changed.length > 0;
   useReportBeforeNextEvent(() => onEdit?.(isEdited), [isEdited]);
+  const isDefault = assistant?.metadata["created_by"] === "system";
   const contextFault = useRef<string | null>(null);
   const unread = unreadMembersOf((fields as JsonRecord)["config"]);
   const save = async () => {
@@ -89,6 +90,8 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
         <span>Graph</span>
         <select
           value={fields.graph_id}
+          disabled={isDefault}
+          aria-describedby={isDefault ? "graph-hint" : undefined}
           onChange={({ currentTarget }) => change({ graph_id: currentTarget.value })}
         >
           {graphs.map((one) => (
@@ -98,6 +101,12 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
           ))}
         </select>
       </label>
+      {isDefault && (
+        <p class="hint" id="graph-hint">
+          This is the assistant of its graph: requests that name the graph use it. Create another assistant
+          for another graph.
+        </p>
+      )}
       {OBJECTS.map(([field, label, placeholder]) => {
         const json = (
           <JsonField

@@ -32,7 +32,8 @@ export function LeaveConfirmation({
     const ask = (event: MouseEvent) => {
       const link = event.target instanceof Element ? event.target.closest("a") : null;
       if (!(link instanceof HTMLAnchorElement) || link.href === "") return;
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      // Another form with unsaved input may have asked already.
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
       const { hash, pathname, origin } = new URL(link.href);
       const isWithin = origin === location.origin && pathname === location.pathname;
       if (!isWithin || placeOf(hash) === placeOf(location.hash)) return;

@@ -1,7 +1,7 @@
-import { useId, useState } from "preact/hooks";
+import { useId } from "preact/hooks";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import type { FormValidation } from "./use-form-validation.ts";
-import { inexactNumberFault } from "./number-precision-check.ts";
+import { NumberField } from "./number-field.tsx";
 import { JsonField } from "./json-field.tsx";
 import { simplifySchema, propertiesOf, joinFieldPath } from "./form-schema.ts";
 
@@ -58,8 +58,6 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
   const fault = validation.errors.get(at);
   const wrong = fault !== undefined && (validation.isSubmitted || !fault.isMissing) ? fault.text : null;
   const hint = schema.description;
-  /** The text of a number that JavaScript cannot represent exactly. It stays in the field, but not in the value. */
-  const [refused, setRefused] = useState<string | null>(null);
   const shared = {
     id,
     "aria-required": isRequired,
@@ -79,8 +77,8 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
         >
           <option selected={value === undefined}>–</option>
           {plain.enum.map((one) => (
-            <option key={String(one)} selected={one === value}>
-              {String(one)}
+            <option key={JSON.stringify(one)} selected={one === value}>
+              {typeof one === "object" ? JSON.stringify(one) : String(one)}
             </option>
           ))}
         </select>
@@ -109,26 +107,12 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
           onChange={(event) => onChange(event.currentTarget.checked)}
         />
       ) : plain.type === "number" || plain.type === "integer" ? (
-        <input
+        <NumberField
           {...shared}
-          type="number"
-          step={plain.type === "integer" ? 1 : "any"}
-          value={
-            wrong !== null && refused !== null
-              ? refused
-              : value === undefined || value === null
-                ? ""
-                : String(value)
-          }
+          value={value}
           placeholder={plain.default === undefined ? "" : String(plain.default)}
-          onInput={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
-            const fault = text === "" ? null : inexactNumberFault(text);
-            setRefused(fault === null ? null : text);
-            // Some browsers accept any text in a number field, and report an empty value with `badInput` if the text
-            // is not a number.
-            validation.onUnread(at, validity.badInput ? "must be a number" : fault);
-            onChange(text === "" || fault !== null ? undefined : valueAsNumber);
-          }}
+          onChange={onChange}
+          onUnread={(why) => validation.onUnread(at, why)}
         />
       ) : plain.type === "string" ? (
         <textarea

@@ -41,7 +41,11 @@ export class AlreadyAnswered extends Error {
   readonly run: Run | undefined;
 
   constructor(run: Run | undefined) {
-    super(`${(run && userOfRun(run)) ?? "Somebody else"} has already answered this question`);
+    super(
+      run === undefined
+        ? "This question is no longer pending: the thread has continued without this answer"
+        : `${userOfRun(run) ?? "Somebody else"} has already answered this question`,
+    );
     this.run = run;
   }
 }

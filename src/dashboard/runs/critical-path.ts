@@ -27,7 +27,9 @@ function pathThrough(lines: readonly TimelineRow[], depth: number): readonly Tas
   return [last.task, ...bySuperstep(below, depth + 1).flatMap((step) => pathThrough(step, depth + 1))];
 }
 
-const endOf = ({ endedAt }: Task): number => endedAt ?? Infinity;
+/** A stopped task did not end by itself: another task failed, so the run did not wait for it. */
+const endOf = ({ endedAt, status }: Task): number =>
+  status === "stopped" ? -Infinity : (endedAt ?? Infinity);
 
 /** Groups the tasks of a subgraph by the subgraph's supersteps. `depth`: the depth of the subgraph's own tasks. */
 function bySuperstep(lines: readonly TimelineRow[], depth: number): readonly TimelineRow[][] {

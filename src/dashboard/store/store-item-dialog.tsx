@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import { deleteItem, getItem, putItem } from "../api/client.ts";
 import { isJsonRecord, type StoreItem } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
-import { Confirm, Dialog } from "../components/dialogs.tsx";
+import { Confirm } from "../components/dialogs.tsx";
+import { FormDialog } from "../components/form-dialog.tsx";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { Age } from "../components/age.tsx";
@@ -29,6 +30,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
   const [key, setKey] = useState(item?.key ?? "");
   const [value, setValue] = useState<unknown>(item?.value);
   const [ttl, setTtl] = useState(item?.ttl === undefined ? "" : String(item.ttl));
+  const [isEdited, setEdited] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   const submit = useSubmit();
   const save = () =>
@@ -56,8 +58,9 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
       onClose();
     });
   return (
-    <Dialog title={item === null ? "Create item" : "Item"} wide onClose={onClose}>
+    <FormDialog title={item === null ? "Create item" : "Item"} wide isEdited={isEdited} onClose={onClose}>
       <form
+        onInput={() => setEdited(true)}
         onSubmit={(event) => {
           event.preventDefault();
           save();
@@ -122,7 +125,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
           onClose={() => setDeleting(false)}
         />
       )}
-    </Dialog>
+    </FormDialog>
   );
 }
 

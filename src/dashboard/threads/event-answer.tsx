@@ -139,7 +139,8 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
   );
   const [only] = events.length === 1 ? forms.keys() : [];
   const [opened, setOpened] = useState<string | null>(only ?? null);
-  const schema = opened === null ? undefined : forms.get(opened);
+  /** The events whose forms were opened so far. They keep what was entered. */
+  const [used, setUsed] = useState<ReadonlySet<string>>(() => new Set(opened === null ? [] : [opened]));
   const isClosed = isDisabled || isWrong;
   const send = (type: string, clicks: number) =>
     onSend({ ...(data as JsonRecord | undefined), type }, clicks);
@@ -171,7 +172,10 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
                   type="button"
                   disabled={isDisabled}
                   aria-expanded={opened === event}
-                  onClick={() => setOpened(opened === event ? null : event)}
+                  onClick={() => {
+                    setOpened(opened === event ? null : event);
+                    setUsed((before) => new Set([...before, event]));
+                  }}
                 >
                   {event}
                 </button>
@@ -206,15 +210,18 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
           </form>
         )}
       </div>
-      {opened !== null && schema !== undefined && (
-        <EventForm
-          key={opened}
-          type={opened}
-          schema={schema}
-          isDisabled={isDisabled}
-          onSend={(given) => onSend({ ...given, type: opened }, 0)}
-        />
-      )}
+      {[...forms]
+        .filter(([type]) => used.has(type))
+        .map(([type, schema]) => (
+          <div key={type} hidden={type !== opened}>
+            <EventForm
+              type={type}
+              schema={schema}
+              isDisabled={isDisabled}
+              onSend={(given) => onSend({ ...given, type }, 0)}
+            />
+          </div>
+        ))}
     </>
   );
 }

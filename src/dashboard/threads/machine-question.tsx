@@ -40,7 +40,8 @@ export function MachineQuestion({ question, events, graph, isDisabled, onSend }:
           </button>
         ))}
       </div>
-      {way === "event" ? (
+      {/* Both ways keep what was entered. */}
+      <div class="method" hidden={way !== "event"}>
         <EventAnswer
           events={possibleEventsOf(events, question)}
           isDisabled={isDisabled}
@@ -49,7 +50,8 @@ export function MachineQuestion({ question, events, graph, isDisabled, onSend }:
             if (clicks < 2) onSend(event);
           }}
         />
-      ) : (
+      </div>
+      <div class="method" hidden={way !== "json"}>
         <form
           onSubmit={(event) => {
             event.preventDefault();
@@ -63,7 +65,7 @@ export function MachineQuestion({ question, events, graph, isDisabled, onSend }:
             </button>
           </div>
         </form>
-      )}
+      </div>
     </fieldset>
   );
 }

@@ -1,4 +1,5 @@
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
+import { StoredText } from "../stored-text.ts";
 
 /** The unsent input of the form for a new run. */
 export interface RunInputDraft {
@@ -16,10 +17,8 @@ export interface RunInputDraft {
   readonly isJson: boolean;
 }
 
-/**
- * The key in the session storage under which the drafts are stored, as a list of pairs of a form's key and its draft.
- */
-const KEY = "heddle.drafts";
+/** The drafts of this browser tab, as a list of pairs of a form's key and its draft. */
+const storedDrafts = new StoredText("heddle.drafts", { keptFor: "tab", isPrivate: true });
 /** The largest number of drafts. If there are more, the oldest are removed. */
 const MAX_DRAFTS = 20;
 /**
@@ -32,7 +31,7 @@ export const EMPTY_RUN_DRAFT: RunInputDraft = { text: "", input: {}, isJson: fal
 
 function readDrafts(): readonly (readonly [key: string, draft: RunInputDraft])[] {
   try {
-    const stored = JSON.parse(sessionStorage.getItem(KEY) ?? "[]") as unknown;
+    const stored = JSON.parse(storedDrafts.read() ?? "[]") as unknown;
     return Array.isArray(stored) ? (stored as (readonly [string, RunInputDraft])[]) : [];
   } catch {
     return [];
@@ -57,14 +56,6 @@ export function saveRunDraft(key: string, draft: RunInputDraft): boolean {
   const isEmpty = draft.text === "" && draft.json === undefined && Object.keys(draft.input).length === 0;
   const isSmall = JSON.stringify(draft).length <= MAX_CHARACTERS;
   const drafts = !isEmpty && isSmall ? [...others, [key, draft] as const].slice(-MAX_DRAFTS) : others;
-  try {
-    sessionStorage.setItem(KEY, JSON.stringify(drafts));
-    return isEmpty || isSmall;
-  } catch {
-    // The session storage is full or disabled, so the draft is not stored.
-    return isEmpty;
-  }
+  const isStored = storedDrafts.write(JSON.stringify(drafts));
+  return isEmpty || (isSmall && isStored);
 }
-
-/** Removes all drafts of this browser tab. Called at a sign-out, because another user may sign in next. */
-export const forgetRunDrafts = (): void => sessionStorage.removeItem(KEY);

@@ -76,6 +76,8 @@ export function RunForm({
     setTooLarge(!saveRunDraft(draftKey, { text, input, json, assistant: chosen, isJson: isJsonWanted }));
   }, [draftKey, text, input, json, chosen, isJsonWanted]);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
+  const hasSettings =
+    settingsErrorOf(settings) !== undefined || Object.keys(runFieldsOf(settings, false)).length > 0;
   /**
    * Counts how often the input was cleared. It is part of the Preact keys of the fields, so that cleared fields are
    * created anew. The assistant is not part of the keys: it changes from the graph's name to an id when the list of
@@ -295,9 +297,13 @@ export function RunForm({
       )}
       {schemas.error !== null && <p class="hint bad">{schemas.error}</p>}
       <LeaveConfirmation
-        isEdited={isTooLarge}
+        isEdited={isTooLarge || hasSettings}
         title="Leave without sending?"
-        text="The input is too large to be kept and will be lost."
+        text={
+          isTooLarge
+            ? "The input is too large to be kept and will be lost."
+            : "The options of the run will be lost."
+        }
       />
     </form>
   );

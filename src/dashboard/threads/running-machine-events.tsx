@@ -4,6 +4,7 @@ import { hasRunEnded, isJsonRecord, type JsonRecord, type Run } from "../api/rec
 import { useResource } from "../components/use-resource.ts";
 import { useSubmit } from "../components/use-submit.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { EventAnswer } from "./event-answer.tsx";
 
 /**
@@ -32,6 +33,8 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   const isMachine = isJsonRecord(values["__snapshot__"]);
   const isAtWork = isMachine && run !== undefined && !hasRunEnded(run);
   const [sent, setSent] = useState<readonly { readonly type: string; readonly run: string }[]>([]);
+  /** Whether the user has entered something that has not been sent. */
+  const [isEdited, setEdited] = useState(false);
   const submit = useSubmit();
   const possible = useResource(
     async () => (isAtWork ? (await getPossibleEvents(watch.id)).events : []),
@@ -41,6 +44,7 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   if (events.length === 0 && sent.length === 0) return null;
   const send = async (event: JsonRecord) => {
     const { run_id } = await postMachineEvent(watch.id, event);
+    setEdited(false);
     setSent((before) => [...before, { type: String(event["type"]), run: run_id }]);
   };
   const fateOf = (id: string) => {
@@ -51,9 +55,14 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
     <section class="card state" aria-label="Events">
       <h3>Events</h3>
       {events.length > 0 && (
-        <div aria-busy={submit.isSending}>
+        <div aria-busy={submit.isSending} onInput={() => setEdited(true)}>
+          <LeaveConfirmation
+            isEdited={isEdited}
+            title="Leave without sending?"
+            text="The data of an event have not been sent and will be lost."
+          />
           <EventAnswer
-            key={events.map(({ type }) => type).join()}
+            key={sent.length}
             events={events}
             isDisabled={submit.isSending}
             onSend={(event) => submit.start(() => send(event))}

@@ -11,13 +11,12 @@ import { showNotice } from "../app/notices.ts";
 import { RequestError } from "../api-errors.ts";
 import { userNamedIn, userOfRun } from "../live/answer-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import { Dialog } from "../components/dialogs.tsx";
+import { FormDialog } from "../components/form-dialog.tsx";
 import { Diff } from "../components/diff.tsx";
 import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
 import { LoadFailure, Loading } from "../components/empty-state.tsx";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
-import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { useDebouncedValue } from "../components/use-debounced-value.ts";
@@ -245,8 +244,7 @@ export function StateForm(props: ChangeProps) {
     [assistant],
   );
   return (
-    <Dialog title={title} wide isEdited={isEdited} onClose={onClose}>
-      <LeaveConfirmation isEdited={isEdited} />
+    <FormDialog title={title} wide isEdited={isEdited} onClose={onClose}>
       <p class="dim">{hint}</p>
       {isReading ? (
         <Loading />
@@ -260,7 +258,7 @@ export function StateForm(props: ChangeProps) {
           onEdit={setEdited}
         />
       )}
-    </Dialog>
+    </FormDialog>
   );
 }
 

@@ -3,7 +3,7 @@ import { updateThread } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type Thread } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
 import { changedMetadata } from "../components/changed-metadata.ts";
-import { Dialog } from "../components/dialogs.tsx";
+import { FormDialog } from "../components/form-dialog.tsx";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { useSubmit } from "../components/use-submit.ts";
@@ -45,7 +45,7 @@ export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps
     onClose();
   };
   return (
-    <Dialog title="Title and metadata" onClose={onClose}>
+    <FormDialog title="Title and metadata" isEdited={!isUnchanged} onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -70,6 +70,6 @@ export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps
         </div>
         <FormFooter submit={submit} words="Save" isUnchanged={isUnchanged} onCancel={onClose} />
       </form>
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -8,7 +8,8 @@ export interface ThreadSearchTerms {
   readonly graph: string;
 }
 
-const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== "");
+/** Splits a text at its spaces, except within double quotes. */
+const wordsOf = (text: string): readonly string[] => text.match(/(?:"[^"]*"|\S)+/g) ?? [];
 
 /** Returns the words of a search text that are neither a complete id nor a pair (`name=value` or `name:value`). */
 export const freeWords = (text: string): readonly string[] =>

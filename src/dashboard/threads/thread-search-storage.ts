@@ -1,4 +1,5 @@
 import { THREAD_LIST_ORDERS, type ThreadListOrder, THREAD_STATUSES } from "../api/records.ts";
+import { StoredText } from "../stored-text.ts";
 import type { ThreadSearchTerms } from "./thread-search-filter.ts";
 
 /** The search text, the filters and the sort order of the thread list. */
@@ -6,14 +7,14 @@ export interface ThreadListSearch extends ThreadSearchTerms {
   readonly order: ThreadListOrder;
 }
 
-const KEY = "heddle.search";
+const storedSearch = new StoredText("heddle.search", { keptFor: "tab", isPrivate: true });
 const EVERYTHING: ThreadListSearch = { text: "", status: "", graph: "", order: "latest" };
 
 /** Returns the search that this browser tab has stored, so that it survives a reload of the page. */
 export function loadSearch(): ThreadListSearch {
   try {
     const { text, status, graph, order } = JSON.parse(
-      sessionStorage.getItem(KEY) ?? "{}",
+      storedSearch.read() ?? "{}",
     ) as Partial<ThreadListSearch>;
     return {
       text: typeof text === "string" ? text : "",
@@ -26,5 +27,6 @@ export function loadSearch(): ThreadListSearch {
   }
 }
 
-export const saveSearch = (search: ThreadListSearch): void =>
-  sessionStorage.setItem(KEY, JSON.stringify(search));
+export function saveSearch(search: ThreadListSearch): void {
+  storedSearch.write(JSON.stringify(search));
+}
