@@ -144,7 +144,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, stop.signal, { scheduler });
   const setup = await setUpStore(options.store, config, scheduler);
 
-  // The time budget for long work. New requests do not use this budget, so they do not wait for long work.
+  // The time budget for long work. The HTTP handler has a budget of its own for starting requests, so that a new request does not wait for long work.
   const budget = new TimeBudget(clock, scheduler);
   const streamMemory = new ResponseMemoryBudget(scheduler);
   const storages = [

@@ -18,7 +18,10 @@ interface Seen {
   readonly output?: object;
 }
 
-/** The part of an actor's snapshot that is shown: status, value and the small context of our own charts. */
+/**
+ * The part of an actor's snapshot that the inspector shows: status, state value, context, the ids of the children, and
+ * the output. Long lists are cut.
+ */
 export function shownState(actor: AnyActorRef, thread: string): InspectedState {
   const { status, value = status, context = {}, output } = actor.getSnapshot() as Seen;
   return {

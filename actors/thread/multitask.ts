@@ -57,8 +57,8 @@ export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | 
 }
 
 /**
- * Decides which of two requests to stop a run counts: the earlier one, except that a rollback always counts, because it
- * undoes more.
+ * Of two requests to stop the same run, returns the one that applies: the earlier one, unless the later one is a
+ * rollback, which undoes more.
  */
 export function strongerStop<S extends StopReason>(one: S | null, other: S): S {
   return one === null || other === "rollback" ? other : one;

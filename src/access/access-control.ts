@@ -121,7 +121,7 @@ export class AccessControl {
     return !this.#isOpen;
   }
 
-  /** Whether requests without an API key are authenticated as those of users. */
+  /** Whether an authenticator is configured, which finds the user of a request without an API key. */
   get hasUsers(): boolean {
     return this.#auth !== undefined;
   }

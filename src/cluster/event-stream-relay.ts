@@ -55,7 +55,9 @@ export class EventStreamRelay {
     return this.#pass(this.#takeHeld());
   }
 
-  /** Returns the incomplete rest when the response has ended. */
+  /**
+   * Returns the bytes of the last event, which is incomplete. The caller MUST have read the whole response: nothing completes the event.
+   */
   rest(): Uint8Array {
     return this.#takeHeld();
   }

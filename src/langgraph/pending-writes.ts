@@ -73,7 +73,10 @@ export class PendingWrites {
     return taken;
   }
 
-  /** Converts LangGraph's interrupt to the form of the API, and adds the interrupt's origin (`ns`), which LangGraph does not name. */
+  /**
+   * Converts LangGraph's interrupt to the form of the API, and adds the recorded origin of the interrupt (`ns`), because LangGraph may not
+   * provide it.
+   */
   withOrigin(asked: unknown): Interrupt {
     const { value = null, id = "", ns = [], ...rest } = serialise(asked) as Partial<Interrupt>;
     return { ...rest, value, id, resumable: true, ns: this.#asked.get(id) ?? ns, when: "during" };

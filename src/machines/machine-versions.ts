@@ -19,8 +19,8 @@ import {
 } from "./stored-child-machines.ts";
 
 /**
- * Converts an XState snapshot that another version of the machine has made to a snapshot of the current version. `from`: the version that
- * made it; null if that machine declared none.
+ * Converts an XState snapshot from another version of the machine into one for the current version. `from`: the version that made the
+ * snapshot; null if it declared no version.
  */
 export type Migrate = (snapshot: JsonObject, from: string | null) => unknown;
 

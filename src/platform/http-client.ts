@@ -16,9 +16,8 @@ const LOCAL = /^(.+\.)?localhost$/i;
 export const systemHttpClient: HttpClient = { resolve, post };
 
 /**
- * Resolves a name by asking the name servers directly. The system's resolver (`lookup`) is used only for
- * names that the name servers do not know: while it waits for a slow name server, it blocks one of the few
- * threads that write to the disk.
+ * Resolves a name by asking the name servers directly. The system's resolver (`lookup`) is used only for localhost names, and if the name
+ * servers fail without timing out: while it waits for a slow name server, it blocks one of the few threads that write to the disk.
  */
 async function resolve(name: string, signal: AbortSignal): Promise<readonly string[]> {
   if (LOCAL.test(name)) return known(name);

@@ -56,8 +56,8 @@ export type ReplyHeaders = { readonly [name: string]: string | readonly string[]
 /** A response whose body is sent piece by piece. */
 export interface ByteStream {
   /**
-   * Sends a piece. Returns false if the peer does not keep up: the piece was accepted, but callers MUST NOT write more before the listener of
-   * `onDrain` is called. MUST do nothing if the peer has disconnected.
+   * Sends a piece. Returns false if the peer does not keep up: the piece was accepted, but callers MUST NOT write more before the listener
+   * of `onDrain` is called. MUST do nothing if the peer has disconnected.
    */
   write(piece: Uint8Array | string): boolean;
   /** Registers the one listener. It is called each time the peer has caught up. */
@@ -73,15 +73,18 @@ export interface Reply {
   send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void;
   /** Sends status, headers and a first piece at once. `first` MUST NOT be empty: uWebSockets sends no headers before a body. */
   open(status: number, headers: ReplyHeaders, first: Uint8Array | string): ByteStream;
-  /** Registers the one listener. It is called when the peer disconnects before the response has ended. */
+  /**
+   * Registers the one listener. It is called if the exchange breaks off before the response has ended: the peer has disconnected, or the
+   * server has closed.
+   */
   onAbort(listener: () => void): void;
   readonly aborted: boolean;
 }
 
 export interface Socket {
   /**
-   * Sends a message. Returns false if the peer does not keep up: the message was accepted, but callers MUST NOT send more before the listener of
-   * `onDrain` is called.
+   * Sends a message. Returns false if the peer does not keep up: the message was accepted, but callers MUST NOT send more before the
+   * listener of `onDrain` is called.
    */
   send(message: Uint8Array | string): boolean;
   /**

@@ -80,7 +80,7 @@ const onlyMembers = (object: JsonObject, names: ReadonlySet<string>): JsonObject
 /** The state of a thread or subgraph that has no checkpoint yet. */
 export const emptySnapshot = (projection: StateProjection): JsonObject => chosen(emptyApiState, projection);
 
-/** The subgraphs that the planned tasks of a checkpoint run, by task id; undefined when there are none. */
+/** For each planned task of a checkpoint whose node is a subgraph: the subgraph, by task id. Undefined if there is no such task. */
 async function within(
   context: SnapshotContext,
   checkpoint: Checkpoint,

@@ -336,8 +336,8 @@ export class KeyValueJournal implements Journal {
   }
 
   /**
-   * Deletes the events of deleted runs. Called only when the deletion is stored: before that, a crash may restore the runs, and readers may still
-   * read them.
+   * Deletes the events of deleted runs. Called only when the deletion is stored: before that, a crash may restore the runs, and readers may
+   * still read them.
    */
   async #sweepRuns(key: ThreadKey, runs: readonly string[]): Promise<void> {
     for (const run of runs) this.#sweeper.hide(key, run);
@@ -444,9 +444,9 @@ export class KeyValueJournal implements Journal {
   }
 
   /**
-   * Submits a write to a thread, in the order of the calls. `submit` gets the thread's {@link ThreadHead}, and
-   * `context`. Until `submit` has returned or its promise has settled, nothing else is written to these `records`, which include the thread.
-   * Resolves when the write is stored.
+   * Submits a write to a thread, in the order of the calls. `submit` gets the thread's {@link ThreadHead}, and `context`. Until `submit`
+   * has returned or its promise has settled, nothing else is written to these `records`, which include the thread. Resolves when the write
+   * is stored.
    */
   #write<C>(
     key: ThreadKey,
@@ -528,7 +528,7 @@ const appendSize = ({ runs, checkpoints, writes, steps, events }: Append): numbe
 
 const factsSize = (facts: EventChunk["facts"]): number => memorySizeOf(facts);
 
-/** A write to a thread that waits for its turn, and for the thread's {@link ThreadHead}. */
+/** A waiting write: it waits for its turn among the writes to its thread, and then for the thread's {@link ThreadHead}. */
 interface WriteRequest<C> {
   readonly key: ThreadKey;
   readonly context: C;

@@ -10,8 +10,8 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 export type PostingList = readonly [own: string, wide?: string];
 
 /**
- * The maximum number of thread ids of one condition that are kept in memory to exclude other threads. If more threads meet the condition, its
- * ids are not used: a scan then finds enough matches soon, because they are frequent.
+ * The maximum number of thread ids of one condition that are kept in memory to exclude other threads. If more threads meet the condition,
+ * its ids are not used: a scan then finds enough matches soon, because they are frequent.
  */
 const MAX_IDS = 4_096;
 /** After this many key lookups, all ids of a condition are read into memory instead. */
@@ -68,8 +68,8 @@ export class PostingLists {
   }
 
   /**
-   * True if there is a key under this prefix. The check saves lookups, because the list of threads with too many members is nearly always
-   * empty.
+   * True if there is a key under this prefix, which is that of a list of threads with too many metadata members to be indexed. That list is
+   * nearly always empty, so the check saves a lookup of each candidate.
    */
   #isInhabited(prefix: string): Promise<boolean> {
     const known = this.#inhabited.get(prefix) ?? this.#hasKey(prefix);

@@ -45,8 +45,8 @@ export interface EventRenderer<T extends FactKind> {
 }
 
 /**
- * The renderers of the stream modes, by kind of fact and by slot (the mode in {@link eventModes}). If a kind of fact has several events in
- * one mode, there is a list with a renderer for each.
+ * The renderers of a run's events, by kind of fact and by the stream mode that shows it (see {@link eventModes}). If one mode shows several
+ * events of a fact, there is a list with a renderer for each, in the order of {@link eventModes}.
  */
 export type ModeTable = {
   readonly [T in FactKind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };

@@ -11,7 +11,10 @@ export interface Submit {
   start(work: () => Promise<unknown>): void;
 }
 
-/** Sends the request of a form. The form shows the error itself, because a dialog would cover the page's notices. */
+/**
+ * A hook that sends the request of a form, one attempt at a time. If an attempt fails, the form shows the error,
+ * because many forms are dialogs, which cover the page's notices. After the form was closed, a notice shows it.
+ */
 export function useSubmit(): Submit {
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);

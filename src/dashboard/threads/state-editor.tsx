@@ -213,7 +213,10 @@ interface ChangeProps {
   readonly values: JsonRecord;
   /** The id of the checkpoint with these values. If it changes, the form begins anew. */
   readonly checkpoint: string;
-  /** What the form contains initially; absent: the values. */
+  /**
+   * Earlier input of the user, which the form enters again on top of `values`; absent: the form begins with `values`
+   * alone.
+   */
   readonly draft?: StateDraft | undefined;
   /** Not null if the thread has a newer state than the one in the form. */
   readonly newer?: NewerState | null;

@@ -32,9 +32,10 @@ export const WHOLE_KEY_RANGE: KeyRange = { from: "", to: "~" };
 const FOOTER = 48;
 
 /**
- * Finds the damage of a table by the checksums of all its blocks. (For the format, see LevelDB's `table_format.md`.) LevelDB itself does
- * not check the checksums when it reads, so a flipped bit could hide a key and reveal an older value. Yields undefined between blocks, so
- * that the caller can let other work run.
+ * Finds the damage of a table: wrong checksums of blocks, an unreadable footer or index, and a size or key range that differs from the
+ * manifest. (For the format, see LevelDB's `table_format.md`.) LevelDB itself does not check the checksums when it reads, so a flipped bit
+ * could hide a key and reveal an older value. Yields undefined after each MiB, and after each block, so that the caller can let other work
+ * run.
  * @param bounds the table's key range in the manifest, if known
  * @param size the table's bytes in the manifest
  */
@@ -93,7 +94,10 @@ function sizeIs(bytes: Buffer, size: number): string {
   return `it has ${bytes.length} bytes in place of ${size}`;
 }
 
-/** Reports what a table without an index has lost: the key ranges before, between and after the blocks that can be found; without `bounds`, the whole key range. */
+/**
+ * Reports what a table without an index has lost: the key ranges before, between and after the blocks that can be found; without `bounds`,
+ * the whole key range.
+ */
 function* salvage(
   bytes: Buffer,
   bounds: TableBounds | undefined,
