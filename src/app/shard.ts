@@ -25,7 +25,7 @@ import { CronOutcomes } from "../service/crons/cron-outcomes.ts";
 import { CronWorker } from "../service/crons/cron-worker.ts";
 import { IDEMPOTENCY_TTL } from "../service/idempotency.ts";
 import { LostRunEndRepair } from "../service/lost-run-end-repair.ts";
-import { createTimerHandler } from "../service/due-machine-timer.ts";
+import { createTimerHandler } from "../service/admit-timer-run.ts";
 import { createService, type ServerService } from "../service/service.ts";
 import { ItemSweeper } from "../service/store/item-sweeper.ts";
 import { ThreadExpiry } from "../service/thread-expiry.ts";
