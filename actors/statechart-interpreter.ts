@@ -1,4 +1,4 @@
-import { NO_CHILD_ACTORS, ChildActors } from "./child-actors.ts";
+import { NO_CHILD_ACTORS, ChildActorMap } from "./child-actor-map.ts";
 import {
   createActor,
   type ActorLogic,
@@ -93,7 +93,7 @@ export type ChartSnapshot<C, O> = Snapshot<O> & {
   readonly value: StateValue;
   readonly context: C;
   /** The child actors. With XState's own interpreter, this is a plain object; see {@link actorChildren}. */
-  readonly children: ChildActors;
+  readonly children: ChildActorMap;
 };
 
 export interface ChartActorLogic<C, E extends EventObject, I, O> extends ActorLogic<
@@ -113,9 +113,9 @@ export type Interpreter = <C extends object, E extends EventObject, I, O>(
 /** The first `most` child actors of an actor. */
 export function actorChildren(actor: AnyActorRef, most = Infinity): readonly AnyActorRef[] {
   const { children = NO_CHILD_ACTORS } = actor.getSnapshot() as {
-    readonly children?: ChildActors | { readonly [id: string]: AnyActorRef };
+    readonly children?: ChildActorMap | { readonly [id: string]: AnyActorRef };
   };
-  return children instanceof ChildActors ? children.first(most) : Object.values(children).slice(0, most);
+  return children instanceof ChildActorMap ? children.first(most) : Object.values(children).slice(0, most);
 }
 
 /** A state of the chart. `parent` leads to its ancestors. */
@@ -148,11 +148,11 @@ interface AtomicState<C, E> {
  */
 class Move<C, E> implements SpawnArgs<C, E> {
   context: C;
-  children: ChildActors;
+  children: ChildActorMap;
   readonly event: E;
   readonly scope: AnyActorScope;
 
-  constructor(context: C, children: ChildActors, event: E, scope: AnyActorScope) {
+  constructor(context: C, children: ChildActorMap, event: E, scope: AnyActorScope) {
     this.context = context;
     this.children = children;
     this.event = event;

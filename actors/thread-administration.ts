@@ -4,7 +4,7 @@ import {
   assertPermitted,
   isPermitted,
   newThreadRecord,
-  ttlFrom,
+  ttlWithDueTime,
   type ThreadKey,
   type ThreadRecord,
 } from "../src/model/thread.ts";
@@ -62,7 +62,7 @@ export class ThreadAdministration implements ThreadOperations {
       await liveThread.write({ kind: "updated", durable: true }, (thread) => ({
         ...thread,
         ...(metadata && { metadata: { ...thread.metadata, ...metadata } }),
-        ...(ttl !== undefined && { ttl: ttl && ttlFrom(ttl, now) }),
+        ...(ttl !== undefined && { ttl: ttl && ttlWithDueTime(ttl, now) }),
       }));
       return liveThread.record;
     });
@@ -96,11 +96,11 @@ export class ThreadAdministration implements ThreadOperations {
       if (ttl === null || ttl.due > now) return;
       // The lifetime starts again with each use of the thread: from now if the thread is in use, else from
       // the end of its last use.
-      const { due } = ttlFrom(ttl, isInUse(liveThread) ? now : rested_at);
+      const { due } = ttlWithDueTime(ttl, isInUse(liveThread) ? now : rested_at);
       if (due > now) return postpone(liveThread, due);
       if (ttl.strategy === "delete") return this.#remove(key);
       await this.#prune(key);
-      await postpone(await this.#liveThread(key), ttlFrom(ttl, now).due);
+      await postpone(await this.#liveThread(key), ttlWithDueTime(ttl, now).due);
     });
   }
 

@@ -2,7 +2,7 @@ import { defaultSystemLimits, type SystemLimits } from "../actors/thread-system-
 import { setUpAuth } from "./app/auth.ts";
 import { openEngines } from "./app/engines.ts";
 import { stoppingError, openPublicServer } from "./app/public-server.ts";
-import { OpenParts } from "./app/open-parts.ts";
+import { CloserStack } from "./app/closer-stack.ts";
 import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
 import { createShard, type Shard } from "./app/shard.ts";
 import type { ShardPlace, ShardLinks } from "./app/shard-links.ts";
@@ -158,8 +158,8 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
         ...definedOf({ onProgress: options.onProgress }),
       })),
   ].flat();
-  const opened = new OpenParts();
-  opened.add(...storages.map((storage) => () => storage.close()));
+  const closers = new CloserStack();
+  closers.add(...storages.map((storage) => () => storage.close()));
   try {
     const { engine, executor } = await openEngines({
       registry,
@@ -171,7 +171,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
-    opened.add(() => executor.close());
+    closers.add(() => executor.close());
     // True once the shards are drained: the server handles no more requests.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
@@ -195,7 +195,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
         random,
         scheduler,
       });
-    if (process !== undefined) opened.add(() => process.close());
+    if (process !== undefined) closers.add(() => process.close());
     const ownItems = itemsOf(storages);
     const items = process?.items(ownItems) ?? ownItems;
     const store = createStore({ items, policy: setup.policy, clock, scheduler, logger, budget });
@@ -230,7 +230,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       const assistants = (own: Assistants): Assistants => process?.assistants(own) ?? home ?? own;
       const shard = createShard({ ...settings, storage, newId, assistants });
       shards.push(shard);
-      opened.add(() => shard.close());
+      closers.add(() => shard.close());
     }
     await Promise.all(shards.map((shard) => shard.recover()));
 
@@ -274,7 +274,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       logger,
       servingLogger,
     });
-    opened.add(() => publicServer.close());
+    closers.add(() => publicServer.close());
 
     const self = new URL(urlOf(publicServer.address, "127.0.0.1", "::1"));
     for (const shard of shards) shard.start(self);
@@ -293,7 +293,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
         await new Promise<void>((resolve) => scheduler.soon(resolve));
         for (const shard of shards) shard.endStreams();
         publicServer.endRequests();
-        await opened.close();
+        await closers.close();
       } finally {
         onClose();
         release();
@@ -312,7 +312,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       close: (ms = DEFAULT_DRAIN) => (closing ??= shut(ms)),
     };
   } catch (cause) {
-    await opened
+    await closers
       .close()
       .catch((failure: unknown) => logger.error("a failed start left parts open", { cause: failure }));
     throw cause;

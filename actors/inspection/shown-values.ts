@@ -1,4 +1,4 @@
-import { ChildActors } from "../child-actors.ts";
+import { ChildActorMap } from "../child-actor-map.ts";
 import { actorChildren } from "../statechart-interpreter.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -37,7 +37,7 @@ export function shownState(actor: AnyActorRef, thread: string): InspectedState {
 function contextOf(context: { readonly [name: string]: unknown }, thread: string): JsonObject {
   const shown: { [name: string]: unknown } = {};
   for (const [name, value] of Object.entries(context)) {
-    if (value instanceof ChildActors) shown[name] = cut([...value.names(MAX_ENTRIES)], value.size);
+    if (value instanceof ChildActorMap) shown[name] = cut([...value.names(MAX_ENTRIES)], value.size);
     else shown[name] = Array.isArray(value) ? firstEntries(value) : value;
   }
   // Shows the thread's id instead of the name in the actor's context, which is internal and includes the tenant.

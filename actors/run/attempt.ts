@@ -12,11 +12,11 @@ import type { Sink } from "../../src/ports/event-sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
 import {
-  endTakenRuns,
-  notifyTaken,
-  removeTakenRuns,
+  endRunsOfProcessedEvents,
+  notifyEndOfProcessedEventRuns,
+  removeRunsOfProcessedEvents,
   withoutQueued,
-} from "../thread/end-runs-of-taken-events.ts";
+} from "../thread/end-queued-runs-of-processed-events.ts";
 import { writesAt, takeWritesToRestore } from "./writes-restored-by-rollback.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
@@ -348,7 +348,7 @@ export class Attempt {
     const { checkpoints, writes, steps, events, taken } = this.takePending(this.#atExit);
     if (this.#atExit && events === undefined && checkpoints.length === 0) return Promise.resolve();
     const head = checkpoints.findLast(({ ns }) => ns === "");
-    const ended = endTakenRuns(liveThread, taken, head?.id);
+    const ended = endRunsOfProcessedEvents(liveThread, taken, head?.id);
     const { values } = this.root;
     const runs = [...this.#note(writes, durable && checkpoints.length > 0), ...ended];
     const change = { kind, durable, checkpoints, writes, steps, runs, events };
@@ -358,9 +358,9 @@ export class Attempt {
       )
       .then(() => {
         if (events !== undefined) this.sink.stored(events);
-        notifyTaken(liveThread, ended, values);
+        notifyEndOfProcessedEventRuns(liveThread, ended, values);
       });
-    removeTakenRuns(liveThread, ended);
+    removeRunsOfProcessedEvents(liveThread, ended);
     this.flushed = stored.catch(() => undefined);
     return stored;
   }

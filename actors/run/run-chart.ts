@@ -1,4 +1,4 @@
-import { NO_CHILD_ACTORS, type ChildActors } from "../child-actors.ts";
+import { NO_CHILD_ACTORS, type ChildActorMap } from "../child-actor-map.ts";
 import type { AnyActorLogic, AnyActorRef } from "../xstate.ts";
 import type { StopReason, TerminalStatus } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
@@ -13,7 +13,7 @@ interface RunContext {
   readonly within: string | null;
   readonly stop: StopReason | null;
   /** The actors of the step's tasks that have not ended, by the ids of the tasks. */
-  readonly waiting: ChildActors;
+  readonly waiting: ChildActorMap;
   readonly planned: readonly TaskName[];
   readonly status: TerminalStatus | null;
   readonly rest: SettledState;
@@ -46,7 +46,7 @@ function taskOutput(event: unknown): TaskOutput | undefined {
 }
 
 /** The number of tasks that have not ended, not counting the task whose end this event reports. */
-function othersThan(event: unknown, waiting: ChildActors): number {
+function othersThan(event: unknown, waiting: ChildActorMap): number {
   return waiting.size - (waiting.get(taskOutput(event)?.task ?? "") === undefined ? 0 : 1);
 }
 

@@ -10,11 +10,11 @@ import type { RunEnd } from "../thread-system-interface.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
 import {
-  endTakenRuns,
-  notifyTaken,
-  removeTakenRuns,
+  endRunsOfProcessedEvents,
+  notifyEndOfProcessedEventRuns,
+  removeRunsOfProcessedEvents,
   withoutQueued,
-} from "../thread/end-runs-of-taken-events.ts";
+} from "../thread/end-queued-runs-of-processed-events.ts";
 import type { Attempt } from "./attempt.ts";
 import { writesBeforeRun, interruptsByTask } from "./writes-restored-by-rollback.ts";
 import { timeLimitOf } from "./time-limit.ts";
@@ -111,7 +111,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
   const now = liveThread.deps.clock.now();
   if (verdict.error !== null) attempt.pending.emissions.push({ fact: { t: "error", error: verdict.error } });
   const { checkpoints, writes, steps, events, taken } = attempt.takePending(false);
-  const ended = endTakenRuns(liveThread, taken, head?.id);
+  const ended = endRunsOfProcessedEvents(liveThread, taken, head?.id);
   const run = endedRun(attempt.withFinalTotals(now), verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
   const webhookItem =
@@ -158,12 +158,12 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
         liveThread.owner.totals.forGraph(run.graph_id)[verdict.status]++;
         if (verdict.error !== null) logFailedRun(attempt, verdict.error, run);
         liveThread.owner.runEnded(liveThread, id, endOf(attempt, verdict, run), sink.isRead);
-        notifyTaken(liveThread, ended, attempt.root.values);
+        notifyEndOfProcessedEventRuns(liveThread, ended, attempt.root.values);
       },
       // If the write failed, the live thread has failed with it. Recovery continues the run.
       () => undefined,
     );
-  removeTakenRuns(liveThread, ended);
+  removeRunsOfProcessedEvents(liveThread, ended);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { sourceUrl } from "../graph-loader/heddle-package-paths.ts";
+import { sourceUrl } from "../graph-loader/own-package-paths.ts";
 
 /** A file of the web pages, with its content type. */
 export interface PageFile {

@@ -9,7 +9,7 @@ import { TypesReader } from "../graph-types/types-reader.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { NodeExecutor } from "../ports/node-executor.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { entryUrl } from "../graph-loader/heddle-package-paths.ts";
+import { entryUrl } from "../graph-loader/own-package-paths.ts";
 import { startWorker } from "../platform/worker-thread.ts";
 import { startWorkerPool } from "../workers/worker-pool.ts";
 

@@ -1,5 +1,5 @@
 import type { ActorMetrics } from "../../actors/run-totals.ts";
-import type { Traffic } from "../http/response-counts.ts";
+import type { TrafficCounts } from "../http/response-counts.ts";
 import type { InspectorFeeds } from "../websocket/inspector/inspect-sockets.ts";
 import type { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
 import { Exposition } from "../metrics/exposition.ts";
@@ -36,7 +36,7 @@ export interface MetricsDeps {
   readonly storage: Pick<Storage, "stats" | "size" | "damage" | "findings" | "replication">;
   readonly outbox: Pick<Outbox, "count">;
   readonly hub: Pick<Hub, "counts">;
-  readonly traffic: Traffic;
+  readonly traffic: TrafficCounts;
   readonly sockets: Pick<OpenSocketCounter, "open">;
   readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcessMetrics;

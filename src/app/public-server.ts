@@ -7,7 +7,7 @@ import { bundledComponents } from "../config/ui-bundler.ts";
 import type { HttpAppHandler } from "../http/custom-http-app.ts";
 import type { HttpDeps, ReadyDetails } from "../http/deps.ts";
 import { createRequestHandler } from "../http/handler.ts";
-import { Traffic } from "../http/response-counts.ts";
+import { TrafficCounts } from "../http/response-counts.ts";
 import { PendingWebRequests, respondToWebRequest } from "../http/web-exchange.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -113,7 +113,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
   });
   const watch: UpgradeDeps["inspect"] = (socket, { tenant, budgetOwner, service }, query) =>
     feeds.open(socket, { tenant, budgetOwner, inspection: service.inspection }, query);
-  const [traffic, sockets] = [new Traffic(), new OpenSocketCounter()];
+  const [traffic, sockets] = [new TrafficCounts(), new OpenSocketCounter()];
   const metrics = createMetrics({
     ...totals,
     about: { version: VERSION, transport: chosen.kind },
@@ -171,7 +171,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
   // Forwarded requests are not counted in this process: the process to which the client is connected counts them.
   const uncounted = {
     access: links?.access ?? access,
-    traffic: new Traffic(),
+    traffic: new TrafficCounts(),
     sockets: new OpenSocketCounter(),
   };
   const peerServer = await links?.listen(

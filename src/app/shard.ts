@@ -25,7 +25,7 @@ import { CronOutcomes } from "../service/crons/cron-outcomes.ts";
 import { CronWorker } from "../service/crons/cron-worker.ts";
 import { IDEMPOTENCY_TTL } from "../service/idempotency.ts";
 import { LostRunEndRepair } from "../service/lost-run-end-repair.ts";
-import { createTimerHandler } from "../service/due-machine-timer.ts";
+import { createTimerHandler } from "../service/admit-timer-run.ts";
 import { createService, type ServerService } from "../service/service.ts";
 import { ItemSweeper } from "../service/store/item-sweeper.ts";
 import { ThreadExpiry } from "../service/thread-expiry.ts";
@@ -34,7 +34,7 @@ import type { Storage } from "../storage/open.ts";
 import type { StreamSync } from "../stream/attempt-event-writer.ts";
 import { EventExpiry } from "../stream/event-expiry.ts";
 import { createHub, type Hub } from "../stream/hub.ts";
-import { OpenParts } from "./open-parts.ts";
+import { CloserStack } from "./closer-stack.ts";
 
 /** The longest time that webhook attempts in progress get when the server stops, in milliseconds. */
 const WEBHOOK_DRAIN_MS = 2_000;
@@ -100,7 +100,7 @@ export function createShard(deps: ShardDeps): Shard {
   const { storage, store, engine, executor, authorizer, newId, policy, budget, limits } = deps;
   const { clock, random, scheduler, failpoints, logger, servingLogger } = deps;
   const { journal, catalog, outbox, crons: book } = storage;
-  const opened = new OpenParts();
+  const closers = new CloserStack();
   const hub = createHub({
     journal,
     scheduler,
@@ -109,7 +109,7 @@ export function createShard(deps: ShardDeps): Shard {
     logger: servingLogger,
     sync: deps.sync,
   });
-  opened.add(() => hub.close());
+  closers.add(() => hub.close());
   const sweeper = new ItemSweeper({
     items: catalog.items,
     interval: deps.itemSweepInterval,
@@ -132,7 +132,7 @@ export function createShard(deps: ShardDeps): Shard {
     boot: deps.boot,
     limits,
   });
-  opened.add(() => system.drain(0));
+  closers.add(() => system.drain(0));
   const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
   const service = createService({
     ...parts,
@@ -171,7 +171,7 @@ export function createShard(deps: ShardDeps): Shard {
   });
   const lostRunEndRepair = new LostRunEndRepair({ ...parts, lostRunEnds: storage.lostRunEnds });
   system.onTimer(createTimerHandler({ journal, runs: service.runs }));
-  opened.add(
+  closers.add(
     () => sweeper.stop(),
     () => expiry.stop(),
   );
@@ -203,6 +203,6 @@ export function createShard(deps: ShardDeps): Shard {
     },
 
     endStreams: () => hub.close(),
-    close: () => opened.close(),
+    close: () => closers.close(),
   };
 }

@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { BuildMark, hashBuildInputs } from "./build-inputs.ts";
+import { BuildMark, hashBuildInputs } from "./build-freshness.ts";
 import { bundlePages, bundleServer, bundleXState, PACKAGE_ROOT } from "./package-bundles.ts";
 
 const [option, pages] = process.argv.slice(2);

@@ -25,7 +25,7 @@ import {
   restartDelayAfterEnd,
   type ShardChild,
   type ShardTask,
-  type StartedProcess,
+  type ReadyMessage,
   startShardProcess,
   stopShardProcess,
 } from "./shard-processes.ts";
@@ -174,11 +174,11 @@ export class ClusterNodeProcesses {
    * Joins the cluster, and starts the processes. Resolves with the report of one of them when all have started.
    * @throws the error of a process that could not start; all processes are then ended
    */
-  async start(): Promise<StartedProcess> {
+  async start(): Promise<ReadyMessage> {
     try {
       await this.#leases.start();
       const [first] = await Promise.all([...this.#all()].map(({ started }) => started));
-      const started = first as StartedProcess;
+      const started = first as ReadyMessage;
       this.#url = started.url;
       this.#isOpen = true;
       await this.#leases.renewNow();

@@ -4,7 +4,7 @@ import { parseUrl } from "../model/url.ts";
 import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 import { isPositiveInteger } from "../config/config.ts";
 import {
-  findOption,
+  findGivenOption,
   isPort,
   listOption,
   numberOption,
@@ -243,18 +243,18 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
   const [target, ...others] = hasTarget ? rest : [undefined, ...rest];
   const [claim, extra] = command === "prove" || command === "cluster" ? others : [undefined, ...others];
   if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
-  const data = findOption(flags, env, "data", "HEDDLE_DATA")?.value ?? ".heddle";
+  const data = findGivenOption(flags, env, "data", "HEDDLE_DATA")?.value ?? ".heddle";
   switch (command) {
     case "init":
       return { command, directory: target ?? "." };
     case "build": {
-      const config = findOption(flags, env, "config", "HEDDLE_CONFIG")?.value;
+      const config = findGivenOption(flags, env, "config", "HEDDLE_CONFIG")?.value;
       return { command, config, compose: flags.compose === true, force: flags.force === true };
     }
     case "cluster": {
       const action = clusterActionOf(target, claim, env);
       if (typeof action === "string") return refused(action);
-      const url = findOption(flags, env, "cluster", "HEDDLE_CLUSTER")?.value;
+      const url = findGivenOption(flags, env, "cluster", "HEDDLE_CLUSTER")?.value;
       if (url === undefined)
         return refused(
           `name the database: heddle cluster ${target} --cluster postgres://user:password@host/database`,
@@ -273,11 +273,11 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
       try {
         const { host, port: askedPort, mount = "" } = settingsOf(flags, env, data);
         const isAsked =
-          askedPort !== undefined || findOption(flags, env, "host", "HEDDLE_HOST", "HOST") !== undefined;
+          askedPort !== undefined || findGivenOption(flags, env, "host", "HEDDLE_HOST", "HOST") !== undefined;
         const port = askedPort ?? DEFAULT_PORT;
         const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}${mount}`;
         const relay = numberOption(
-          findOption(flags, env, "relay"),
+          findGivenOption(flags, env, "relay"),
           isPort,
           "is not a whole number from 0 to 65535",
         );
@@ -286,12 +286,12 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
         return refused((cause as Error).message);
       }
     case "conformance": {
-      const url = findOption(flags, env, "url")?.value ?? "";
+      const url = findGivenOption(flags, env, "url")?.value ?? "";
       if (parseUrl(url) === undefined || !/^https?:/i.test(url))
         return refused("name the server: heddle conformance --url http://127.0.0.1:2024");
-      const key = findOption(flags, env, "key", "HEDDLE_API_KEY")?.value;
+      const key = findGivenOption(flags, env, "key", "HEDDLE_API_KEY")?.value;
       // In a chapter's name, `-` may be written for a space, because a space ends an argument in a shell.
-      const chapters = (listOption(findOption(flags, env, "chapter")) ?? []).map((name) =>
+      const chapters = (listOption(findGivenOption(flags, env, "chapter")) ?? []).map((name) =>
         name.replaceAll("-", " "),
       );
       return { command, url: url.replace(/\/+$/, ""), key, chapters, json: flags.json === true };
@@ -301,7 +301,7 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
         return refused(
           'name the machine and the claim: heddle prove ./order.ts "never paid without APPROVE"',
         );
-      const draw = findOption(flags, env, "draw")?.value;
+      const draw = findGivenOption(flags, env, "draw")?.value;
       if (draw !== undefined && !draw.endsWith(".mmd"))
         return refused(`--draw "${draw}" is no Mermaid file: let its name end in .mmd`);
       return { command, machine: target, claim, draw };
@@ -312,7 +312,7 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
       try {
         // The settings are read here only to report mistakes at once. They are read again when the variables of the env file are known.
         settingsOf(flags, env, data);
-        const asked = findOption(flags, env, "n-jobs-per-worker");
+        const asked = findGivenOption(flags, env, "n-jobs-per-worker");
         concurrent = numberOption(asked, isPositiveInteger, "is not a whole number, 1 or more");
       } catch (cause) {
         return refused((cause as Error).message);
@@ -323,7 +323,7 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
         );
       return {
         command,
-        config: findOption(flags, env, "config", "HEDDLE_CONFIG")?.value,
+        config: findGivenOption(flags, env, "config", "HEDDLE_CONFIG")?.value,
         ...(concurrent === undefined ? {} : { concurrent }),
         notes: Object.entries(IGNORED_OPTIONS)
           .filter(([option]) => Object.hasOwn(flags, option))

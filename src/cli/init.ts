@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { PACKAGE_FOLDER } from "../graph-loader/heddle-package-paths.ts";
+import { PACKAGE_FOLDER } from "../graph-loader/own-package-paths.ts";
 import { makeDirectory } from "../storage/make-directory.ts";
 import { ServiceError } from "../model/errors.ts";
 import { VERSION } from "../platform/version.ts";

@@ -50,7 +50,7 @@ export interface GivenOption {
  * Finds the value of a flag or, if the flag is not given, of the first of the variables `names` that is set and not empty. `flag` is null
  * if the option has no flag.
  */
-export function findOption(
+export function findGivenOption(
   flags: OptionFlags,
   env: Variables,
   flag: keyof OptionFlags | null,

@@ -11,7 +11,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { ClusterSettings } from "./cluster-node.ts";
 import type { ClusterDatabaseLocation } from "./cluster-network.ts";
 import {
-  findOption,
+  findGivenOption,
   type GivenOption,
   isPort,
   listOption,
@@ -64,7 +64,7 @@ export interface Settings {
  */
 export function settingsOf(flags: OptionFlags, env: Variables, data: string): Settings {
   const find = (flag: keyof OptionFlags | null, ...names: readonly string[]) =>
-    findOption(flags, env, flag, ...names);
+    findGivenOption(flags, env, flag, ...names);
   const host = find("host", "HEDDLE_HOST", "HOST");
   const hosts = listOption(find(null, "HEDDLE_ALLOWED_HOSTS"));
   const origins = listOption(find(null, "HEDDLE_CORS_ALLOW_ORIGINS", "CORS_ALLOW_ORIGINS"));

@@ -45,13 +45,13 @@ export interface ShardTask extends Pick<ShardPlace, "number" | "count"> {
   readonly cluster?: ClusterTask;
 }
 
-/** The message that a child process sends to its parent when it accepts requests. */
-export interface StartedProcess extends Pick<App, "address" | "url" | "transport"> {
+/** The message in which a child process reports to its parent that it accepts requests. */
+export interface ReadyMessage extends Pick<App, "address" | "url" | "transport"> {
   /** The address on which the process listens for requests of other cluster nodes. Absent outside a cluster. */
   readonly peer?: PeerAddress;
 }
 
-type Report = StartedProcess | { readonly failure: string };
+type Report = ReadyMessage | { readonly failure: string };
 
 /**
  * Reads the task of this process from the environment, and removes it from the environment. Undefined if the process was not started with a
@@ -99,7 +99,7 @@ export function onStopOfParent(stop: (drainMs?: number) => void, orphaned: () =>
  */
 export interface ShardChild {
   readonly process: ChildProcess;
-  readonly started: Promise<StartedProcess>;
+  readonly started: Promise<ReadyMessage>;
 }
 
 export function startShardProcess(task: ShardTask): ShardChild {
@@ -107,7 +107,7 @@ export function startShardProcess(task: ShardTask): ShardChild {
     env: { ...process.env, [TASK_VARIABLE]: JSON.stringify(task) },
   });
   const name = task.number === undefined ? "that forwards requests" : `of shard ${task.number}`;
-  const started = new Promise<StartedProcess>((resolve, reject) => {
+  const started = new Promise<ReadyMessage>((resolve, reject) => {
     child.once("message", (report: Report) => {
       if (!("failure" in report)) return resolve(report);
       reject(new ServiceError("config.invalid", report.failure));
@@ -158,7 +158,7 @@ export class ShardProcesses {
    * Starts the processes of all shards, and resolves with the report of shard 0.
    * @throws ServiceError if a process cannot start; all processes are then ended
    */
-  async start(): Promise<StartedProcess> {
+  async start(): Promise<ReadyMessage> {
     try {
       const numbers = Array.from({ length: this.#task.count }, (_, number) => number);
       const started = await Promise.all(
@@ -173,7 +173,7 @@ export class ShardProcesses {
   }
 
   /** Starts the process of a shard. Once it accepts requests, it is restarted when it ends. */
-  async #startKept(number: number, delay: number): Promise<StartedProcess> {
+  async #startKept(number: number, delay: number): Promise<ReadyMessage> {
     const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets });
     this.#children.set(number, child.process);
     const started = await child.started;

@@ -1,4 +1,4 @@
-import { packCall, unpackCall } from "../codec/msgpack.ts";
+import { packCall, unpackCall } from "../codec/value-encoding.ts";
 import type { AssistantRecord } from "../model/assistant.ts";
 import { type ErrorCode, type FieldError, type RefusalResponse, ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";

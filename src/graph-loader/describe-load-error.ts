@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readableStack } from "../model/readable-stack.ts";
-import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
+import { HEDDLE_FOLDERS } from "./own-package-paths.ts";
 
 /**
  * Returns one line that says why a file of the user's could not be loaded: the error's message, its location in the user's

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { ServiceError } from "../model/errors.ts";
-import { HEDDLE_FOLDERS } from "./heddle-package-paths.ts";
+import { HEDDLE_FOLDERS } from "./own-package-paths.ts";
 import { resolveHeddle, withReload } from "./resolve-heddle.ts";
 
 /** Loads files. A module that several files import is loaded only once. */

@@ -1,7 +1,7 @@
 import Module, { register } from "node:module";
 import { fileURLToPath } from "node:url";
 import { resolvesToHeddle } from "./native-resolution-check.ts";
-import { entryUrl, HEDDLE_FOLDERS, packageUrl } from "./heddle-package-paths.ts";
+import { entryUrl, HEDDLE_FOLDERS, packageUrl } from "./own-package-paths.ts";
 
 /** The package's main module: built, or in the sources. */
 const HEDDLE_URL = entryUrl("index").href;

@@ -11,7 +11,7 @@ import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
 import type { HttpAppHandler } from "./custom-http-app.ts";
 import type { SendStored, SendJson, SendList } from "./json-responses.ts";
-import type { Traffic } from "./response-counts.ts";
+import type { TrafficCounts } from "./response-counts.ts";
 
 /** Details of a `/ready` response. */
 export interface ReadyDetails {
@@ -81,7 +81,7 @@ export interface HttpDeps {
    */
   readonly isForPeers?: boolean;
   /** Counts of requests and streams. */
-  readonly traffic: Traffic;
+  readonly traffic: TrafficCounts;
   /** The server's metrics as text, with its content type. */
   readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
   /** The metrics of the last hour. */

@@ -5,7 +5,7 @@ import type { LogLevel } from "../ports/logger.ts";
 import type { RequestForwarder } from "../ports/peers.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import type { AccessDecision } from "../access/access-control.ts";
-import { type CallClient, RouteCall } from "./request-context.ts";
+import { type CallClient, RouteCall } from "./route-call.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
 import { storedSender, jsonSender, listSender } from "./json-responses.ts";
 import { failureResponseOf } from "../schemas/error-to-response.ts";

@@ -7,7 +7,7 @@ import type { BudgetShare, TimeBudget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { ByteStream, Headers } from "../ports/transport.ts";
 import { JSON_HEADERS } from "../schemas/error-to-response.ts";
-import type { RouteCall } from "./request-context.ts";
+import type { RouteCall } from "./route-call.ts";
 
 /**
  * The number of characters of JSON that are collected before they are written. A response with fewer characters in total is sent in one

@@ -1,7 +1,7 @@
 import { parseUuid } from "../model/ids.ts";
 import { ANY_SHARD, HOME_SHARD, type ShardSelector } from "../ports/peers.ts";
 import type { HttpRequest } from "../ports/transport.ts";
-import { QueryParams } from "../schemas/query.ts";
+import { QueryParams } from "../schemas/query-params.ts";
 import { startKeyOf } from "../service/idempotency.ts";
 import type { Match } from "./router.ts";
 

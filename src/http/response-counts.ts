@@ -8,7 +8,7 @@ interface Served {
 }
 
 /** Counts of requests and streams, as plain numbers because they are updated for every request. */
-export class Traffic {
+export class TrafficCounts {
   /** The number of open server-sent event streams. */
   streams = 0;
   /**

@@ -1,4 +1,4 @@
-import type { RouteCall } from "./request-context.ts";
+import type { RouteCall } from "./route-call.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 

@@ -10,11 +10,11 @@ import { type PumpOutcome, type PumpOutput, StreamPump, type PumpOptions } from 
 import type { Reader } from "../stream/run-reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import { render, type ChunkSlice, type StreamView } from "../stream/rendering.ts";
-import type { Traffic } from "./response-counts.ts";
+import type { TrafficCounts } from "./response-counts.ts";
 
 export interface SseOptions extends PumpOptions {
   /** Counts of requests and streams. Its `streams` includes this stream while it is open. */
-  readonly traffic: Traffic;
+  readonly traffic: TrafficCounts;
   readonly view: StreamView<SseOutput>;
   /** Limits how much of a turn of the event loop the writing of large events takes. */
   readonly time?: BudgetShare;

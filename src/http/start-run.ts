@@ -2,7 +2,7 @@ import { ServiceError, invalidField } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { RouteCall } from "./request-context.ts";
+import type { RouteCall } from "./route-call.ts";
 import type { RouteDeps } from "./deps.ts";
 import { type IdempotencyKey, startKeyOf } from "../service/idempotency.ts";
 import type { RawBody } from "../schemas/body.ts";

@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Headers } from "../ports/transport.ts";
-import type { RouteCall } from "./request-context.ts";
+import type { RouteCall } from "./route-call.ts";
 import type { RouteDeps } from "./deps.ts";
 
 /**

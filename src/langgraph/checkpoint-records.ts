@@ -33,7 +33,7 @@ export type CheckpointRecord = Pick<
 >;
 
 /** The data of the parent checkpoint, against which the changes of a new checkpoint are computed. */
-export interface PreviousCheckpointState {
+export interface ParentCheckpointData {
   /** The state at the parent checkpoint, without the keys that are hidden from clients. */
   readonly shown: JsonObject;
   /** {@link LangGraphCheckpointData.channels} of the parent checkpoint. */
@@ -48,7 +48,7 @@ export interface PreviousCheckpointState {
 export function toCheckpointRecord(
   raw: SaverCheckpoint,
   shown: JsonObject,
-  before: PreviousCheckpointState | null,
+  before: ParentCheckpointData | null,
 ): CheckpointRecord {
   const { values, newVersions, ts } = raw;
   const channels: Record<string, unknown> = {};

@@ -20,7 +20,7 @@ import type { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
 import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
-import type { TokenStream } from "./token-stream.ts";
+import type { MessageRecorder } from "./message-recorder.ts";
 import { withoutKeys } from "./untracked-channels.ts";
 
 interface TaskPayload {
@@ -41,7 +41,7 @@ interface Parts {
   readonly position: Position;
   readonly marks: CheckpointRunData;
   readonly input: JsonObject | null;
-  readonly tokens: TokenStream;
+  readonly messages: MessageRecorder;
   readonly showsEarlierTaskResults: boolean;
   /** The keys of the state that are neither stored nor shown to clients, for the graph at a namespace. */
   hidden(ns: string): ReadonlySet<string>;
@@ -145,7 +145,7 @@ export class ExecutionRecorder {
   chunk(path: readonly string[], mode: string, data: unknown): void {
     const ns = path.join("|");
     if (mode === "messages")
-      return this.#parts.tokens.receive(path, data as Parameters<TokenStream["receive"]>[1]);
+      return this.#parts.messages.receive(path, data as Parameters<MessageRecorder["receive"]>[1]);
     const loop = this.loop(ns);
     if (mode !== "checkpoints") this.#unkept();
     const payload = withoutKeys(mode, data, loop.hidden);
@@ -313,7 +313,7 @@ export class ExecutionRecorder {
       loop.addUpdate(name, update);
       if (left?.result !== undefined)
         this.pendingWrites.set({ ...left, result: { ...left.result, value: update } });
-      for (const fact of this.#parts.tokens.completed(ns, update, loop.visibleState, () =>
+      for (const fact of this.#parts.messages.completed(ns, update, loop.visibleState, () =>
         this.#metaOf(loop, id),
       ))
         this.emissions.push({ fact });

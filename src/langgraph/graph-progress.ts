@@ -8,11 +8,7 @@ import {
   withBranchSubgraphStarts,
 } from "./branch-from-checkpoint.ts";
 import type { SaverCheckpoint } from "./saver-checkpoints.ts";
-import {
-  type PreviousCheckpointState,
-  toCheckpointRecord,
-  storedLangGraphData,
-} from "./checkpoint-records.ts";
+import { type ParentCheckpointData, toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
 /** A checkpoint in the form in which LangGraph streams it in the mode `checkpoints`. */
@@ -70,7 +66,7 @@ export class GraphProgress {
   /** The updates of nodes since the last checkpoint, by node name. */
   #updates = new Map<string, unknown[]>();
   /** The last checkpoint. The changes of the next checkpoint are computed against it. */
-  #base: PreviousCheckpointState & { readonly id: string | null };
+  #base: ParentCheckpointData & { readonly id: string | null };
 
   constructor(ns: string, position: Position | null, marks: CheckpointRunData, hidden: ReadonlySet<string>) {
     this.ns = ns;
@@ -267,7 +263,7 @@ function graphChanged(graph: string, gone: readonly string[]): Error {
 function baseAt(
   head: CheckpointHead | null,
   shown: JsonObject,
-): PreviousCheckpointState & { readonly id: string | null } {
+): ParentCheckpointData & { readonly id: string | null } {
   const channels = storedLangGraphData(head?.engine ?? null)?.channels;
   return { id: head?.id ?? null, shown, ...(channels !== undefined && { channels }) };
 }

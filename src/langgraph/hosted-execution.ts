@@ -31,7 +31,7 @@ import { CheckpointBranch } from "./branch-from-checkpoint.ts";
 import type { LoadedLangGraph } from "./exported-graph.ts";
 import type { GraphProgress } from "./graph-progress.ts";
 import { inOneTurn } from "./serialisation.ts";
-import { TokenStream } from "./token-stream.ts";
+import { MessageRecorder } from "./message-recorder.ts";
 import { untrackedKeys } from "./untracked-channels.ts";
 
 /** Runs the graph to its end, and passes each event to `execution`. The implementation MUST NOT reject. */
@@ -91,7 +91,7 @@ export class HostedExecution implements Execution {
       position,
       marks: checkpointRunDataOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
-      tokens: new TokenStream(hosted.library, (fact) => this.#emit(fact)),
+      messages: new MessageRecorder(hosted.library, (fact) => this.#emit(fact)),
       showsEarlierTaskResults: showsEarlierTaskResults(run.kwargs),
       source,
       hidden: (ns) => untrackedKeys(hosted.graph, ns),

@@ -145,7 +145,7 @@ export interface ThreadTtl extends ThreadLifetime {
 }
 
 /** The time to live of a thread that was last changed at `at` (epoch milliseconds), with its due time. */
-export function ttlFrom({ strategy, minutes }: ThreadLifetime, at: number): ThreadTtl {
+export function ttlWithDueTime({ strategy, minutes }: ThreadLifetime, at: number): ThreadTtl {
   return { strategy, minutes, due: Math.ceil(at + minutes * 60_000) };
 }
 
@@ -204,7 +204,7 @@ export function newThreadRecord(
     next_run: 1,
     temporary,
     delayed: null,
-    ttl: ttl === null ? null : ttlFrom(ttl, now),
+    ttl: ttl === null ? null : ttlWithDueTime(ttl, now),
     state_bytes: 0,
     timers: null,
   };

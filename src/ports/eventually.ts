@@ -29,7 +29,7 @@ async function whenResolved<T, C, R>(
 }
 
 /** All values, in order. Returns a promise only if one of the values is a promise. */
-export function allOf<T>(values: readonly Eventually<T>[]): Eventually<readonly T[]> {
+export function allEventually<T>(values: readonly Eventually<T>[]): Eventually<readonly T[]> {
   return values.some((value) => value instanceof Promise) ? Promise.all(values) : (values as readonly T[]);
 }
 

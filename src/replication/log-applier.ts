@@ -1,4 +1,4 @@
-import { packWriteBatch, unpackWriteBatch } from "../codec/msgpack.ts";
+import { packWriteBatch, unpackWriteBatch } from "../codec/value-encoding.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import type { ShardLog } from "../ports/shard-log.ts";

@@ -1,4 +1,4 @@
-import { packWriteBatch } from "../codec/msgpack.ts";
+import { packWriteBatch } from "../codec/value-encoding.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Eventually } from "../ports/eventually.ts";

@@ -1,7 +1,7 @@
 import { ServiceError, invalidField } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
-import { parseInSteps, type WorkBudget } from "./json-steps.ts";
+import { parseJsonInSteps, type WorkBudget } from "./parse-json-in-steps.ts";
 import { MAX_BODY_DEPTH, malformed, PARSE_STEP_BYTES, StructureCheck } from "./json-structure.ts";
 import { checkSurrogates } from "./lone-surrogates.ts";
 
@@ -75,7 +75,7 @@ async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: Bo
     const structure = new StructureCheck(bytes, "body");
     // oxlint-disable-next-line no-await-in-loop -- a pause between two steps lets other work run
     while (!structure.check(PARSE_STEP_BYTES)) if (turns.isSpent()) await turns.next();
-    const body = await parseInSteps(bytes, structure.longer, turns).catch((cause: unknown) => {
+    const body = await parseJsonInSteps(bytes, structure.longer, turns).catch((cause: unknown) => {
       throw cause instanceof ServiceError ? cause : malformed("body", cause);
     });
     // The caller continues in another turn of the event loop.

@@ -53,7 +53,7 @@ export function malformed(name: string, cause?: unknown): ServiceError {
  * Finds the ends of the strings in a JSON text, from front to back. It finds the end of a string of 16 MiB in 0.3 ms, where a loop over the
  * bytes takes 20 ms.
  */
-export class StringEnds {
+export class StringEndFinder {
   readonly #bytes: Uint8Array;
   /**
    * The positions of the quote and the backslash that were found by the last search. If there was none, the position is the length of the
@@ -99,7 +99,7 @@ export class StringEnds {
 export class StructureCheck {
   readonly #bytes: Uint8Array;
   readonly #whole: string;
-  readonly #strings: StringEnds;
+  readonly #strings: StringEndFinder;
   readonly #longer = new Map<number, number>();
   /** The number of members, so far, of the open list or object at each level. */
   readonly #members = new Int32Array(MAX_BODY_DEPTH + 1);
@@ -120,7 +120,7 @@ export class StructureCheck {
   constructor(bytes: Uint8Array, whole: string) {
     this.#bytes = bytes;
     this.#whole = whole;
-    this.#strings = new StringEnds(bytes);
+    this.#strings = new StringEndFinder(bytes);
   }
 
   /** The long lists and objects. Complete once {@link check} has returned true. */

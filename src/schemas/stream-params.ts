@@ -8,7 +8,7 @@ import {
   type RequestedThreadModes,
 } from "../model/run.ts";
 import { invalidUuid } from "./error-to-response.ts";
-import type { QueryParams } from "./query.ts";
+import type { QueryParams } from "./query-params.ts";
 
 const EVENT_ID = /^\d{1,15}$/;
 

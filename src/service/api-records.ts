@@ -9,7 +9,7 @@ import type { RunRecord } from "../model/run.ts";
 import type { RunWithoutKwargs } from "../model/run-search.ts";
 import { nextNodeNames, ownTasks } from "../model/machine-child.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
-import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlFrom } from "../model/thread.ts";
+import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlWithDueTime } from "../model/thread.ts";
 import type { StoredRows, StoredSizes } from "../model/stored-sizes.ts";
 import { toIso } from "../model/time.ts";
 
@@ -41,7 +41,7 @@ export function apiTtl({ ttl, rested_at }: ThreadRecord): JsonObject | null {
     strategy,
     ttl: minutes,
     ttl_minutes: minutes,
-    expires_at: toIso(Math.max(ttl.due, ttlFrom(ttl, rested_at).due)),
+    expires_at: toIso(Math.max(ttl.due, ttlWithDueTime(ttl, rested_at).due)),
   };
 }
 

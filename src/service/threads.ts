@@ -121,7 +121,7 @@ export function createThreads(deps: Deps): Threads {
 
   async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, projection: StateProjection) {
     if (id === null) return emptySnapshot(projection);
-    return stateSnapshot({ engine, journal, key, projection }, await requiredCheckpoint(journal, key, id));
+    return stateSnapshot({ engine, journal, key, projection }, await referencedCheckpoint(journal, key, id));
   }
 
   async function valuesOf(
@@ -130,7 +130,7 @@ export function createThreads(deps: Deps): Threads {
     keys?: readonly string[],
   ): Promise<JsonObject | null> {
     if (thread.checkpoint === null) return null;
-    return journal.sharedValues(key, await requiredCheckpoint(journal, key, thread.checkpoint), keys);
+    return journal.sharedValues(key, await referencedCheckpoint(journal, key, thread.checkpoint), keys);
   }
 
   const shown = async (key: ThreadKey, record: ThreadRecord) =>
@@ -289,7 +289,7 @@ export async function readConsistently<T>(
 }
 
 /** A root checkpoint that a record refers to. @throws ServiceError `journal.damaged` when it is missing */
-export async function requiredCheckpoint(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
+async function referencedCheckpoint(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
   const checkpoint = await journal.checkpoint(key, "", id);
   if (checkpoint !== undefined) return checkpoint;
   throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${key.thread} is missing`);

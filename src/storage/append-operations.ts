@@ -147,7 +147,7 @@ export function updateThreadHead({ draft: { head, spanEnds }, append, latest }: 
   for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
 }
 
-/** The operations that hide a thread from all reads. When they are stored, the {@link DeletionSweeper} deletes the remaining keys of the thread. */
+/** The operations that hide a thread from all reads. When they are stored, {@link MarkedDeletions} deletes the remaining keys of the thread. */
 export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteOperation[] {
   const gone = [
     threadRecordKey(prefix),

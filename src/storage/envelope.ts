@@ -1,4 +1,4 @@
-import { packValue, unpackValue } from "../codec/msgpack.ts";
+import { packValue, unpackValue } from "../codec/value-encoding.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { crcFrom } from "./crc32.ts";

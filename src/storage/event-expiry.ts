@@ -11,7 +11,7 @@ import {
 } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readStoredRun } from "./records.ts";
-import type { DeletionSweeper } from "./deletion-sweeper.ts";
+import type { MarkedDeletions } from "./marked-deletions.ts";
 
 /** The upper bound of the keys of all tenants: `~` sorts after every character of a tenant's name. */
 const END = "~";
@@ -32,7 +32,7 @@ interface Expiring {
  */
 export async function expireEvents(
   kv: KeyValueStore,
-  sweeper: DeletionSweeper,
+  deletions: MarkedDeletions,
   { before, from, most, isRead }: Expiring,
 ): Promise<ThreadKey | null> {
   let at = from === null ? TENANTS : prefixRange(threadPrefix(from)).lt;
@@ -40,7 +40,7 @@ export async function expireEvents(
   for (let seen = 0; seen < most; seen++) {
     const next = await nextThread(kv, at);
     if (next === null) return null;
-    if (!(await sweeper.isDeleted(next))) await expireThread(kv, sweeper, next, { before, isRead });
+    if (!(await deletions.isDeleted(next))) await expireThread(kv, deletions, next, { before, isRead });
     last = next;
     at = prefixRange(threadPrefix(next)).lt;
   }
@@ -62,7 +62,7 @@ export async function nextThread(kv: KeyValueStore, at: string): Promise<ThreadK
 
 async function expireThread(
   kv: KeyValueStore,
-  sweeper: DeletionSweeper,
+  deletions: MarkedDeletions,
   key: ThreadKey,
   { before, isRead }: Pick<Expiring, "before" | "isRead">,
 ): Promise<void> {
@@ -74,7 +74,7 @@ async function expireThread(
     if (found === undefined) return;
     const run = unescapeSegment(found.slice(events.length).split("/", 1)[0] ?? "");
     const ended = await endOf(kv, key, run);
-    if (ended !== null && ended < before && !isRead(key, run)) await sweeper.expire(key, run);
+    if (ended !== null && ended < before && !isRead(key, run)) await deletions.expire(key, run);
     from = prefixRange(eventsPrefix(prefix, run)).lt;
   }
 }

@@ -2,7 +2,7 @@ import type { CompletedRequest } from "../ports/journal.ts";
 import type { Committer } from "./committer.ts";
 import { unseal } from "./envelope.ts";
 import { IDEMPOTENCY_EXPIRIES_RANGE, idempotencyRecordKey, parseIdempotencyExpiryKey } from "./keys.ts";
-import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
+import { allEventually, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 
@@ -40,14 +40,17 @@ export async function expireIdempotencyRecords(
   if (expired.length === 0) return false;
   const keys = expired.map(({ tenant, name }) => idempotencyRecordKey(tenant, name));
   const submitted = order.run(keys, () =>
-    andThen(allOf(expired.map(({ tenant, name }) => readIdempotencyRecord(kv, tenant, name))), (found) => {
-      const ops: WriteOperation[] = expired.map(({ mark }) => ({ key: mark, value: null }));
-      // Deletes a record only if it has the same time as its key in the index by time. A record with another time is newer: the idempotency
-      // key was used again.
-      for (const [i, { at }] of expired.entries())
-        if (found[i]?.at === at) ops.push({ key: keys[i] as string, value: null });
-      return { stored: committer.store(ops, false) };
-    }),
+    andThen(
+      allEventually(expired.map(({ tenant, name }) => readIdempotencyRecord(kv, tenant, name))),
+      (found) => {
+        const ops: WriteOperation[] = expired.map(({ mark }) => ({ key: mark, value: null }));
+        // Deletes a record only if it has the same time as its key in the index by time. A record with another time is newer: the idempotency
+        // key was used again.
+        for (const [i, { at }] of expired.entries())
+          if (found[i]?.at === at) ops.push({ key: keys[i] as string, value: null });
+        return { stored: committer.store(ops, false) };
+      },
+    ),
   );
   await (
     await submitted

@@ -18,7 +18,7 @@ import {
   threadPrefix,
   prefixRange,
 } from "./keys.ts";
-import { allOf } from "../ports/eventually.ts";
+import { allEventually } from "../ports/eventually.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK, PRESENT_MARK, threadRowCodec } from "./records.ts";
@@ -72,7 +72,7 @@ async function missingIndexOps(
   const mark = activeKey(key);
   if (isUnsettled(thread))
     ops.push({ key: mark, value: thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK });
-  const stored = await allOf(ops.map((op) => kv.get(op.key)));
+  const stored = await allEventually(ops.map((op) => kv.get(op.key)));
   const missing = ops.filter((_, i) => stored[i] === undefined);
   const isStale = !isUnsettled(thread) && (await kv.get(mark)) !== undefined;
   return isStale ? [...missing, { key: mark, value: null }] : missing;

@@ -58,7 +58,7 @@ import {
 } from "./records.ts";
 import { DecodedValues } from "./decoded-values-cache.ts";
 import { ThreadRunsReader } from "./thread-runs-reader.ts";
-import type { DeletionSweeper } from "./deletion-sweeper.ts";
+import type { MarkedDeletions } from "./marked-deletions.ts";
 import type { IsDeleted } from "./thread-check.ts";
 import { verifyAll } from "./verify-all.ts";
 import { unavailable } from "./abstract-level-store.ts";
@@ -90,7 +90,7 @@ export class KeyValueJournal implements Journal {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #heads: ThreadHeads;
-  readonly #sweeper: DeletionSweeper;
+  readonly #deletions: MarkedDeletions;
   readonly #outbox: KeyValueOutbox;
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
@@ -103,7 +103,7 @@ export class KeyValueJournal implements Journal {
     kv: KeyValueStore,
     committer: Committer,
     heads: ThreadHeads,
-    sweeper: DeletionSweeper,
+    deletions: MarkedDeletions,
     outbox: KeyValueOutbox,
     order: WriteOrder,
     budget: TimeBudget,
@@ -111,12 +111,12 @@ export class KeyValueJournal implements Journal {
     this.#kv = kv;
     this.#committer = committer;
     this.#heads = heads;
-    this.#sweeper = sweeper;
+    this.#deletions = deletions;
     this.#outbox = outbox;
     this.#order = order;
     this.#budget = budget;
     // Reads in progress add their records to the old object. Later reads use the new object, so they do not find these records.
-    sweeper.onHide = () => (this.#shared = new SharedRecords());
+    deletions.onHide = () => (this.#shared = new SharedRecords());
   }
 
   // --- threads ---
@@ -321,7 +321,7 @@ export class KeyValueJournal implements Journal {
     const { key, forget, once } = append;
     this.#refuseInvalid(draft.head);
     updateThreadHead(write);
-    if (forget !== undefined) for (const run of forget) this.#sweeper.refuseWrites(key, run);
+    if (forget !== undefined) for (const run of forget) this.#deletions.refuseWrites(key, run);
     const stored = this.#store(draft, append);
     // The expiry of idempotency records waits while the record of this request is in flight. Otherwise it could read an older record of the
     // same key from the store, and then delete the new record.
@@ -340,8 +340,8 @@ export class KeyValueJournal implements Journal {
    * still read them.
    */
   async #sweepRuns(key: ThreadKey, runs: readonly string[]): Promise<void> {
-    for (const run of runs) this.#sweeper.hide(key, run);
-    for (const run of runs) await this.#sweeper.sweep(key, run);
+    for (const run of runs) this.#deletions.hide(key, run);
+    for (const run of runs) await this.#deletions.sweep(key, run);
   }
 
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void> {
@@ -369,14 +369,14 @@ export class KeyValueJournal implements Journal {
       const stale = fenceErrorOf(head, fence);
       if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
       if (head.seq === 0) return { stored: Promise.resolve() };
-      this.#sweeper.refuseWrites(key, null);
+      this.#deletions.refuseWrites(key, null);
       const ops = removalOps(head);
       const isIndexed = head.thread?.temporary === null;
       this.#heads.deletionSubmitted(head, ops);
       const stored = this.#committer.store(ops, true, head.prefix).then(() => {
-        this.#sweeper.hide(key, null);
+        this.#deletions.hide(key, null);
         this.#heads.forget(head);
-        return this.#sweeper.sweep(key, null, isIndexed);
+        return this.#deletions.sweep(key, null, isIndexed);
       });
       return { stored };
     });
@@ -394,14 +394,14 @@ export class KeyValueJournal implements Journal {
   }
 
   copy(from: ThreadKey, to: ThreadKey, make: (thread: ThreadRecord) => ThreadRecord): Promise<ThreadRecord> {
-    const deps = { kv: this.#kv, heads: this.#heads, sweeper: this.#sweeper, order: this.#order };
+    const deps = { kv: this.#kv, heads: this.#heads, deletions: this.#deletions, order: this.#order };
     return copyThread(deps, from, to, make);
   }
 
   // --- maintenance ---
 
   expireEvents(...[before, from, most, isRead = () => false]: Parameters<Journal["expireEvents"]>) {
-    return expireEvents(this.#kv, this.#sweeper, { before, from, most, isRead });
+    return expireEvents(this.#kv, this.#deletions, { before, from, most, isRead });
   }
 
   expireOnce(before: number, most: number): Promise<boolean> {
@@ -409,7 +409,7 @@ export class KeyValueJournal implements Journal {
   }
 
   verify(key?: ThreadKey, onProgress?: OnProgress): AsyncIterable<Damage> {
-    const isDeleted: IsDeleted = (of, run) => this.#sweeper.isDeleted(of, run);
+    const isDeleted: IsDeleted = (of, run) => this.#deletions.isDeleted(of, run);
     return verifyAll(this.#kv.unguarded ?? this.#kv, isDeleted, key, onProgress);
   }
 
@@ -427,12 +427,12 @@ export class KeyValueJournal implements Journal {
    * the read.
    */
   #unlessDeleted<T>(key: ThreadKey, run: string | null, none: T, read: () => Eventually<T>): Eventually<T> {
-    return andThen(this.#sweeper.isDeleted(key, run), (isDeleted) => {
+    return andThen(this.#deletions.isDeleted(key, run), (isDeleted) => {
       if (isDeleted) return none;
       const found = read();
       if (!(found instanceof Promise)) return found;
       const check = (settle: () => T) =>
-        andThen(this.#sweeper.isDeleted(key, run), (isGone) => (isGone ? none : settle()));
+        andThen(this.#deletions.isDeleted(key, run), (isGone) => (isGone ? none : settle()));
       return found.then(
         (value) => check(() => value),
         (cause: unknown) =>
@@ -475,7 +475,7 @@ export class KeyValueJournal implements Journal {
   #open(key: ThreadKey): Eventually<ThreadHead> {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
-    if (this.#sweeper.refusesWrites(key)) {
+    if (this.#deletions.refusesWrites(key)) {
       throw new ServiceError("journal.conflict", `Thread ${key.thread} is still being deleted; try again`);
     }
     return this.#heads.get(key);
@@ -489,7 +489,7 @@ export class KeyValueJournal implements Journal {
   }
 
   #refuseSwept(key: ThreadKey, run: string): void {
-    if (this.#sweeper.refusesWrites(key, run)) {
+    if (this.#deletions.refusesWrites(key, run)) {
       throw new ServiceError("journal.conflict", `Run ${run} is still being taken back; try again`);
     }
   }

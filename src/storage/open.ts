@@ -30,7 +30,7 @@ import { KeyValueOutbox } from "./outbox.ts";
 import { QuarantinedData, QuarantiningKeyValueStore } from "./quarantine.ts";
 import { completeRunIndex } from "./complete-run-index.ts";
 import { makeDirectory } from "./make-directory.ts";
-import { DeletionSweeper } from "./deletion-sweeper.ts";
+import { MarkedDeletions } from "./marked-deletions.ts";
 import { KeyValueLostRunEnds } from "./lost-run-ends.ts";
 import { WriteOrder } from "./write-order.ts";
 
@@ -219,7 +219,7 @@ async function start(
     await completeRunIndex(kv, deps.onProgress);
     const heads = new ThreadHeads(kv);
     const readMarks = (): Promise<void> =>
-      sweeper.readMarks().catch((error: unknown) => {
+      deletions.readMarks().catch((error: unknown) => {
         deps.logger.warn("the marks of deleted data could not be read", { error: withCauses(error) });
       });
     const committer = new Committer(
@@ -228,22 +228,22 @@ async function start(
       {
         failed: () => {
           heads.clear();
-          sweeper.clear();
+          deletions.clear();
         },
         reopened: readMarks,
-        healed: () => sweeper.resume(),
+        healed: () => deletions.resume(),
       },
       chain,
     );
     const order = new WriteOrder();
-    const sweeper = new DeletionSweeper(kv, committer, order, deps.logger);
+    const deletions = new MarkedDeletions(kv, committer, order, deps.logger);
     await readMarks();
-    sweeper.resume();
+    deletions.resume();
     const outbox = new KeyValueOutbox(kv, committer, order);
     const items = new KeyValueItems(kv, committer, heads, order);
     const isHidden = () => damageDetection?.quarantine.isEmpty === false;
     return {
-      journal: new KeyValueJournal(kv, committer, heads, sweeper, outbox, order, budget),
+      journal: new KeyValueJournal(kv, committer, heads, deletions, outbox, order, budget),
       catalog: new KeyValueCatalog(kv, committer, order, budget, items),
       outbox,
       crons: new KeyValueCrons(kv, committer, order),

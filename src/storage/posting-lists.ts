@@ -1,6 +1,6 @@
 import { type Candidate, doubtfulCandidate, type CandidatePages } from "./index-candidates.ts";
 import { lastSegment, sortKey, prefixRange } from "./keys.ts";
-import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
+import { allEventually, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /**
@@ -51,7 +51,7 @@ export class PostingLists {
           looked += left.length;
           const stands = (one: Candidate): Eventually<boolean> =>
             andThen(this.#stands(own, one), (does) => does || (isWide && this.#stands(wide, one)));
-          const found = allOf(left.map(stands));
+          const found = allEventually(left.map(stands));
           const standing = found instanceof Promise ? await found : found;
           left = left.filter((_, i) => standing[i]);
         }

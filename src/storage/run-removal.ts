@@ -29,7 +29,7 @@ import { unpackRefs } from "./channel-refs.ts";
 
 /**
  * Deletes runs: their records, their checkpoints, and the values that only these checkpoints refer to. The journal lists what was written
- * since the runs were admitted, so the cost does not depend on the size of the whole thread. The {@link DeletionSweeper} deletes the events
+ * since the runs were admitted, so the cost does not depend on the size of the whole thread. {@link MarkedDeletions} deletes the events
  * of the runs later, because there may be many.
  */
 export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<void> {

@@ -25,7 +25,7 @@ import {
   parseItemExpiryKey,
   parseItemKey,
 } from "./keys.ts";
-import { allOf, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
+import { allEventually, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 import { createRowCodec } from "./record-columns.ts";
@@ -186,7 +186,7 @@ export class KeyValueItems implements StoreItems {
       const missing = new Map(changes.map((change) => [itemRowKey(tenant, "s", change), change] as const));
       for (const at of missing.keys()) if (found.has(at) || this.#changing.has(at)) missing.delete(at);
       if (missing.size === 0) return found;
-      const read = yield* awaitValue(allOf(Array.from(missing.keys(), (at) => this.#kv.get(at))));
+      const read = yield* awaitValue(allEventually(Array.from(missing.keys(), (at) => this.#kv.get(at))));
       for (const [i, [at, change]] of [...missing].entries()) {
         const bytes = read[i];
         found.set(at, bytes && readItemHead(bytes, tenant, change));

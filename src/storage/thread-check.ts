@@ -17,7 +17,7 @@ import {
 } from "./keys.ts";
 import { threadPartLabel } from "./key-labels.ts";
 import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
-import { allOf, type Eventually } from "../ports/eventually.ts";
+import { allEventually, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import {
   checkpointRowCodec,
@@ -195,7 +195,7 @@ export class ThreadCheck {
       if ((await this.#kv.get(dueRunKey(this.key, due, run))) === undefined)
         return `run ${run} is delayed and not marked`;
     }
-    const places = await allOf(indexKeysOf(this.key, thread).map((at) => this.#kv.get(at)));
+    const places = await allEventually(indexKeysOf(this.key, thread).map((at) => this.#kv.get(at)));
     return places.includes(undefined) ? "it is not in the index of threads" : undefined;
   }
 
@@ -220,7 +220,7 @@ export class ThreadCheck {
 
   async #checkRunIndex(): Promise<void> {
     for (const [id, run] of this.#runs) {
-      const places = await allOf(runIndexKeys(this.key, run).map((at) => this.#kv.get(at)));
+      const places = await allEventually(runIndexKeys(this.key, run).map((at) => this.#kv.get(at)));
       // A run that was deleted in the meantime has no index keys, which is not an error.
       if (places.includes(undefined) && !(await this.#isGone(runKey(this.#prefix, id))))
         this.#found.push(`run ${id} is not in the index of runs`);

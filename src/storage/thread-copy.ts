@@ -5,7 +5,7 @@ import { journalEntryKey, threadRecordKey, threadPrefix, prefixRange } from "./k
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { type JournalEntry, threadRowCodec } from "./records.ts";
-import type { DeletionSweeper } from "./deletion-sweeper.ts";
+import type { MarkedDeletions } from "./marked-deletions.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { indexOps } from "./thread-index.ts";
 import type { ThreadHeads } from "./thread-heads.ts";
@@ -14,7 +14,7 @@ import type { WriteOrder } from "./write-order.ts";
 interface Deps {
   readonly kv: KeyValueStore;
   readonly heads: ThreadHeads;
-  readonly sweeper: DeletionSweeper;
+  readonly deletions: MarkedDeletions;
   readonly order: WriteOrder;
 }
 
@@ -28,7 +28,7 @@ const PIECE_BYTES = 256 * 1024;
 
 /**
  * Copies a thread in the state of one moment. The copy may be too large for one batch, so it is written in pieces. Until it is complete, it
- * has the mark of a thread that is being deleted: readers do not see it, and after a crash the sweeper deletes it. The last piece removes
+ * has the mark of a thread that is being deleted: readers do not see it, and after a crash it is deleted. The last piece removes
  * the mark and adds the thread's record.
  */
 export async function copyThread(
@@ -37,12 +37,12 @@ export async function copyThread(
   to: ThreadKey,
   make: (thread: ThreadRecord) => ThreadRecord,
 ): Promise<ThreadRecord> {
-  const { kv, sweeper } = deps;
+  const { kv, deletions } = deps;
   await (
     await reserve(deps, to)
   ).stored;
   try {
-    const origin = await copyRows(kv, sweeper, from, to);
+    const origin = await copyRows(kv, deletions, from, to);
     const thread = make(origin);
     const { seq, epoch } = thread;
     const entry: JournalEntry = { kind: "copied", epoch };
@@ -52,11 +52,11 @@ export async function copyThread(
       { key: journalEntryKey(prefix, seq), value: seal(entry) },
     ];
     indexOps(ops, to, undefined, thread, new MemberKeyCache());
-    await sweeper.publish(to, ops);
+    await deletions.publish(to, ops);
     return thread;
   } catch (cause) {
     // Deletes the pieces that were written. If that fails too, the next start of the server deletes them.
-    await sweeper.sweep(to, null).catch(() => undefined);
+    await deletions.sweep(to, null).catch(() => undefined);
     throw cause;
   }
 }
@@ -66,14 +66,14 @@ export async function copyThread(
  * @throws ServiceError `journal.conflict` if a thread with this id exists or is still being deleted
  */
 function reserve(
-  { heads, sweeper, order }: Deps,
+  { heads, deletions, order }: Deps,
   to: ThreadKey,
 ): Eventually<{ readonly stored: Promise<void> }> {
   return order.run([threadMapKey(to)], () =>
     andThen(heads.peek(to)?.thread ?? heads.thread(to), (existing) => {
-      if (existing !== undefined || sweeper.refusesWrites(to))
+      if (existing !== undefined || deletions.refusesWrites(to))
         throw new ServiceError("journal.conflict", `There is a thread ${to.thread} already`);
-      return { stored: sweeper.reserve(to) };
+      return { stored: deletions.reserve(to) };
     }),
   );
 }
@@ -81,7 +81,7 @@ function reserve(
 /** Copies the rows from one snapshot of the thread, so that the copied record matches the copied data. */
 async function copyRows(
   kv: KeyValueStore,
-  sweeper: DeletionSweeper,
+  deletions: MarkedDeletions,
   from: ThreadKey,
   to: ThreadKey,
 ): Promise<ThreadRecord> {
@@ -96,10 +96,10 @@ async function copyRows(
     ops.push({ key: target + rest, value });
     bytes += value.length;
     if (ops.length < PIECE_OPS && bytes < PIECE_BYTES) continue;
-    await sweeper.writePiece(to, ops);
+    await deletions.writePiece(to, ops);
     [ops, bytes] = [[], 0];
   }
   if (origin === undefined || origin.temporary !== null) throw threadNotFound(from.thread);
-  await sweeper.writePiece(to, ops);
+  await deletions.writePiece(to, ops);
   return origin;
 }

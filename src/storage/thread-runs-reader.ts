@@ -5,7 +5,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
 import { lastSegment, delayedStartPrefix, runOrderPrefix, prefixRange } from "./keys.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
-import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
+import { allEventually, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { type Get, readRun, readStoredRun, type StoredRun } from "./records.ts";
 
@@ -59,7 +59,7 @@ export class ThreadRunsReader {
     for await (const keys of this.#kv.keys(prefixRange(runOrderPrefix(this.#prefix)))) {
       if (isAll) count += keys.length;
       else {
-        const fits = await allOf(keys.map((key) => this.#fits(lastSegment(key), filter)));
+        const fits = await allEventually(keys.map((key) => this.#fits(lastSegment(key), filter)));
         count += fits.filter(Boolean).length;
       }
     }

@@ -73,7 +73,7 @@ const runEnded = derived<"checkpoint">(({ ns, id: at, input, output, shows }, id
   });
 });
 
-export const checkpointEvents = [nothing, runEnded] as const;
+export const langchainCheckpointRenderers = [nothing, runEnded] as const;
 
 /** Shows the end of a run that pauses: its state with its interrupts. */
 const runPaused = derived<"interrupt">(({ ns, checkpoint, interrupts, output }, id, context) => {
@@ -84,7 +84,7 @@ const runPaused = derived<"interrupt">(({ ns, checkpoint, interrupts, output }, 
   });
 });
 
-export const interruptEvents = [nothing, nothing, runPaused] as const;
+export const langchainInterruptRenderers = [nothing, nothing, runPaused] as const;
 
 // --- nodes ---
 
@@ -141,7 +141,7 @@ const taskEnded = derived<"result">((fact, id, context) => {
   );
 });
 
-export const resultEvents = [nothing, taskEnded, nothing] as const;
+export const langchainResultRenderers = [nothing, taskEnded, nothing] as const;
 
 // --- messages ---
 

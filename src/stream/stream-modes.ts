@@ -4,13 +4,13 @@ import type { StreamMode } from "../model/run.ts";
 import { toIso } from "../model/time.ts";
 import { andThen } from "../ports/eventually.ts";
 import {
-  checkpointEvents,
-  interruptEvents,
+  langchainCheckpointRenderers,
+  langchainInterruptRenderers,
   modelEnded,
   modelStarted,
   graphReportedEvent,
   pieceStreamed,
-  resultEvents,
+  langchainResultRenderers,
   runStarted,
   taskStarted,
   tokenStreamed,
@@ -75,7 +75,7 @@ const table: ModeTable = {
     checkpoints: checkpointsModeCheckpoint,
     debug: debugModeCheckpoint,
     messages: renderInputComplete,
-    events: checkpointEvents,
+    events: langchainCheckpointRenderers,
   },
   task: { tasks: tasksModeTask, debug: debugModeTask, events: taskStarted },
   result: {
@@ -93,7 +93,7 @@ const table: ModeTable = {
     },
     tasks: tasksModeResult,
     debug: debugModeResult,
-    events: resultEvents,
+    events: langchainResultRenderers,
   },
   interrupt: {
     updates: {
@@ -115,7 +115,7 @@ const table: ModeTable = {
         );
       },
     },
-    events: interruptEvents,
+    events: langchainInterruptRenderers,
   },
   custom: {
     custom: {

@@ -1,5 +1,5 @@
 import type { JsonText } from "../codec/large-json.ts";
-import { packForClients } from "../codec/msgpack.ts";
+import { packForClients } from "../codec/value-encoding.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { OutputFormat } from "./rendering.ts";
 

@@ -1,4 +1,4 @@
-import { packForClients } from "../codec/msgpack.ts";
+import { packForClients } from "../codec/value-encoding.ts";
 import type { JsonObject } from "../model/json.ts";
 import { failureDetailsOf } from "../schemas/error-to-response.ts";
 import type { CommandId } from "./command-queue.ts";

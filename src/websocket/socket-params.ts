@@ -1,7 +1,7 @@
 import { invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { invalidUuid } from "../schemas/error-to-response.ts";
-import { QueryParams } from "../schemas/query.ts";
+import { QueryParams } from "../schemas/query-params.ts";
 import { lastEventIdInHeader, lastEventIdInQuery } from "../schemas/stream-params.ts";
 
 /** The maximum length of a socket's query, in characters. */

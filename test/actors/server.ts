@@ -20,7 +20,7 @@ import type { Logger } from "../../src/ports/logger.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
-import { createTimerHandler } from "../../src/service/due-machine-timer.ts";
+import { createTimerHandler } from "../../src/service/admit-timer-run.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { SimulatedClock } from "../simulation/clock.ts";

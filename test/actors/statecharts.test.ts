@@ -2,7 +2,7 @@ import { multitaskStrategies } from "../../src/model/run.ts";
 import { describe, expect, test } from "vitest";
 import { createActor, fromCallback, transition, type AnyActorLogic } from "xstate";
 import { getShortestPaths } from "xstate/graph";
-import { ChildActors } from "../../actors/child-actors.ts";
+import { ChildActorMap } from "../../actors/child-actor-map.ts";
 
 import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/messages.ts";
 import { runChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
@@ -43,7 +43,7 @@ const can = (logic: AnyActorLogic, state: object, event: object) =>
   transition(logic, state as never, event as never)[0] !== state;
 
 const names = (actors: unknown) =>
-  actors instanceof ChildActors ? actors.names(Infinity) : Object.keys(actors as object);
+  actors instanceof ChildActorMap ? actors.names(Infinity) : Object.keys(actors as object);
 
 /** The result of these events, on which both interpreters must agree. */
 function agreedAfter(logics: readonly AnyActorLogic[], input: object, events: readonly object[]): object {
@@ -61,7 +61,7 @@ function agreedAfter(logics: readonly AnyActorLogic[], input: object, events: re
     // XState starts and stops children after the effects of a transition.
     const asked = [...log].sort();
     actor.stop();
-    const { waiting, ...rest } = context as { readonly waiting?: ChildActors };
+    const { waiting, ...rest } = context as { readonly waiting?: ChildActorMap };
     return {
       events,
       asked,

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createShardApp } from "../../src/app.ts";
 import { clientHeaders } from "../../src/cluster/forwarded-headers.ts";
 import { CALL_PATH } from "../../src/cluster/process-calls.ts";
-import { packCall } from "../../src/codec/msgpack.ts";
+import { packCall } from "../../src/codec/value-encoding.ts";
 import { graph } from "../../src/index.ts";
 import { DEFAULT_TENANT } from "../../src/model/thread.ts";
 import { MISDIRECTED, type PeerAddress } from "../../src/ports/peers.ts";

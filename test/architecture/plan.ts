@@ -55,7 +55,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "abstract-level": ["src/storage/"],
   "memory-level": ["src/storage/"],
   pg: ["src/postgres/connections.ts"],
-  msgpackr: ["src/codec/msgpack.ts"],
+  msgpackr: ["src/codec/value-encoding.ts"],
   jose: ["src/access/jwt-auth.ts"],
   esbuild: [
     "src/build/",

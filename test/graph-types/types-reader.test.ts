@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { entryUrl } from "../../src/graph-loader/heddle-package-paths.ts";
+import { entryUrl } from "../../src/graph-loader/own-package-paths.ts";
 import { TypesReader } from "../../src/graph-types/types-reader.ts";
 import type { GraphTypesMessage, GraphTypesRequest } from "../../src/graph-types/worker-messages.ts";
 import { startWorker } from "../../src/platform/worker-thread.ts";

@@ -1,7 +1,7 @@
 import { someRun } from "../fixtures/runs.ts";
 import { AccessControl } from "../../src/access/access-control.ts";
 import { createRequestHandler } from "../../src/http/handler.ts";
-import { Traffic } from "../../src/http/response-counts.ts";
+import { TrafficCounts } from "../../src/http/response-counts.ts";
 import type { AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
@@ -339,7 +339,7 @@ export function protocol(
     memory: new ResponseMemoryBudget(timers),
     streamMemory: new ResponseMemoryBudget(timers),
     logger,
-    traffic: new Traffic(),
+    traffic: new TrafficCounts(),
     configurableHeaders: () => undefined,
     ...accessAndClock,
   });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { listSender } from "../../src/http/json-responses.ts";
-import { RouteCall } from "../../src/http/request-context.ts";
+import { RouteCall } from "../../src/http/route-call.ts";
 import type { AuthUser } from "../../src/model/auth-user.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";

@@ -14,7 +14,7 @@ import { Send } from "@langchain/langgraph";
 import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
 import { beforeAll, describe, expect, test } from "vitest";
 import { graphFile, isBelow } from "./support.ts";
-import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
+import { packValue, unpackValue } from "../../src/codec/value-encoding.ts";
 import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
 import { deserialise } from "../../src/langgraph/deserialisation.ts";
 import { serialise } from "../../src/langgraph/serialisation.ts";

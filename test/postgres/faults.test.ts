@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { unpackWriteBatch } from "../../src/codec/msgpack.ts";
+import { unpackWriteBatch } from "../../src/codec/value-encoding.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemRandom } from "../../src/platform/random.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { unpackWriteBatch } from "../../src/codec/msgpack.ts";
+import { unpackWriteBatch } from "../../src/codec/value-encoding.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { KeyValueStore, WriteOperation } from "../../src/ports/key-value-store.ts";
 import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";

@@ -9,7 +9,7 @@ import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { HttpClient } from "../../src/ports/http-client.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { CronWorker } from "../../src/service/crons/cron-worker.ts";
-import { createTimerHandler } from "../../src/service/due-machine-timer.ts";
+import { createTimerHandler } from "../../src/service/admit-timer-run.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { WebhookWorker } from "../../src/service/webhooks/webhook-worker.ts";

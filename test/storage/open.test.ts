@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { Packr } from "msgpackr";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { unpackValue } from "../../src/codec/msgpack.ts";
+import { unpackValue } from "../../src/codec/value-encoding.ts";
 import { seal } from "../../src/storage/envelope.ts";
 import { ALL_KEYS, FORMAT_KEY, threadIdKey } from "../../src/storage/keys.ts";
 import type { WriteOperation } from "../../src/ports/key-value-store.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pumpRendered, pumpSse } from "../../src/http/sse.ts";
-import { Traffic } from "../../src/http/response-counts.ts";
+import { TrafficCounts } from "../../src/http/response-counts.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import type { Sink } from "../../src/ports/event-sink.ts";
 import type { Journal } from "../../src/ports/journal.ts";
@@ -93,7 +93,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
   const options = () => ({
     scheduler,
     logger: new Lines(),
-    traffic: new Traffic(),
+    traffic: new TrafficCounts(),
     memory: { budget: memory, tenant: "a" },
   });
 
@@ -199,7 +199,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
           {
             scheduler,
             logger: new Lines(),
-            traffic: new Traffic(),
+            traffic: new TrafficCounts(),
             ...memoryOptions,
           },
         );
@@ -244,7 +244,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
       pumpRendered(reader, peer, rendered(reader), {
         scheduler,
         logger: new Lines(),
-        traffic: new Traffic(),
+        traffic: new TrafficCounts(),
       });
       await expectSoon(
         () =>

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse, type SseOptions } from "../../src/http/sse.ts";
-import { Traffic } from "../../src/http/response-counts.ts";
+import { TrafficCounts } from "../../src/http/response-counts.ts";
 import type { StreamMode } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/event-sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -14,7 +14,7 @@ let hub: Hub;
 let writer: Writer;
 let sink: Sink;
 let outcomes: string[];
-let traffic: Traffic;
+let traffic: TrafficCounts;
 
 describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   beforeEach(async () => {
@@ -25,7 +25,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     await writer.start();
     sink = hub.open(KEY, runRecord(), 1, 0);
     outcomes = [];
-    traffic = new Traffic();
+    traffic = new TrafficCounts();
   });
 
   const emit = (data: unknown) => sink.emit({ t: "custom", ns: "", json: JSON.stringify(data) });

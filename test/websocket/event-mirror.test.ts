@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse } from "../../src/http/sse.ts";
 import { AccessControl, type AccessOptions } from "../../src/access/access-control.ts";
-import { Traffic } from "../../src/http/response-counts.ts";
+import { TrafficCounts } from "../../src/http/response-counts.ts";
 import { OpenSocketCounter } from "../../src/websocket/open-socket-counter.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
@@ -178,7 +178,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
       view: createView(modes, false, sseFormat),
       scheduler,
       logger: new Lines(),
-      traffic: new Traffic(),
+      traffic: new TrafficCounts(),
     });
     const socket = await connect(`stream_mode=${query}`);
     emitAll();

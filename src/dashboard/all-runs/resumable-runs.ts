@@ -28,7 +28,7 @@ export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle 
  * Returns, by run id, why a run is not resumed; null for a run that is resumed. Of several selected runs of a thread,
  * at most one is resumed.
  */
-export async function planResume(
+export async function resumeObstaclesByRun(
   runs: readonly FoundRun[],
   obstacleOf: (run: FoundRun) => Promise<ResumeObstacle | null> = findResumeObstacle,
 ): Promise<ReadonlyMap<string, ResumeObstacle | null>> {
@@ -61,15 +61,15 @@ const COUNT_TEXTS: { readonly [O in ResumeObstacle]: string } = {
 };
 
 /** Returns a text that says how many of the selected runs can be resumed, and how many cannot, by obstacle. */
-export function resumeSummary(plan: ReadonlyMap<string, ResumeObstacle | null>): string {
-  const obstacles = [...plan.values()];
+export function resumeSummary(obstacles: ReadonlyMap<string, ResumeObstacle | null>): string {
+  const all = [...obstacles.values()];
   const counted = Object.entries(COUNT_TEXTS).flatMap(([name, text]) => {
-    const count = obstacles.filter((one) => one === name).length;
+    const count = all.filter((one) => one === name).length;
     return count === 0 ? [] : [`${count} ${text}`];
   });
-  const sum = `${resumableCount(plan)} of ${plan.size} selected can be resumed`;
+  const sum = `${resumableCount(obstacles)} of ${obstacles.size} selected can be resumed`;
   return counted.length === 0 ? `${sum}.` : `${sum}. Skipped: ${counted.join(", ")}.`;
 }
 
-export const resumableCount = (plan: ReadonlyMap<string, ResumeObstacle | null>): number =>
-  [...plan.values()].filter((obstacle) => obstacle === null).length;
+export const resumableCount = (obstacles: ReadonlyMap<string, ResumeObstacle | null>): number =>
+  [...obstacles.values()].filter((obstacle) => obstacle === null).length;

@@ -24,7 +24,7 @@ import { queueTimeMs, runDurationMs } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { usePolling } from "../system/use-polling.ts";
 import { LEFT_OUT_TEXTS, planRepeat } from "./bulk-repeat-plan.ts";
-import { OBSTACLE_TEXTS, planResume } from "./resumable-runs.ts";
+import { OBSTACLE_TEXTS, resumeObstaclesByRun } from "./resumable-runs.ts";
 import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
 import { cronOrigin, runFilterOf } from "./run-filter.ts";
 import { SelectionBar } from "./selection-bar.tsx";
@@ -34,7 +34,7 @@ import {
   readStartedRuns,
   type StartedRuns,
   StartedRunsSummary,
-} from "./started-runs.tsx";
+} from "./bulk-started-runs.tsx";
 
 const PAGE_SIZE = 50;
 /** New runs are counted up to this number. */
@@ -311,7 +311,7 @@ async function findLeftOut(
 ): Promise<ReadonlyMap<string, string>> {
   const left = new Map<string, string>();
   if (action === "resume")
-    for (const [id, obstacle] of await planResume(runs))
+    for (const [id, obstacle] of await resumeObstaclesByRun(runs))
       if (obstacle !== null) left.set(id, OBSTACLE_TEXTS[obstacle]);
   if (action === "retry")
     for (const [{ run_id }, obstacle] of await planRepeat(runs))

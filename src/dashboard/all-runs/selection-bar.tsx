@@ -5,7 +5,7 @@ import { Confirm } from "../components/dialogs.tsx";
 import { useResource } from "../components/use-resource.ts";
 import {
   findResumeObstacle,
-  planResume,
+  resumeObstaclesByRun,
   type ResumeObstacle,
   resumableCount,
   resumeSummary,
@@ -40,11 +40,11 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
     found.catch(() => known.delete(run.run_id));
     return found;
   };
-  const plan = useResource(
-    () => planResume(selected, obstacleOf),
+  const obstacles = useResource(
+    () => resumeObstaclesByRun(selected, obstacleOf),
     [selected.map(({ run_id }) => run_id).join()],
   );
-  const counted = plan.isReading || plan.error !== null ? undefined : plan.value;
+  const counted = obstacles.isReading || obstacles.error !== null ? undefined : obstacles.value;
   return (
     <div class="chosen" role="group" aria-label="Selected runs">
       <div class="bar">
@@ -77,7 +77,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
       </div>
       <p class="hint" id="about-resume">
         <em>Resume</em> continues each thread from its last checkpoint: tasks that succeeded do not run again.{" "}
-        {counted === undefined ? (plan.error ?? "Loading…") : resumeSummary(counted)}
+        {counted === undefined ? (obstacles.error ?? "Loading…") : resumeSummary(counted)}
       </p>
       <p class="hint" id="about-retry">
         <em>Run again</em> sends the same input again, to the thread's current state: all tasks run.

@@ -23,7 +23,7 @@ import {
   totalsOf,
   UNNAMED_MODEL,
 } from "./run-calls.ts";
-import { RunSummary } from "./run-summary.tsx";
+import { RunFindings } from "./run-findings.tsx";
 import { retriesText, RunTotalsView } from "./run-totals.tsx";
 import { criticalPath } from "./critical-path.ts";
 import { traceAsJson } from "./trace-json.ts";
@@ -140,7 +140,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
             </button>
           </div>
         </div>
-        <RunSummary
+        <RunFindings
           failed={all.findLast(({ status }) => status === "failed") ?? null}
           error={trace.error}
           slowest={slowest}

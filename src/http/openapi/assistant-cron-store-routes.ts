@@ -1,6 +1,13 @@
 import { responseSchemas } from "../../schemas/record-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
-import { choiceParam, flagParam, limitParam, listParam, offsetParam, textParam } from "./query-params.ts";
+import {
+  choiceParam,
+  flagParam,
+  limitParam,
+  listParam,
+  offsetParam,
+  textParam,
+} from "./query-param-descriptions.ts";
 import {
   type RouteDescriptions,
   jsonResponse,

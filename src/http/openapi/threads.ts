@@ -1,6 +1,6 @@
 import { threadModes } from "../../model/run.ts";
 import { Type } from "../../schemas/typebox.ts";
-import { flagParam, limitParam, listParam, textParam } from "./query-params.ts";
+import { flagParam, limitParam, listParam, textParam } from "./query-param-descriptions.ts";
 import {
   type RouteDescriptions,
   jsonResponse,

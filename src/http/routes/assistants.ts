@@ -1,6 +1,6 @@
 import { parseUuid } from "../../model/ids.ts";
 import { apiAssistant, apiAssistantVersion } from "../../service/api-records.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import { mapIterable, paginationHeaders, pickFields } from "../search-results.ts";
 import type { Route } from "../router.ts";

@@ -1,6 +1,6 @@
 import { invalidField } from "../../model/errors.ts";
 import type { SubgraphQuery } from "../../service/graph-descriptions.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { Route } from "../router.ts";
 
 /** Routes for the drawings and JSON schemas of an assistant's graph. */

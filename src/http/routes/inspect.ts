@@ -3,7 +3,7 @@ import { parseUuid } from "../../model/ids.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ActorSnapshot } from "../../ports/inspector.ts";
 import type { MachineInfo } from "../../service/actor-inspection.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import { invalidUuid } from "../../schemas/error-to-response.ts";
 import type { Route } from "../router.ts";

@@ -3,7 +3,7 @@ import type { CancelAction } from "../../model/run.ts";
 import type { CancelTarget } from "../../service/run-cancellation.ts";
 import { checkReason } from "../../schemas/cancel-reason-check.ts";
 import { cancelActions, runsCancelSchema } from "../../schemas/request-schemas.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { Route } from "../router.ts";
 
 const IN_FLIGHT = ["pending", "running", "all"] as const satisfies CancelTarget[];

@@ -4,7 +4,7 @@ import { threadModes } from "../../model/run.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sseFormat, type StreamView, createView } from "../../stream/rendering.ts";
 import { showsRunEnds, threadRenderer, threadSseFormat } from "../../stream/thread-rendering.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { pumpRendered, pumpSse, SSE_HEADERS, streamStart } from "../sse.ts";

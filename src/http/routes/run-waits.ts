@@ -2,7 +2,7 @@ import { isSmallJson } from "../../codec/large-json.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { toPlainError, ServiceError, withCauses } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import { JsonHeartbeat } from "../json-heartbeat.ts";

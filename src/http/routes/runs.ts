@@ -1,6 +1,6 @@
 import { invalidField } from "../../model/errors.ts";
 import type { RunListQuery } from "../../service/runs.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import { memorySizeOf } from "../../model/memory-size.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";

@@ -7,7 +7,7 @@ import {
   itemSearchSchema,
   namespaceListSchema,
 } from "../../schemas/store-schemas.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import { mapIterable } from "../search-results.ts";
 import type { Route } from "../router.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../schemas/execute-protocol-command.ts";
 import { subscriptionOf } from "../../schemas/protocol-schemas.ts";
 import { lastEventIdInHeader } from "../../schemas/stream-params.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { pumpRendered, SSE_HEADERS, streamStart } from "../sse.ts";

@@ -8,7 +8,7 @@ import {
   parseStateRequest,
   parseUpdateRequest,
 } from "../../schemas/state-request.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 

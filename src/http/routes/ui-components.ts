@@ -1,7 +1,7 @@
 import { ServiceError } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
 import { componentRequestSchema } from "../../schemas/component-request.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 

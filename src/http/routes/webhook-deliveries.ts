@@ -1,6 +1,6 @@
 import type { DeliveryStatus } from "../../model/webhook-delivery.ts";
 import type { DeliveryKey } from "../../ports/outbox.ts";
-import type { RouteCall } from "../request-context.ts";
+import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";

@@ -6,7 +6,7 @@ import type { HttpClient } from "../../ports/http-client.ts";
 import type { OutboxEntry } from "../../ports/outbox.ts";
 import type { Headers } from "../../ports/transport.ts";
 import { isAddress, mayReach } from "./addresses.ts";
-import { retryAfter, attemptVerdict } from "./backoff.ts";
+import { retryAfter, attemptVerdict } from "./retry-policy.ts";
 import { signWebhook } from "./signature.ts";
 import { hostOf, NOT_PUBLIC_REASON, urlRefusal } from "./target-check.ts";
 import { toIso } from "../../model/time.ts";

@@ -6,7 +6,7 @@ import type { Outbox, OutboxEntry } from "../../ports/outbox.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
 import { SteadyTime } from "../../ports/steady-time.ts";
-import { webhookRetryDelay } from "./backoff.ts";
+import { webhookRetryDelay } from "./retry-policy.ts";
 import { TargetQueue, deliveryName } from "./target-queue.ts";
 import { DeadLetterPurger, DEAD_LETTER_TTL } from "./dead-letter-purger.ts";
 import { sendWebhook, type AttemptOutcome, type SenderDeps } from "./webhook-sender.ts";

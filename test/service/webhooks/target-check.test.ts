@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { mayReach } from "../../../src/service/webhooks/addresses.ts";
-import { webhookRetryDelay, retryAfter, attemptVerdict } from "../../../src/service/webhooks/backoff.ts";
+import { webhookRetryDelay, retryAfter, attemptVerdict } from "../../../src/service/webhooks/retry-policy.ts";
 import { signWebhook } from "../../../src/service/webhooks/signature.ts";
 import { checkWebhook, urlRefusal } from "../../../src/service/webhooks/target-check.ts";
 import { readWebhookPolicy } from "../../../src/config/webhooks.ts";

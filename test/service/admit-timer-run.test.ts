@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTimerHandler } from "../../src/service/due-machine-timer.ts";
+import { createTimerHandler } from "../../src/service/admit-timer-run.ts";
 import type { Runs } from "../../src/service/runs.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 

@@ -11,8 +11,8 @@ import { serialise } from "./serialisation.ts";
  */
 const OMITTED_MEMBERS: ReadonlySet<string> = new Set(["id", "type", "name", "example"]);
 
-/** Converts the messages that LangGraph streams to entries of the run's event log (`Fact`). */
-export class TokenStream {
+/** Records the messages that LangGraph streams as entries of the run's event log (`Fact`). */
+export class MessageRecorder {
   readonly #library: Library;
   /** Adds an entry to the run's event log, and returns the number of its first event. */
   readonly #emit: (fact: Fact) => number;

@@ -9,7 +9,7 @@ import { removeWaitingRun } from "./run-withdrawal.ts";
  * Ends queued runs whose events were already processed by the machine of the run in progress, because they have nothing
  * left to do. Their result is the state at `checkpoint`, which includes these events.
  */
-export function endTakenRuns(
+export function endRunsOfProcessedEvents(
   liveThread: LiveThread,
   ids: readonly string[],
   checkpoint: string | undefined,
@@ -36,7 +36,7 @@ export function withoutQueued(thread: ThreadRecord, ended: readonly RunRecord[])
 }
 
 /** Removes the ended runs from memory. Called when the append that ends them is submitted. */
-export function removeTakenRuns(liveThread: LiveThread, ended: readonly RunRecord[]): void {
+export function removeRunsOfProcessedEvents(liveThread: LiveThread, ended: readonly RunRecord[]): void {
   for (const { run_id } of ended) {
     removeWaitingRun(liveThread, run_id);
     liveThread.actor?.send({ type: "RUN.WITHDRAWN", run: run_id });
@@ -47,7 +47,11 @@ export function removeTakenRuns(liveThread: LiveThread, ended: readonly RunRecor
  * Notifies readers and waiting requests that these runs have ended. Called when their ends are stored. `values`: the
  * state after the events of these runs.
  */
-export function notifyTaken(liveThread: LiveThread, ended: readonly RunRecord[], values: JsonObject): void {
+export function notifyEndOfProcessedEventRuns(
+  liveThread: LiveThread,
+  ended: readonly RunRecord[],
+  values: JsonObject,
+): void {
   const { deps, owner, key } = liveThread;
   for (const run of ended) {
     const totals = owner.totals.forGraph(run.graph_id);

@@ -2,7 +2,7 @@ import type { AnyActorRef } from "./xstate.ts";
 
 /**
  * A child actor in a {@link Table}, with the numbers of the versions that added it and removed it (Infinity:
- * it was not removed). A version is one instance of {@link ChildActors}.
+ * it was not removed). A version is one instance of {@link ChildActorMap}.
  */
 interface Entry {
   readonly actor: AnyActorRef;
@@ -12,7 +12,7 @@ interface Entry {
 
 type NamedActor = readonly [name: string, actor: AnyActorRef];
 
-/** The children of several versions of a {@link ChildActors}. The versions share this table. */
+/** The children of several versions of a {@link ChildActorMap}. The versions share this table. */
 interface Table {
   readonly entries: Map<string, Entry>;
   /** The number of the latest version. A change to the latest version extends the table; a change to an older one copies it. */
@@ -30,7 +30,7 @@ const MAX_EXTRA_REMOVED = 16;
  * an entry of the table, so adding or removing one of thousands of tasks costs as much as with a few. Most
  * actors have at most one child, and need no table.
  */
-export class ChildActors {
+export class ChildActorMap {
   readonly size: number;
   /** The only child. Undefined if there is no child, or if the children are in a table. */
   readonly #only: NamedActor | undefined;
@@ -73,20 +73,20 @@ export class ChildActors {
   }
 
   /** A version with these children added. Their names MUST differ from those of the present children. */
-  with(added: readonly NamedActor[]): ChildActors {
+  with(added: readonly NamedActor[]): ChildActorMap {
     const [first] = added;
     if (first === undefined) return this;
-    if (this.size === 0 && added.length === 1) return new ChildActors(1, first);
+    if (this.size === 0 && added.length === 1) return new ChildActorMap(1, first);
     const newest = this.#newestTable;
     const isFree = newest !== undefined && added.every(([name]) => !newest.entries.has(name));
     const table = isFree ? newest : this.#copy();
     const came = ++table.newest;
     for (const [name, actor] of added) table.entries.set(name, { actor, came, left: Infinity });
-    return new ChildActors(this.size + added.length, undefined, table, came);
+    return new ChildActorMap(this.size + added.length, undefined, table, came);
   }
 
   /** A version without this child; the same version if it has no such child. */
-  without(name: string): ChildActors {
+  without(name: string): ChildActorMap {
     if (this.get(name) === undefined) return this;
     if (this.size === 1) return NO_CHILD_ACTORS;
     const newest = this.#newestTable;
@@ -95,7 +95,7 @@ export class ChildActors {
     const version = ++table.newest;
     const entry = table.entries.get(name);
     if (entry !== undefined) entry.left = version;
-    return new ChildActors(this.size - 1, undefined, table, version);
+    return new ChildActorMap(this.size - 1, undefined, table, version);
   }
 
   #has({ came, left }: Entry): boolean {
@@ -114,4 +114,4 @@ export class ChildActors {
   }
 }
 
-export const NO_CHILD_ACTORS = new ChildActors(0);
+export const NO_CHILD_ACTORS = new ChildActorMap(0);

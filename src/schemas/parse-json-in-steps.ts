@@ -9,7 +9,7 @@ import {
   OPEN_OBJECT,
   QUOTE,
   PARSE_STEP_BYTES,
-  StringEnds,
+  StringEndFinder,
 } from "./json-structure.ts";
 import { hasLoneSurrogate, refuseLoneSurrogates } from "./lone-surrogates.ts";
 
@@ -43,7 +43,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * half a second. `longer`: the lists and objects that are too long for one step; they are split at their commas.
  * @throws SyntaxError; TypeError if the bytes are not UTF-8; ServiceError `validation.failed` if a string contains half of a surrogate pair
  */
-export async function parseInSteps(
+export async function parseJsonInSteps(
   bytes: Uint8Array,
   longer: LongContainers,
   budget: WorkBudget,
@@ -69,13 +69,13 @@ class Parsing {
   isOdd = false;
   readonly #bytes: Uint8Array;
   readonly #longer: LongContainers;
-  readonly #strings: StringEnds;
+  readonly #strings: StringEndFinder;
   readonly #budget: WorkBudget;
 
   constructor(bytes: Uint8Array, longer: LongContainers, budget: WorkBudget) {
     this.#bytes = bytes;
     this.#longer = longer;
-    this.#strings = new StringEnds(bytes);
+    this.#strings = new StringEndFinder(bytes);
     this.#budget = budget;
   }
 

@@ -3,7 +3,7 @@ import { formatDuration } from "../components/duration.ts";
 import { errorLine } from "../components/one-line-text.ts";
 import { taskDurationMs } from "./timeline-rows.ts";
 
-interface FindingsProps {
+interface RunFindingsProps {
   readonly failed: Task | null;
   /** The error of the run; null if it did not fail. */
   readonly error: { readonly error: string; readonly message: string } | null;
@@ -11,8 +11,8 @@ interface FindingsProps {
   readonly onChoose: (task: Task) => void;
 }
 
-/** The summary of a run: its failed task and error, and its slowest task. */
-export function RunSummary({ failed, error, slowest, onChoose }: FindingsProps) {
+/** What stands out in a run: its failed task and error, and its slowest task. */
+export function RunFindings({ failed, error, slowest, onChoose }: RunFindingsProps) {
   const why = failed?.error ?? (error === null ? null : errorLine(error.error, error.message));
   return (
     <>

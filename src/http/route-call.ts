@@ -6,7 +6,7 @@ import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import { readObjectList, readObject, type RawBody } from "../schemas/body.ts";
 import type { Service } from "../service/service.ts";
 import { invalidUuid, JSON_HEADERS } from "../schemas/error-to-response.ts";
-import { QueryParams } from "../schemas/query.ts";
+import { QueryParams } from "../schemas/query-params.ts";
 import { type StatusCounts, countResponse } from "./response-counts.ts";
 
 /** The client of a request, and the response headers for this client. */

@@ -22,17 +22,17 @@ import type { WriteOrder } from "./write-order.ts";
 const DELETIONS_PER_BATCH = 200;
 
 /**
- * Deletes data that does not fit into one batch: all keys of a removed thread, or the events of a run. The batch that
- * removes the thread or the run stores a key as a mark of the deletion. While the mark exists, readers do not see any
- * of the other keys. After a crash, the marks show which sweeps have to continue.
+ * Deletions of data that does not fit into one batch: all keys of a removed thread, or the events of a run. The batch
+ * that removes the thread or the run stores a key as a mark of the deletion. While the mark exists, readers do not see
+ * any of the other keys, and a sweep deletes them. After a crash, the marks show which sweeps have to continue.
  */
-export class DeletionSweeper {
+export class MarkedDeletions {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #order: WriteOrder;
   readonly #logger: Logger;
   /**
-   * Deletion marks (see {@link DeletionSweeper}) that are stored, or that {@link reserve} is storing. Each hides its thread or run from
+   * Deletion marks (see {@link MarkedDeletions}) that are stored, or that {@link reserve} is storing. Each hides its thread or run from
    * readers.
    */
   readonly #marks = new Set<string>();

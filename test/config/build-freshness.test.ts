@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { BuildMark, hashBuildInputs } from "../../src/build/build-inputs.ts";
+import { BuildMark, hashBuildInputs } from "../../src/build/build-freshness.ts";
 
 function aPackage(): string {
   const root = mkdtempSync(join(tmpdir(), "heddle-inputs-"));

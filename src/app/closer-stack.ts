@@ -1,8 +1,8 @@
 /**
- * Closes parts of a server in the reverse order in which they were added. If a part fails to close, the remaining parts are closed anyway,
- * and the promise rejects with the last error.
+ * The functions that close the parts of a server. `close` calls them in the reverse order in which they were added. If a part fails to
+ * close, the remaining parts are closed anyway, and the promise rejects with the last error.
  */
-export class OpenParts {
+export class CloserStack {
   readonly #closers: (() => unknown)[] = [];
 
   add(...closers: readonly (() => unknown)[]): void {

@@ -1,6 +1,6 @@
 import { unpack } from "msgpackr";
 import { describe, expect, test } from "vitest";
-import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
+import { packValue, unpackValue } from "../../src/codec/value-encoding.ts";
 import { PlainPacker } from "../../src/codec/fast-msgpack.ts";
 import { MAX_ENCODED_BYTES } from "../../src/codec/size-limits.ts";
 import { MSGPACK_STRUCTURES } from "../../src/codec/msgpack-structures.ts";
