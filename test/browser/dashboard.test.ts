@@ -234,7 +234,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await post(`${runs}/wait`, { assistant_id: "both", input: { amount: -1 } });
     const { page } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
     await page.click('button:has-text("Edit state")');
-    await page.fill("dialog input[type=number]", "5");
+    await page.fill("dialog input[inputmode=decimal]", "5");
     await page.click('dialog button:has-text("Save")');
     await page.waitForSelector('dialog [role="alert"]:has-text("Choose a node"):has-text("left, right")');
     expect(await page.getAttribute("#edit-node", "aria-invalid")).toBe("true");

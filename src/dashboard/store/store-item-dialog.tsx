@@ -58,7 +58,12 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
       onClose();
     });
   return (
-    <FormDialog title={item === null ? "Create item" : "Item"} wide isEdited={isEdited} onClose={onClose}>
+    <FormDialog
+      title={item === null ? "Create item" : "Item"}
+      wide
+      isEdited={isEdited && !submit.isSending}
+      onClose={onClose}
+    >
       <form
         onInput={() => setEdited(true)}
         onSubmit={(event) => {

@@ -52,7 +52,8 @@ function StateList({ watch, onEdit }: ListProps) {
     [watch.id, wanted, isWithin],
   );
   if (error !== null) return <LoadFailure text={error} onRetry={reload} />;
-  if (value === undefined) return <Loading isPadded />;
+  // Without the latest state, which the page reads anyway, this tab would read it a second time.
+  if (value === undefined || watch.state.value === null) return <Loading isPadded />;
   const all = [...(older.value === null || isWithin ? [] : [older.value]), ...value.toReversed()].filter(
     (state) => state !== undefined,
   );

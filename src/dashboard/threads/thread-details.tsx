@@ -45,7 +45,7 @@ export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps
     onClose();
   };
   return (
-    <FormDialog title="Title and metadata" isEdited={!isUnchanged} onClose={onClose}>
+    <FormDialog title="Title and metadata" isEdited={!isUnchanged && !submit.isSending} onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
