@@ -130,7 +130,7 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
       try {
         return await runs.start(key, withConfigurable(request, configurable), { again, event: {} });
       } catch (cause) {
-        throw inTermsOfEvents(cause);
+        throw inTermsOfEvents(cause, event);
       }
     },
   };
@@ -157,8 +157,12 @@ function schemaOf(type: string, schema: JsonObject | null): JsonObject | null {
 }
 
 /** Rewrites the error of a run that should have processed an event as an error about the event itself. */
-function inTermsOfEvents(cause: unknown): unknown {
+function inTermsOfEvents(cause: unknown, { type }: SentEvent): unknown {
   if (!(cause instanceof ServiceError)) return cause;
+  if (cause.code === "graph.invalid") {
+    const message = cause.message.replace(/^command\.resume(?=: )/, () => `event ${JSON.stringify(type)}`);
+    return new ServiceError(cause.code, message, { cause });
+  }
   if (cause.code === "resume.invalid")
     return new ServiceError(cause.code, "The machine of this thread waits for no event", { cause });
   const [field] = cause.fields;

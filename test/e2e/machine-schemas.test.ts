@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { assign, fromPromise, setup } from "xstate";
 import { z } from "zod";
-import { heldCalls } from "./support/latches.ts";
+import { heldCalls, latch } from "./support/latches.ts";
+import { ShiftedTime } from "./support/shifted-time.ts";
 import { serve, type Server } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
@@ -65,6 +66,31 @@ const payment = setup({
   },
 });
 
+/** A schema that no library made. */
+const standard = (validate: (value: unknown) => unknown) => ({
+  "~standard": { version: 1, vendor: "test", validate },
+});
+
+/** A machine that notes each of its events. */
+const machineOf = (events: object, input?: object) =>
+  setup({
+    types: {} as { context: Json; input: unknown; events: Json & { type: string } },
+    schemas: { events, ...(input && { input }) },
+  }).createMachine({
+    context: ({ input: given }) => ({ input: given ?? null, event: null }),
+    initial: "open",
+    states: {
+      open: {
+        on: Object.fromEntries(
+          Object.keys(events).map((type) => [
+            type,
+            { actions: assign({ event: ({ event }: { event: unknown }) => event }) },
+          ]),
+        ) as object,
+      },
+    },
+  });
+
 async function on(server: Pick<Server, "url">, assistant_id = "payment") {
   const thread = await newThread(server.url);
   const path = `${server.url}/threads/${thread}`;
@@ -74,9 +100,16 @@ async function on(server: Pick<Server, "url">, assistant_id = "payment") {
   });
   const json = async (of: string) => (await (await get(path + of)).json()) as Json;
   const run = async (body: object) => answer(await post(`${path}/runs/wait`, { assistant_id, ...body }));
-  const send = async (event: unknown) => answer(await post(`${path}/events`, event));
-  const sent = async (event: unknown) => {
-    const { status, body } = await send(event);
+  const send = async (event: unknown, headers?: Record<string, string>) =>
+    answer(
+      await fetch(`${path}/events`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: typeof event === "string" ? event : JSON.stringify(event),
+      }),
+    );
+  const sent = async (event: unknown, headers?: Record<string, string>) => {
+    const { status, body } = await send(event, headers);
     expect([status, JSON.stringify(body)]).toEqual([202, expect.anything()]);
     return json(`/runs/${body.run_id}/join`);
   };
@@ -296,6 +329,71 @@ describe("the events of a machine with schemas", () => {
       body: { detail: expect.stringMatching(/: its schema failed: the rates are not loaded$/) as unknown },
     });
     expect(await json("/runs")).toHaveLength(1);
+  });
+
+  test("whose schema never answers are refused after 10 s, and hold neither their key nor their socket", async () => {
+    let called = latch();
+    const never = standard(() => {
+      called.pass();
+      return new Promise(() => {});
+    });
+    const time = new ShiftedTime(0, 10_000);
+    const { clock, scheduler } = time;
+    const graphs = { payment: machineOf({ GO: never, OK: z.object({}) }) };
+    const { begin, send, sent, path } = await on(await serve({ graphs, clock, scheduler }));
+    await begin();
+    const refused = async <T>(ask: () => Promise<T>) => {
+      called = latch();
+      const asked = ask();
+      await called.passed;
+      time.advance(10_000);
+      return asked;
+    };
+    const detail = 'event "GO": its schema failed: it did not answer in 10 s';
+    const key = { "idempotency-key": "once" };
+    // The second request has the key of the first: it is called again, and so the key was free.
+    for (let request = 0; request < 2; request++)
+      expect(await refused(() => send({ type: "GO" }, key))).toMatchObject({
+        status: 422,
+        body: { code: "graph.invalid", detail },
+      });
+    const socket = await dial(`${path}/stream`);
+    const event = { type: "GO" };
+    expect(await refused(() => socket.ask({ id: 1, type: "event", event }))).toMatchObject({
+      type: "error",
+      detail,
+    });
+    expect(await socket.ask({ id: 2, type: "event", event: { type: "OK" } })).toMatchObject({ type: "ack" });
+    expect(await sent({ type: "OK" }, key)).toMatchObject({ event: { type: "OK" } });
+  });
+
+  test("are refused by a schema whose issues lack what issues must have", async () => {
+    const odd = machineOf({
+      NAMELESS: standard(() => ({ issues: [{ path: ["q"] }] })),
+      NONE: standard(() => ({ issues: [] })),
+      NULL: standard(() => ({ issues: [null] })),
+      TEXT: standard(() => ({ issues: "no" })),
+      NOTHING: standard(() => undefined),
+    });
+    const { begin, send } = await on(await serve({ graphs: { payment: odd } }));
+    await begin();
+    const refused = async (type: string) => {
+      const { status, body } = await send({ type });
+      return [status, body["code"], body["detail"]];
+    };
+    expect(await refused("NAMELESS")).toEqual([422, "validation.failed", "q: is not valid"]);
+    expect(await refused("NONE")).toEqual([
+      422,
+      "validation.failed",
+      expect.stringMatching(/ is not valid$/),
+    ]);
+    for (const type of ["NULL", "TEXT", "NOTHING"])
+      expect([type, ...(await refused(type))]).toEqual([
+        type,
+        422,
+        "graph.invalid",
+        expect.stringMatching(new RegExp(`^event "${type}": its schema failed: `)),
+      ]);
   });
 
   test("are for the version of the thread's machine", async () => {
