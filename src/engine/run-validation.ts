@@ -1,8 +1,14 @@
 import { type FieldError, ServiceError, toPlainError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import { MAX_REPORTED_FIELDS } from "../model/json-schema-errors.ts";
-import { type JsonObject, toStorable } from "../model/json.ts";
-import type { Breakpoints, RunKwargs } from "../model/run.ts";
+import { isSameJson, type JsonObject, toStorable } from "../model/json.ts";
+import {
+  type Breakpoints,
+  type Command,
+  graphCommandOf,
+  graphInputOf,
+  type RunKwargs,
+} from "../model/run.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { UnadmittedRun, RunRefusal } from "../ports/engine.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -31,7 +37,8 @@ export function validateRun(
   blank: boolean,
 ): RunRefusal | null {
   const { kwargs } = run;
-  const { command, input } = kwargs;
+  const command = graphCommandOf(kwargs);
+  const input = graphInputOf(kwargs);
   const breakpoints =
     unknownNode(definition, kwargs.interrupt_before, "interrupt_before") ??
     unknownNode(definition, kwargs.interrupt_after, "interrupt_after");
@@ -83,7 +90,7 @@ function validateResume(
   // If the run names a checkpoint to resume from, the interrupts at that checkpoint are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
   const open = Object.values(interrupts).flat();
-  const resume = kwargs.command?.resume;
+  const resume = graphCommandOf(kwargs)?.resume;
   const pending = open.map(({ id }) => id);
   const refused = resumeRefusal(resume, pending);
   if (refused !== null || machine === undefined) return refused;
@@ -100,7 +107,7 @@ function validateResume(
 
 /**
  * Validates the input of a machine's run, or the events with which the run answers, by the schemas that the machine declares. Resolves with
- * the run's arguments, which have the values that the schemas returned. Returns undefined if there is nothing to validate.
+ * the run's arguments, which have the values that the schemas returned in `parsed`. Returns undefined if there is nothing to validate.
  * @param values reads the values from which the run will start; null if there are none
  * @param scheduler limits the time of each call of a schema to {@link MAX_SCHEMA_MS}
  */
@@ -113,6 +120,7 @@ export function parseMachineRun(
   const schemas = machine?.schemas;
   if (schemas === undefined) return undefined;
   const { command, input } = kwargs;
+  const withParsed = (parsed: Command) => ({ ...kwargs, parsed: { command: parsed } });
   if (command !== null && isResume(command)) {
     return (async () => {
       const { resume } = command;
@@ -120,20 +128,21 @@ export function parseMachineRun(
       const parseAnswer = (answer: unknown, at: string) =>
         parseBy(() => schemas.parseEvent(answer, state), at, scheduler);
       const byId = answersById(resume);
-      if (byId === undefined)
-        return { ...kwargs, command: { ...command, resume: await parseAnswer(resume, "command.resume") } };
+      if (byId === undefined) {
+        const parsed = await parseAnswer(resume, "command.resume");
+        return isSameJson(parsed, resume) ? kwargs : withParsed({ ...command, resume: parsed });
+      }
       const parsed: Record<string, unknown> = {};
       for (const [id, answer] of byId) parsed[id] = await parseAnswer(answer, `command.resume.${id}`);
-      return { ...kwargs, command: { ...command, resume: parsed } };
+      return isSameJson(parsed, resume) ? kwargs : withParsed({ ...command, resume: parsed });
     })();
   }
   if (command !== null && (isGiven(command.update) || isGiven(command.goto))) return undefined;
   const { input: schema } = schemas;
   if (schema === null || !isGiven(input)) return undefined;
-  return parseBy(() => schema["~standard"].validate(input), "input", scheduler).then((parsed) => ({
-    ...kwargs,
-    input: parsed,
-  }));
+  return parseBy(() => schema["~standard"].validate(input), "input", scheduler).then((parsed) =>
+    isSameJson(parsed, input) ? kwargs : { ...kwargs, parsed: { input: parsed } },
+  );
 }
 
 /**

@@ -51,7 +51,7 @@ export interface MachineEvents {
    *
    * If no other run is in progress or queued, an event that the machine does not accept now is refused, and nothing is stored. Otherwise
    * only an event that the machine accepts in none of its states is refused; any other event is checked when the run starts. If the machine
-   * declares a schema for the event's data, the data are always validated now, and the event is stored with what the schema returns.
+   * declares a schema for the event's data, the data are always validated now, and what the schema returns is stored with the event.
    * @throws ServiceError `validation.failed`, naming the wrong members; `resume.invalid` when the thread has no machine or waits for no
    * event; and as {@link Runs.start}
    */

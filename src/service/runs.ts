@@ -109,8 +109,8 @@ export interface StartOptions {
 
 export interface Runs extends RunCancellation {
   /**
-   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is stored with
-   * the input, or the event, that its schema returns.
+   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is also
+   * stored with what they return for its input or its event.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `graph.not_found`, `graph.invalid`, `value.unstorable`,
    * `thread.not_found`,
    *   `checkpoint.not_found`, `run.conflict`, `resume.*`, `request.*`, `server.busy`, `server.draining`, `storage.unavailable`
@@ -196,7 +196,7 @@ export function createRuns(deps: RunsDeps): Runs {
     return deps.hasUsers === true ? withRunUser(draft, null) : draft;
   }
 
-  /** The draft with the values that the schemas of its graph's machine return, if there are such schemas. */
+  /** The draft, also with the values that the schemas of its graph's machine return, if there are such schemas. */
   function parsed(key: ThreadKey, draft: RunDraft): Eventually<RunDraft> {
     const parsing = engine.parseRun?.(draft, () => startValues(key, draft));
     return parsing === undefined ? draft : parsing.then((kwargs) => ({ ...draft, kwargs }));

@@ -165,6 +165,43 @@ describe("the input of a machine with a schema", () => {
   });
 });
 
+describe("a run of a machine whose schemas transform", () => {
+  const transforming = machineOf(
+    { GO: z.strictObject({ a: z.string().transform(Number) }) },
+    z.strictObject({ n: z.string().transform(Number) }),
+  );
+
+  test("is stored as it was sent, and a copy of it does the same", async () => {
+    const { run, sent, json } = await on(await serve({ graphs: { payment: transforming } }));
+    const stored = async (of: number) => {
+      const list = (await json("/runs")) as unknown as readonly { kwargs: Json }[];
+      return list.at(of)?.kwargs ?? {};
+    };
+    expect((await run({ input: { n: "5" } })).body).toMatchObject({ input: { n: 5 } });
+    const first = await stored(0);
+    expect(first).toMatchObject({ input: { n: "5" }, parsed: { input: { n: 5 } } });
+    expect((await run({ input: first["input"] })).body).toMatchObject({ input: { n: 5 } });
+    const event = { type: "GO", a: "7" };
+    expect(await sent(event)).toMatchObject({ event: { type: "GO", a: 7 } });
+    const answer = await stored(0);
+    expect(answer).toMatchObject({ command: { resume: event }, parsed: { command: { resume: { a: 7 } } } });
+    expect((await run({ command: answer["command"] })).body).toMatchObject({ event: { type: "GO", a: 7 } });
+    const [{ id }] = (await json("/interrupts")) as unknown as [{ id: string }];
+    expect((await run({ command: { resume: { [id]: { ...event, a: "8" } } } })).body).toMatchObject({
+      event: { a: 8 },
+    });
+  });
+
+  test("is stored once if they change nothing", async () => {
+    const { begin, run, sent, json } = await on(await serve({ graphs: { payment } }));
+    await begin();
+    await run({ input: { amount: 1, currency: "CHF" } });
+    await sent({ type: "NOTE", text: "a", lines: 2 });
+    const runs = (await json("/runs")) as unknown as readonly { kwargs: Json }[];
+    expect(runs.map(({ kwargs }) => "parsed" in kwargs)).toEqual([false, false, true]);
+  });
+});
+
 describe("the events of a machine with schemas", () => {
   const event = (type: string, properties: object, required: readonly string[]) => ({
     type: "object",
