@@ -106,7 +106,7 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
     },
 
     async send(key, event, { again, configurable, metadata: given, origin } = {}) {
-      const { active, metadata } = await threads.record(key);
+      const { metadata } = await threads.record(key);
       const { assistant_id, graph_id } = metadata;
       if (typeof assistant_id !== "string")
         throw new ServiceError(
@@ -118,8 +118,6 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
           "resume.invalid",
           `The graph "${String(graph_id)}" of this thread is no machine: it takes no events`,
         );
-      const never = active === null ? undefined : engine.refusesEvent?.(graph_id, event);
-      if (never !== undefined) throw typeRefused(never);
       const request: RunRequest = {
         assistant_id,
         command: { resume: event },
