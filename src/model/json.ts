@@ -47,7 +47,8 @@ const MAX_PATH_CHARACTERS = 300;
 
 function refuse(at: string, what: string): never {
   const path = at.length <= MAX_PATH_CHARACTERS ? at : `${at.slice(0, MAX_PATH_CHARACTERS)}...`;
-  throw new ServiceError("value.unstorable", `${path} cannot be stored: ${what}`);
+  const message = `cannot be stored: ${what}`;
+  throw new ServiceError("value.unstorable", `${path} ${message}`, { fields: [{ at: path, message }] });
 }
 
 function copy(value: unknown, at: string, above: object[]): unknown {

@@ -66,6 +66,9 @@ interface Deps {
   readonly runs: Pick<Runs, "start">;
 }
 
+/** The path of the event in the request of its run. */
+const RESUME = "command.resume";
+
 const NONE: PossibleEvents = { events: [], state: null, interrupt_id: null };
 
 const NONE_AT_WORK = { state: null, events: [], schema: null };
@@ -168,17 +171,19 @@ function inTermsOfEvents(cause: unknown, { type }: SentEvent): unknown {
     const message = field.message.replace("command.resume", "event");
     return new ServiceError(cause.code, message, { cause, fields: [{ at: "event", message }] });
   }
-  if (field?.at === "command.resume") return typeRefused(field.message, cause);
-  const prefix = "command.resume.";
-  if (field?.at.startsWith(prefix) !== true) return cause;
-  // The body of the request is the event, so the paths of its members begin with their names.
-  const fields = cause.fields.map(({ at, message }) => ({
-    at: at.startsWith(prefix) ? at.slice(prefix.length) : at,
-    message,
-  }));
-  const message = fields.map((one) => `${one.at}: ${one.message}`).join("; ");
+  if (field?.at.startsWith(RESUME) !== true) return cause;
+  // The machine refuses an event because of its type. The errors of a schema have a colon after the path, and may be about the whole event.
+  if (field.at === RESUME && !cause.message.startsWith(`${RESUME}: `))
+    return typeRefused(field.message, cause);
+  const fields = cause.fields.map(({ at, message }) => ({ at: pathInEvent(at), message }));
+  const separator = cause.code === "value.unstorable" ? " " : ": ";
+  const message = fields.map((one) => `${one.at}${separator}${one.message}`).join("; ");
   return new ServiceError(cause.code, message, { cause, fields });
 }
+
+/** The body of the request is the event, so the paths of its members begin with their names. The path of the whole event is `event`. */
+const pathInEvent = (at: string) =>
+  at.startsWith(`${RESUME}.`) ? at.slice(RESUME.length + 1) : at.replace(RESUME, "event");
 
 const typeRefused = (message: string, cause?: unknown) =>
   new ServiceError("validation.failed", `type ${message}`, { cause, fields: [{ at: "type", message }] });

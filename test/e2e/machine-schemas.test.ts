@@ -433,6 +433,51 @@ describe("the events of a machine with schemas", () => {
       ]);
   });
 
+  test("that are wrong as a whole are refused as such: their type is not blamed", async () => {
+    const number = { type: "number" };
+    const whole = machineOf({
+      RANGE: z
+        .object({ from: z.number(), to: z.number() })
+        .refine(({ from, to }) => from < to, "from must be less than to"),
+      STRICT: z.strictObject({ a: z.number() }),
+      CLOSED: { type: "object", properties: { a: number }, unevaluatedProperties: false },
+      PAIR: { type: "object", dependentRequired: { a: ["b"] } },
+      NONE: { type: "object", not: {} },
+      TYPED: z.object({}).refine(() => false, { path: ["type"], message: "is out of date" }),
+    });
+    const { begin, send } = await on(await serve({ graphs: { payment: whole } }));
+    await begin();
+    const refused = async (event: object) => {
+      const { status, body } = await send(event);
+      const [{ at }] = body["errors"] as [{ at: string }];
+      return [status, at, body["detail"]];
+    };
+    const expected: readonly (readonly [object, string, string])[] = [
+      [{ type: "RANGE", from: 2, to: 1 }, "event", "event: from must be less than to"],
+      [{ type: "STRICT", a: 1, b: 1 }, "event", 'event: Unrecognized key: "b"'],
+      [{ type: "CLOSED", a: 1, b: 1 }, "b", "b: is not allowed"],
+      [{ type: "PAIR", a: 1 }, "event", "event: must have properties b when property a is present"],
+      [{ type: "NONE" }, "event", "event: must not be valid"],
+      [{ type: "TYPED" }, "type", "type: is out of date"],
+    ];
+    for (const [event, at, detail] of expected) expect(await refused(event)).toEqual([422, at, detail]);
+  });
+
+  test("of which a schema makes what cannot be stored are refused, with the member", async () => {
+    const unstorable = machineOf({ BIG: z.object({ a: z.string().transform(BigInt) }) });
+    const { begin, send, run } = await on(await serve({ graphs: { payment: unstorable } }));
+    await begin();
+    const message = "cannot be stored: it is a bigint";
+    expect(await send({ type: "BIG", a: "1" })).toMatchObject({
+      status: 422,
+      body: { code: "value.unstorable", detail: `a ${message}`, errors: [{ at: "a", message }] },
+    });
+    expect(await run({ command: { resume: { type: "BIG", a: "1" } } })).toMatchObject({
+      status: 422,
+      body: { detail: `command.resume.a ${message}`, errors: [{ at: "command.resume.a", message }] },
+    });
+  });
+
   test("are for the version of the thread's machine", async () => {
     const version = (name: string, schema: object) =>
       setup({
