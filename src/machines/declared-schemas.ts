@@ -1,7 +1,7 @@
 import { jsonSchemaOf } from "../graph/json-schema-conversion.ts";
 import { isSchema, type Schema, type SchemaIssue, type SchemaResult } from "../graph/standard-schema.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { jsonSchemaFault, resolvePointer, schemaOfJson } from "./json-schema-validator.ts";
+import { jsonSchemaFault, resolveReference, schemaOfJson } from "./json-schema-validator.ts";
 import { isHandled, type MachineEvent } from "./machine-driver.ts";
 import type { Machine } from "./xstate-types.ts";
 
@@ -85,10 +85,10 @@ function schemaOfEvent(type: string, json: JsonObject): JsonObject | null {
   const addType = (schema: unknown, hops: number): JsonObject | null => {
     if (!isObject(schema)) return null;
     const { $ref, ...rest } = schema;
-    if (typeof $ref === "string")
-      return hops > MAX_HOPS
-        ? null
-        : addType({ ...(resolvePointer(json, $ref) as object), ...rest }, hops + 1);
+    if (typeof $ref === "string") {
+      const named = resolveReference(json, $ref);
+      return hops > MAX_HOPS || !isObject(named) ? null : addType({ ...named, ...rest }, hops + 1);
+    }
     const { properties, required } = schema;
     for (const keyword of ["anyOf", "oneOf", "allOf"] as const) {
       const list = schema[keyword];

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { toFieldErrors } from "../../src/graph/standard-schema.ts";
 import { loadMachine } from "../../src/machines/exported-machine.ts";
 import { DeclaredSchemas, readDeclaredSchemas } from "../../src/machines/declared-schemas.ts";
+import type { JsonObject } from "../../src/model/json.ts";
 import type { Machine } from "../../src/machines/xstate-types.ts";
 
 const machineWith = (schemas: unknown) => setup({ schemas }).createMachine({}) as unknown as Machine;
@@ -29,6 +30,16 @@ async function faults(schema: unknown, event: object): Promise<readonly string[]
 const placeholder = {
   "~standard": { version: 1, vendor: "xstate.types", validate: (value: unknown) => ({ value }) },
 };
+
+/** A Standard Schema with this JSON Schema, which Heddle does not check. */
+const describedBy = (json: JsonObject) => ({
+  "~standard": {
+    version: 1,
+    vendor: "test",
+    validate: (value: unknown) => ({ value }),
+    jsonSchema: { input: () => json },
+  },
+});
 
 describe("the schemas of a machine", () => {
   test.each([
@@ -90,6 +101,45 @@ describe("the schemas of a machine", () => {
       { events: { PAY: { $ref: "https://example.com/pay.json" } } },
       `${at}.$ref is "https://example.com/pay.json", and other documents are not loaded`,
     ],
+    ...["#nope", "#/$defs/%E0%A4%A"].map((name): [unknown, string] => [
+      { events: { PAY: { $ref: name } } },
+      `${at}.$ref is "${name}", which is not in the schema`,
+    ]),
+    ...["other.json", "urn:x:y"].map((name): [unknown, string] => [
+      { events: { PAY: { $ref: name } } },
+      `${at}.$ref is "${name}", and other documents are not loaded`,
+    ]),
+    [
+      { events: { PAY: { type: "object", $dynamicRef: "#x" } } },
+      `${at}.$dynamicRef is "#x", which is not in the schema`,
+    ],
+    [{ events: { PAY: { $ref: "#" } } }, `${at}.$ref leads back to the same schema, for the same value`],
+    [
+      { events: { PAY: { type: "object", $recursiveRef: "#" } } },
+      `${at}.$recursiveRef leads back to the same schema, for the same value`,
+    ],
+    [
+      {
+        events: {
+          PAY: {
+            properties: { a: { $ref: "#/$defs/a" } },
+            $defs: {
+              a: { anyOf: [{ type: "null" }, { $ref: "#/$defs/b" }] },
+              b: { not: { $ref: "#/$defs/a" } },
+            },
+          },
+        },
+      },
+      `${at}.properties.a.$ref.anyOf[1].$ref.not.$ref leads back to the same schema, for the same value`,
+    ],
+    [
+      { events: { PAY: { patternProperties: { "(": { type: "number" } } } } },
+      expect.stringContaining(`${at}.patternProperties.( is no regular expression: `) as unknown as string,
+    ],
+    [
+      { events: { PAY: { dependentRequired: { a: "b" } } } },
+      `${at}.dependentRequired must be an object with a list of property names for each property`,
+    ],
     [
       { input: { type: "string" } },
       "schemas.input describes a value of type string, and must describe an object",
@@ -97,6 +147,32 @@ describe("the schemas of a machine", () => {
     [{ input: z.string() }, "schemas.input describes a value of type string, and must describe an object"],
   ])("that are broken are refused with the path: %j", (schemas, fault) => {
     expect(readDeclaredSchemas(machineWith(schemas))).toEqual({ faults: [fault] });
+  });
+
+  test.each<[schema: JsonObject]>([
+    [{ type: "object", properties: { a: { $ref: "#" } } }],
+    [{ properties: { a: { $ref: "#n" } }, $defs: { n: { $anchor: "n", type: "object" } } }],
+    [{ properties: { a: { $ref: "n.json" } }, $defs: { n: { $id: "n.json", type: "object" } } }],
+    [{ $id: "urn:x:y", type: "object", properties: { a: { $ref: "urn:x:y" } } }],
+    [
+      {
+        $id: "https://x.test/y",
+        properties: { a: { $ref: "https://x.test/y#/$defs/n" } },
+        $defs: { n: { type: "object" } },
+      },
+    ],
+    [{ properties: { a: { $dynamicRef: "#n" } }, $defs: { n: { $dynamicAnchor: "n", type: "object" } } }],
+    [
+      {
+        allOf: [{ $ref: "#/$defs/n" }, { $ref: "#/$defs/n" }],
+        $defs: { n: { properties: { a: { type: "object" } } } },
+      },
+    ],
+  ])("may refer to their own parts: %j", async (schema) => {
+    expect(await faults(schema, { a: {} })).toEqual([]);
+    expect(await faults(schema, { a: 1 })).toEqual([
+      expect.stringMatching(/^event\.a: must be an object|^event: /),
+    ]);
   });
 
   test("that are broken are all named when the machine is loaded", () => {
@@ -221,8 +297,8 @@ describe("the JSON Schema of an event", () => {
 
   test("is unknown where the library makes none, or where it leads in a circle", () => {
     expect(schemaOf(v.object({ amount: v.number() }))).toBeNull();
-    expect(schemaOf({ $ref: "#" })).toBeNull();
-    expect(schemaOf({ anyOf: [{ $ref: "#" }] })).toBeNull();
+    expect(schemaOf(describedBy({ $ref: "#" }))).toBeNull();
+    expect(schemaOf(describedBy({ anyOf: [{ $ref: "#" }] }))).toBeNull();
   });
 });
 
