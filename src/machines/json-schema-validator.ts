@@ -244,8 +244,9 @@ export function schemaOfJson(json: JsonObject): Schema {
     const value = withDefaults(json, given);
     // The schema is compiled at its first use, so that the server starts faster.
     compiled ??= Compile(json);
-    if (compiled.Check(value)) return { value };
-    const fields = jsonSchemaFieldErrors(compiled.Errors(value)[1]);
+    const own = withoutPrototypes(value);
+    if (compiled.Check(own)) return { value };
+    const fields = jsonSchemaFieldErrors(compiled.Errors(own)[1]);
     const issues = fields.map(({ at, message }) => ({ message, path: at === "" ? [] : [at] }));
     return { issues: issues.length > 0 ? issues : [{ message: "does not match the JSON Schema" }] };
   };
@@ -257,6 +258,15 @@ export function schemaOfJson(json: JsonObject): Schema {
     jsonSchema: { input: described, output: described },
   };
   return { "~standard": standard };
+}
+
+/** A copy that inherits nothing: the validator takes inherited members, such as `toString`, for members of the value. */
+function withoutPrototypes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutPrototypes);
+  if (!isObject(value)) return value;
+  const copy = Object.create(null) as Record<string, unknown>;
+  for (const [name, member] of Object.entries(value)) copy[name] = withoutPrototypes(member);
+  return copy;
 }
 
 function withDefaults(schema: unknown, value: unknown): unknown {

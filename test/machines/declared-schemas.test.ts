@@ -253,6 +253,23 @@ describe("an event", () => {
     expect(all.eventSchema("toString")).toBeNull();
   });
 
+  test("has no members that every object inherits", async () => {
+    const named = {
+      type: "object",
+      properties: {
+        toString: { type: "string" },
+        valueOf: { type: "number" },
+        a: { required: ["toString"] },
+      },
+    };
+    expect(await parse(named, {})).toEqual({ value: { type: "PAY" } });
+    expect(await faults(named, { toString: 1 })).toEqual(["event.toString: must be a string"]);
+    expect(await faults(named, { a: {} })).toEqual(["event.a.toString: is required"]);
+    expect(await parse(named, { toString: "x", a: { toString: 1 } })).toEqual({
+      value: { type: "PAY", toString: "x", a: { toString: 1 } },
+    });
+  });
+
   test("whose schema returns no object is an error of the schema", async () => {
     await expect(
       parse(
