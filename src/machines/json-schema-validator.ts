@@ -241,7 +241,7 @@ function sameValueParts(schema: JsonObject, root: JsonObject): (readonly [string
 export function schemaOfJson(json: JsonObject): Schema {
   let compiled: Validator | undefined;
   const validate = (given: unknown): SchemaResult<unknown> => {
-    const value = withDefaults(json, given);
+    const value = withDefaults(json, given, json);
     // The schema is compiled at its first use, so that the server starts faster.
     compiled ??= Compile(json);
     const own = withoutPrototypes(value);
@@ -269,22 +269,55 @@ function withoutPrototypes(value: unknown): unknown {
   return copy;
 }
 
-function withDefaults(schema: unknown, value: unknown): unknown {
-  if (!isObject(schema) || !isObject(value) || !isObject(schema["properties"])) return value;
+/**
+ * Adds the `default` of each missing property to a value, also in list items and by the schemas that `$ref` and `allOf` name. What a default
+ * itself lacks is not added, because that could go on for ever.
+ */
+function withDefaults(schema: unknown, value: unknown, root: JsonObject): unknown {
+  if (!isObject(schema)) return value;
+  let filled = value;
+  for (const part of alwaysAppliedParts(schema, root)) filled = withDefaults(part, filled, root);
+  if (Array.isArray(filled)) {
+    const { items, prefixItems } = schema;
+    const first = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
+    return filled.map((item: unknown, index) =>
+      withDefaults(index < first.length ? first[index] : items, item, root),
+    );
+  }
+  const { properties } = schema;
+  return isObject(filled) && isObject(properties) ? withDefaultMembers(properties, filled, root) : filled;
+}
+
+/** The schemas that a schema always applies to the same value. They make no circle: {@link jsonSchemaFault} refuses circles. */
+function alwaysAppliedParts({ $ref, allOf }: JsonObject, root: JsonObject): readonly unknown[] {
+  const named = typeof $ref === "string" ? [resolveReference(root, $ref)] : [];
+  return Array.isArray(allOf) ? [...named, ...(allOf as readonly unknown[])] : named;
+}
+
+function withDefaultMembers(properties: JsonObject, value: JsonObject, root: JsonObject): JsonObject {
   const filled = { ...value };
-  for (const [name, inner] of Object.entries(schema["properties"])) {
-    const isMissing = !Object.hasOwn(value, name);
-    const hasDefault = isObject(inner) && Object.hasOwn(inner, "default");
-    if (isMissing && !hasDefault) continue;
+  for (const [name, inner] of Object.entries(properties)) {
+    const given = Object.hasOwn(value, name) ? { default: value[name] } : null;
+    const found = given ?? findDefault(inner, root);
+    if (found === null) continue;
     // A plain assignment to `__proto__` would set the prototype.
     Object.defineProperty(filled, name, {
-      value: isMissing
-        ? structuredClone((inner as JsonObject)["default"])
-        : withDefaults(inner, (value as JsonObject)[name]),
+      value: given === null ? structuredClone(found.default) : withDefaults(inner, found.default, root),
       configurable: true,
       enumerable: true,
       writable: true,
     });
   }
   return filled;
+}
+
+/** The default of a schema: its own, or else the first of those that its `$ref` and its `allOf` name. */
+function findDefault(schema: unknown, root: JsonObject): { readonly default: unknown } | null {
+  if (!isObject(schema)) return null;
+  if (Object.hasOwn(schema, "default")) return { default: schema["default"] };
+  for (const part of alwaysAppliedParts(schema, root)) {
+    const found = findDefault(part, root);
+    if (found !== null) return found;
+  }
+  return null;
 }

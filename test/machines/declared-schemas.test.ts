@@ -253,6 +253,36 @@ describe("an event", () => {
     expect(all.eventSchema("toString")).toBeNull();
   });
 
+  test("gets the defaults of its JSON Schema also behind references, in lists and in allOf", async () => {
+    const nested = {
+      type: "object",
+      properties: {
+        named: { $ref: "#/$defs/named" },
+        missing: { $ref: "#/$defs/size" },
+        list: { type: "array", items: { $ref: "#/$defs/named" } },
+        pair: {
+          prefixItems: [true, { properties: { first: { default: 1 } } }],
+          items: { $ref: "#/$defs/named" },
+        },
+        next: { $ref: "#" },
+      },
+      allOf: [{ properties: { all: { default: [] } } }],
+      $defs: { named: { properties: { size: { $ref: "#/$defs/size" } } }, size: { default: 7 } },
+    };
+    const value = { named: {}, list: [{}, { size: 1 }], pair: [{}, {}, {}], next: { named: {} } };
+    expect(await parse(nested, value)).toEqual({
+      value: {
+        type: "PAY",
+        named: { size: 7 },
+        missing: 7,
+        list: [{ size: 7 }, { size: 1 }],
+        pair: [{}, { first: 1 }, { size: 7 }],
+        next: { named: { size: 7 }, missing: 7, all: [] },
+        all: [],
+      },
+    });
+  });
+
   test("has no members that every object inherits", async () => {
     const named = {
       type: "object",
