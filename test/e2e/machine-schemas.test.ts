@@ -145,6 +145,17 @@ describe("the input of a machine with a schema", () => {
     });
   });
 
+  test("that is missing is what the schema has as its default", async () => {
+    const id = z.string().default(() => crypto.randomUUID());
+    const preset = machineOf({ GO: z.object({}) }, z.object({ a: z.string(), id }).prefault({ a: "preset" }));
+    const { run, sent } = await on(await serve({ graphs: { payment: preset } }));
+    const { body } = await run({});
+    expect(body).toMatchObject({ input: { a: "preset" } });
+    expect(await sent({ type: "GO" })).toMatchObject({ input: body["input"] });
+    // A later run without an input goes on, and begins nothing anew.
+    expect((await run({})).body).toMatchObject({ input: body["input"], event: { type: "GO" } });
+  });
+
   test("is validated for runs without a thread, in batches and for crons too", async () => {
     const { url } = await serve({ graphs: { payment } });
     const bad = { assistant_id: "payment", input: { amount: "1" } };
