@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import { createMachine, setup } from "xstate";
 import * as oldest from "xstate-5.19";
+import { Compile } from "typebox/schema";
 import { z } from "zod";
 import { toFieldErrors } from "../../src/graph/standard-schema.ts";
 import { loadMachine } from "../../src/machines/exported-machine.ts";
@@ -40,6 +41,11 @@ const describedBy = (json: JsonObject) => ({
     jsonSchema: { input: () => json },
   },
 });
+
+const schemaCheck = (schema: JsonObject | null) => {
+  const validator = Compile(schema ?? false);
+  return { Check: (value: unknown) => validator.Check(value) };
+};
 
 describe("the schemas of a machine", () => {
   test.each([
@@ -340,6 +346,36 @@ describe("the JSON Schema of an event", () => {
       oneOf: [card, cash],
       $defs,
     });
+  });
+
+  test("asks for the type only once where the data contain themselves", () => {
+    const size = { type: "number" };
+    const tree = {
+      type: "object",
+      properties: { size: { $ref: "#/$defs/size" }, next: { $ref: "#" } },
+      required: ["size"],
+      $defs: { size },
+    };
+    const described = schemaOf(tree);
+    expect(described).toMatchObject({
+      properties: { ...is, next: { $ref: "#/$defs/data" } },
+      required: ["type", "size"],
+    });
+    const { Check } = schemaCheck(described);
+    expect(Check({ type: "PAY", size: 1, next: { size: 2, next: { size: 3 } } })).toBe(true);
+    expect(Check({ type: "PAY", size: 1, next: { size: 2, next: { size: "3" } } })).toBe(false);
+    expect(Check({ type: "PAY", size: 1, next: {} })).toBe(false);
+    expect(Check({ size: 1 })).toBe(false);
+    const anchored = { ...tree, properties: { ...tree.properties, size: { $ref: "#size" } } };
+    const withAnchor = schemaOf({ ...anchored, $defs: { size: { ...size, $anchor: "size" } } });
+    expect(schemaCheck(withAnchor).Check({ type: "PAY", size: 1, next: { size: 2 } })).toBe(true);
+    const Tree = z.object({
+      name: z.string(),
+      get child() {
+        return Tree.optional();
+      },
+    });
+    expect(schemaCheck(schemaOf(Tree)).Check({ type: "PAY", name: "a", child: { name: "b" } })).toBe(true);
   });
 
   test("is unknown where the library makes none, or where it leads in a circle", () => {
