@@ -379,6 +379,27 @@ describe("the events of a machine with schemas", () => {
     expect(await json("/runs")).toHaveLength(1);
   });
 
+  test("that answer a question while it is validated are refused when another is asked meanwhile", async () => {
+    const [called, valid] = [latch(), latch()];
+    const slow = standard(async (value) => {
+      called.pass();
+      await valid.passed;
+      return { value };
+    });
+    const graphs = { payment: machineOf({ SLOW: slow, OK: z.object({}) }) };
+    const { begin, run, sent, json } = await on(await serve({ graphs }));
+    await begin();
+    const answer = run({ command: { resume: { type: "SLOW" } } });
+    await called.passed;
+    await sent({ type: "OK" });
+    valid.pass();
+    expect(await answer).toMatchObject({ status: 409, body: { code: "resume.conflict" } });
+    expect(await run({ command: { resume: { type: "SLOW" } } })).toMatchObject({ status: 200 });
+    // An event is for the state in which it is taken.
+    expect(await sent({ type: "SLOW" })).toMatchObject({ event: { type: "SLOW" } });
+    expect(await json("/runs")).toHaveLength(4);
+  });
+
   test("whose schema never answers are refused after 10 s, and hold neither their key nor their socket", async () => {
     let called = latch();
     const never = standard(() => {
