@@ -1,5 +1,6 @@
 import type { MachineMailbox, WaitingEvent } from "../../src/model/machine-mailbox.ts";
 import type { JsonObject } from "../../src/model/json.ts";
+import { graphCommandOf } from "../../src/model/run.ts";
 import type { Attempt } from "./attempt.ts";
 
 /**
@@ -28,8 +29,9 @@ export class QueuedMachineEvents implements MachineMailbox {
       const next = liveThread.runs.get(id);
       const isEvent = next?.kwargs.event === true;
       if (!isEvent || next.assistant_id !== assistant_id || next.graph_id !== graph_id) break;
-      const { timer, command } = next.kwargs;
-      found.push(timer === undefined ? { run: id, event: command?.resume } : { run: id, timer });
+      const { timer } = next.kwargs;
+      const event = graphCommandOf(next.kwargs)?.resume;
+      found.push(timer === undefined ? { run: id, event } : { run: id, timer });
     }
     return found;
   }

@@ -1,5 +1,10 @@
 import { ServiceError } from "../../src/model/errors.ts";
-import type { CancelAction, MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
+import {
+  type CancelAction,
+  graphCommandOf,
+  type MultitaskStrategy,
+  type RunRecord,
+} from "../../src/model/run.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { isSameTimer, type Timer } from "../../src/model/machine-timer.ts";
 import type { RunStarts } from "../begin-queue.ts";
@@ -63,6 +68,7 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   );
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
+  refuseImpossibleEvent(liveThread, run, isKnown);
   // Conflicts are checked last: a request with an error of its own, which an idle thread would refuse too, gets that
   // error and not a conflict.
   const strategy = effectiveStrategy(decision, draft);
@@ -111,6 +117,20 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
     if (run.kwargs.event === true) liveThread.attempt?.mailbox.changed();
     return run;
   });
+}
+
+/**
+ * Refuses the event of a client that the machine accepts in none of its states. If the state in which the machine will take the event is
+ * known, the engine has checked the event already.
+ * @throws ServiceError `validation.failed`
+ */
+function refuseImpossibleEvent({ deps: { engine } }: LiveThread, run: RunRecord, isKnown: boolean): void {
+  const { graph_id, kwargs } = run;
+  if (isKnown || kwargs.event !== true || kwargs.timer !== undefined) return;
+  const message = engine.refusesEvent?.(graph_id, graphCommandOf(kwargs)?.resume);
+  if (message === undefined) return;
+  const fields = [{ at: "command.resume", message }];
+  throw new ServiceError("validation.failed", `command.resume ${message}`, { fields });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../src/model/errors.ts";
-import type { RunRecord } from "../../src/model/run.ts";
+import { graphCommandOf, type RunRecord } from "../../src/model/run.ts";
 import { answersById, isResume } from "../../src/graph/interrupts.ts";
 import type { LiveThread } from "./live-thread.ts";
 
@@ -14,7 +14,7 @@ export function refuseConflictingResume(
   run: RunRecord,
   ahead: readonly RunRecord[],
 ): void {
-  const { command } = run.kwargs;
+  const command = graphCommandOf(run.kwargs);
   if (command === null || !isResume(command) || startsElsewhere(run)) return;
   const openIds = new Set(Object.values(record.interrupts).flatMap((list) => list.map(({ id }) => id)));
   const left = unanswered(openIds, ahead);
@@ -44,7 +44,8 @@ function unanswered(openIds: ReadonlySet<string>, ahead: readonly RunRecord[]): 
   for (const run of ahead) {
     // The answers of a run that is rolled back do not count.
     if (run.cancel === "rollback") continue;
-    const { command, input } = run.kwargs;
+    const command = graphCommandOf(run.kwargs);
+    const { input } = run.kwargs;
     const isAnswer = command !== null && isResume(command);
     if (startsElsewhere(run) || (!isAnswer && (command !== null || input !== null))) return null;
     if (!isAnswer) continue;

@@ -42,7 +42,7 @@ export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engin
   });
   const { registry, langGraphs } = hosting;
   const { engine, executor } = combineEngines(
-    { kind: "native", engine: nativeEngine(registry), executor: own },
+    { kind: "native", engine: nativeEngine(registry, hosting.deps.scheduler), executor: own },
     {
       kind: "langgraph",
       ...langGraphEngine(langGraphs, (...failure) => logFailure(hosting.deps, ...failure), types),

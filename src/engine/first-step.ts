@@ -8,7 +8,7 @@ import {
 import { ServiceError } from "../model/errors.ts";
 import { smallMapBy } from "../model/small-map.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Command } from "../model/run.ts";
+import { type Command, graphCommandOf, graphInputOf } from "../model/run.ts";
 import {
   rootCheckpointOf,
   subgraphCheckpointsOf,
@@ -54,8 +54,11 @@ export function firstStep(superstep: SuperstepState): EngineStep {
     if (error !== null) return superstep.failed(error);
   }
   if (superstep.isContinued) return continueStep(superstep, { rerun: new Set(), announce: false });
-  const { command, input, timer } = superstep.run.kwargs;
+  const { kwargs } = superstep.run;
+  const { timer } = kwargs;
   if (timer !== undefined) return takeTimer(superstep, timer);
+  const command = graphCommandOf(kwargs);
+  const input = graphInputOf(kwargs);
   if (command !== null && isResume(command)) return applyAnswers(superstep, command);
   if (command !== null && (isGiven(command.update) || isGiven(command.goto)))
     return applyCommand(superstep, command);
@@ -255,7 +258,7 @@ function continueStep(
     // never stored.
     const { run } = superstep;
     const given = head.run_id === run.run_id && superstep.ns === "";
-    const input = given ? run.kwargs.input : head.writes?.[START];
+    const input = given ? graphInputOf(run.kwargs) : head.writes?.[START];
     return runStartTask(superstep, isObject(input) ? input : {}, [], []);
   }
   if (superstep.isGraphChanged && head.next.length > 0) {

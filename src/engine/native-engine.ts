@@ -1,4 +1,5 @@
 import type { Engine } from "../ports/engine.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
 import { drawStatechart } from "../graph/statechart-drawing.ts";
 import { subgraphDefinitionAt } from "../graph/definition.ts";
 import { drawDefinition } from "../graph/graph-drawing.ts";
@@ -10,8 +11,11 @@ import { SuperstepState } from "./superstep-state.ts";
 import { parseMachineRun, validateRun } from "./run-validation.ts";
 import { computeUpdatedState } from "./state-update.ts";
 
-/** Heddle's own engine: runs graphs made by `graph()` in supersteps. It has no side effects, and executions share no state. */
-export function nativeEngine(registry: GraphRegistry): Engine {
+/**
+ * Heddle's own engine: runs graphs made by `graph()` in supersteps. It has no side effects, and executions share no state.
+ * @param scheduler limits the time of asynchronous schemas
+ */
+export function nativeEngine(registry: GraphRegistry, scheduler: Scheduler): Engine {
   return {
     has: (graph) => registry.has(graph),
     graphs: () => registry.names(),
@@ -35,7 +39,9 @@ export function nativeEngine(registry: GraphRegistry): Engine {
     migratedQuestion: (graph, values) =>
       registry.has(graph) ? (registry.get(graph).machine?.migratedQuestion(values) ?? null) : null,
     parseRun: (run, values) =>
-      registry.has(run.graph_id) ? parseMachineRun(registry.get(run.graph_id), run, values) : undefined,
+      registry.has(run.graph_id)
+        ? parseMachineRun(registry.get(run.graph_id), run, values, scheduler)
+        : undefined,
     open: (run, position, source) => {
       const { definition, edition } = registry.current(run.graph_id);
       return new NativeExecution(new SuperstepState(definition, run, position, source), edition);

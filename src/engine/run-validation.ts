@@ -1,15 +1,25 @@
 import { type FieldError, ServiceError, toPlainError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import { MAX_REPORTED_FIELDS } from "../model/json-schema-errors.ts";
-import { type JsonObject, toStorable } from "../model/json.ts";
-import type { Breakpoints, RunKwargs } from "../model/run.ts";
+import { isSameJson, type JsonObject, toStorable } from "../model/json.ts";
+import {
+  type Breakpoints,
+  type Command,
+  graphCommandOf,
+  graphInputOf,
+  type RunKwargs,
+} from "../model/run.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { UnadmittedRun, RunRefusal } from "../ports/engine.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
 import { subgraphOf, type GraphDefinition } from "../graph/definition.ts";
 import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { describeFieldErrors, parse, type SchemaResult, toFieldErrors } from "../graph/standard-schema.ts";
 import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
 import { checkRequiredKeys, readInput } from "./graph-input.ts";
+
+/** The longest time in milliseconds that a machine's schema may take. Until then its request waits, and what has the same idempotency key. */
+const MAX_SCHEMA_MS = 10_000;
 
 /** A fixed namespace for the ids of messages without an id. The input is only validated here and then dropped, so the ids do not matter. */
 const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
@@ -27,7 +37,8 @@ export function validateRun(
   blank: boolean,
 ): RunRefusal | null {
   const { kwargs } = run;
-  const { command, input } = kwargs;
+  const command = graphCommandOf(kwargs);
+  const input = graphInputOf(kwargs);
   const breakpoints =
     unknownNode(definition, kwargs.interrupt_before, "interrupt_before") ??
     unknownNode(definition, kwargs.interrupt_after, "interrupt_after");
@@ -79,7 +90,7 @@ function validateResume(
   // If the run names a checkpoint to resume from, the interrupts at that checkpoint are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
   const open = Object.values(interrupts).flat();
-  const resume = kwargs.command?.resume;
+  const resume = graphCommandOf(kwargs)?.resume;
   const pending = open.map(({ id }) => id);
   const refused = resumeRefusal(resume, pending);
   if (refused !== null || machine === undefined) return refused;
@@ -96,56 +107,77 @@ function validateResume(
 
 /**
  * Validates the input of a machine's run, or the events with which the run answers, by the schemas that the machine declares. Resolves with
- * the run's arguments, which have the values that the schemas returned. Returns undefined if there is nothing to validate.
+ * the run's arguments, which have the values that the schemas returned in `parsed`. Returns undefined if there is nothing to validate.
  * @param values reads the values from which the run will start; null if there are none
+ * @param scheduler limits the time of each call of a schema to {@link MAX_SCHEMA_MS}
  */
 export function parseMachineRun(
   { machine }: GraphDefinition,
   { kwargs }: UnadmittedRun,
   values: () => Eventually<JsonObject | null>,
+  scheduler: Scheduler,
 ): Promise<RunKwargs> | undefined {
   const schemas = machine?.schemas;
   if (schemas === undefined) return undefined;
   const { command, input } = kwargs;
+  const withParsed = (parsed: Command) => ({ ...kwargs, parsed: { command: parsed } });
   if (command !== null && isResume(command)) {
     return (async () => {
       const { resume } = command;
       const state = schemas.areByVersion ? await values() : null;
       const parseAnswer = (answer: unknown, at: string) =>
-        parseBy(() => schemas.parseEvent(answer, state), at);
+        parseBy(() => schemas.parseEvent(answer, state), at, scheduler);
       const byId = answersById(resume);
-      if (byId === undefined)
-        return { ...kwargs, command: { ...command, resume: await parseAnswer(resume, "command.resume") } };
+      if (byId === undefined) {
+        const parsed = await parseAnswer(resume, "command.resume");
+        return isSameJson(parsed, resume) ? kwargs : withParsed({ ...command, resume: parsed });
+      }
       const parsed: Record<string, unknown> = {};
       for (const [id, answer] of byId) parsed[id] = await parseAnswer(answer, `command.resume.${id}`);
-      return { ...kwargs, command: { ...command, resume: parsed } };
+      return isSameJson(parsed, resume) ? kwargs : withParsed({ ...command, resume: parsed });
     })();
   }
   if (command !== null && (isGiven(command.update) || isGiven(command.goto))) return undefined;
   const { input: schema } = schemas;
   if (schema === null || !isGiven(input)) return undefined;
-  return parseBy(() => schema["~standard"].validate(input), "input").then((parsed) => ({
-    ...kwargs,
-    input: parsed,
-  }));
+  return parseBy(() => schema["~standard"].validate(input), "input", scheduler).then((parsed) =>
+    isSameJson(parsed, input) ? kwargs : { ...kwargs, parsed: { input: parsed } },
+  );
 }
 
 /**
  * Calls `validate`, and resolves with a storable copy of the schema's output.
- * @throws ServiceError `validation.failed`, `value.unstorable`; `graph.invalid` if the schema itself fails
+ * @throws ServiceError `validation.failed`, `value.unstorable`; `graph.invalid` if the schema itself fails, or takes too long
  */
-async function parseBy(validate: () => Eventually<SchemaResult<unknown>>, at: string): Promise<unknown> {
-  let result: SchemaResult<unknown>;
+async function parseBy(
+  validate: () => Eventually<SchemaResult<unknown>>,
+  at: string,
+  scheduler: Scheduler,
+): Promise<unknown> {
+  let fields: readonly FieldError[];
   try {
-    result = await validate();
+    const result = await inTime(validate, scheduler);
+    if (result.issues === undefined) return toStorable(result.value, at);
+    // An empty list of issues is a refusal too.
+    const issues = result.issues.length > 0 ? [...result.issues] : [{ message: "" }];
+    fields = toFieldErrors(at, issues.slice(0, MAX_REPORTED_FIELDS));
   } catch (cause) {
+    if (cause instanceof ServiceError) throw cause;
     throw new ServiceError("graph.invalid", `${at}: its schema failed: ${toPlainError(cause).message}`, {
       cause,
     });
   }
-  if (result.issues === undefined) return toStorable(result.value, at);
-  const fields = toFieldErrors(at, [...result.issues].slice(0, MAX_REPORTED_FIELDS));
   throw new ServiceError("validation.failed", describeFieldErrors(fields), { fields });
+}
+
+/** Calls `validate`. The promise rejects if the result takes longer than {@link MAX_SCHEMA_MS}. */
+function inTime<T>(validate: () => Eventually<T>, scheduler: Scheduler): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = scheduler.after(MAX_SCHEMA_MS, () =>
+      reject(new Error(`it did not answer in ${MAX_SCHEMA_MS / 1_000} s`)),
+    );
+    new Promise<T>((settle) => settle(validate())).then(resolve, reject).finally(cancel);
+  });
 }
 
 function unknownNode(root: GraphDefinition, points: Breakpoints | null, at: string): RunRefusal | null {

@@ -63,7 +63,11 @@ function rewriteRefs(value: unknown, pointer: string, before = ""): unknown {
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
-      const isOwn = name === "$ref" && typeof member === "string" && member.startsWith(`#${before}`);
+      // A reference to an `$anchor` (`#name`) is no pointer, and stays as it is.
+      const isOwn =
+        name === "$ref" &&
+        typeof member === "string" &&
+        (member === `#${before}` || member.startsWith(`#${before}/`));
       return [
         name,
         isOwn ? `#${pointer}${member.slice(before.length + 1)}` : rewriteRefs(member, pointer, before),

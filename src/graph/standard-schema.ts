@@ -29,9 +29,9 @@ export function isSchema(value: unknown): value is Schema {
   return typeof standard === "object" && standard !== null && typeof standard.validate === "function";
 }
 
-function pathOf(at: string, issue: SchemaIssue): string {
+function pathOf(at: string, { path: parts }: Partial<SchemaIssue>): string {
   let path = at;
-  for (const part of issue.path ?? []) {
+  for (const part of Array.isArray(parts) ? (parts as NonNullable<SchemaIssue["path"]>) : []) {
     const key = typeof part === "object" ? part.key : part;
     path += typeof key === "number" ? `[${key}]` : `.${String(key)}`;
   }
@@ -59,9 +59,13 @@ export function validate<Output>(
   return { ok: false, fields: toFieldErrors(at, result.issues) };
 }
 
-/** Converts schema issues to field errors whose paths start with `at`. */
-export function toFieldErrors(at: string, issues: readonly SchemaIssue[]): readonly FieldError[] {
-  return issues.map((issue) => ({ at: pathOf(at, issue), message: issue.message }));
+/** Converts schema issues to field errors whose paths start with `at`. An issue of a handwritten schema may lack its message. */
+export function toFieldErrors(at: string, issues: readonly Partial<SchemaIssue>[]): readonly FieldError[] {
+  return issues.map((issue) => {
+    const { message } = issue;
+    const hasMessage = typeof message === "string" && message !== "";
+    return { at: pathOf(at, issue), message: hasMessage ? message : "is not valid" };
+  });
 }
 
 /**

@@ -1,7 +1,7 @@
-import { jsonSchemaOf } from "../graph/json-schema-conversion.ts";
+import { embedSchema, jsonSchemaOf } from "../graph/json-schema-conversion.ts";
 import { isSchema, type Schema, type SchemaIssue, type SchemaResult } from "../graph/standard-schema.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { jsonSchemaFault, resolvePointer, schemaOfJson } from "./json-schema-validator.ts";
+import { jsonSchemaFault, resolveReference, schemaOfJson } from "./json-schema-validator.ts";
 import { isHandled, type MachineEvent } from "./machine-driver.ts";
 import type { Machine } from "./xstate-types.ts";
 
@@ -79,16 +79,20 @@ const isAboutType = ({ path }: SchemaIssue) => {
 /** The most references and unions that are followed to find the object that a schema describes. More are probably a circle. */
 const MAX_HOPS = 8;
 
-/** Returns the JSON Schema of an event's data with the additional member `type`; null if the schema does not describe objects. */
-function schemaOfEvent(type: string, json: JsonObject): JsonObject | null {
+/**
+ * Returns the JSON Schema of an event's data with the additional member `type`; null if the schema does not describe objects. A part that
+ * refers to the schema of the data itself does not get the `type`: it refers to a copy under `$defs`.
+ */
+function schemaOfEvent(type: string, data: JsonObject): JsonObject | null {
+  const json = refersToWhole(data) ? withCopyOfItself(data) : data;
   const is = type.endsWith("*") ? { type: "string" } : { const: type };
   const addType = (schema: unknown, hops: number): JsonObject | null => {
     if (!isObject(schema)) return null;
     const { $ref, ...rest } = schema;
-    if (typeof $ref === "string")
-      return hops > MAX_HOPS
-        ? null
-        : addType({ ...(resolvePointer(json, $ref) as object), ...rest }, hops + 1);
+    if (typeof $ref === "string") {
+      const named = resolveReference(json, $ref);
+      return hops > MAX_HOPS || !isObject(named) ? null : addType({ ...named, ...rest }, hops + 1);
+    }
     const { properties, required } = schema;
     for (const keyword of ["anyOf", "oneOf", "allOf"] as const) {
       const list = schema[keyword];
@@ -107,6 +111,22 @@ function schemaOfEvent(type: string, json: JsonObject): JsonObject | null {
     };
   };
   return addType(json, 0);
+}
+
+/** Whether a part of the schema refers to the whole schema, or to a part outside `$defs` and `definitions`. */
+function refersToWhole(part: unknown): boolean {
+  if (typeof part !== "object" || part === null) return false;
+  return Object.entries(part).some(([name, value]) =>
+    name === "$ref" && typeof value === "string"
+      ? value.startsWith("#") && !/^#(\/(\$defs|definitions)\/|[^/])/.test(value)
+      : refersToWhole(value),
+  );
+}
+
+/** The schema with a copy of itself under `$defs`. All its references are to parts of the copy. */
+function withCopyOfItself(json: JsonObject): JsonObject {
+  const copy = embedSchema(json, "/$defs/data");
+  return { ...copy, $defs: { data: copy } };
 }
 
 /**

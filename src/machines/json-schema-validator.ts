@@ -22,16 +22,18 @@ const NUMBER_KEYWORDS = new Set(
   ),
 );
 const OTHER_KEYWORDS = new Set(
-  "$anchor $comment $id $ref $schema const default dependentRequired deprecated description enum examples format pattern readOnly required title type uniqueItems writeOnly".split(
+  "$anchor $comment $dynamicAnchor $id $recursiveAnchor $schema const default dependentRequired deprecated description enum examples format pattern readOnly required title type uniqueItems writeOnly".split(
     " ",
   ),
 );
+const REFERENCE_KEYWORDS = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
 const KEYWORD_SETS = [
   SCHEMA_KEYWORDS,
   SCHEMA_MAP_KEYWORDS,
   SCHEMA_LIST_KEYWORDS,
   NUMBER_KEYWORDS,
   OTHER_KEYWORDS,
+  REFERENCE_KEYWORDS,
 ];
 
 const TYPES: readonly unknown[] = ["array", "boolean", "integer", "null", "number", "object", "string"];
@@ -43,7 +45,7 @@ const TYPES: readonly unknown[] = ["array", "boolean", "integer", "null", "numbe
 export function jsonSchemaFault(schema: JsonObject, at: string): string | undefined {
   if (!Object.keys(schema).some((name) => KEYWORD_SETS.some((set) => set.has(name))))
     return `${at} is no JSON Schema: it has none of its keywords, only ${Object.keys(schema).join(", ")}`;
-  return faultIn(schema, at, schema, 0);
+  return faultIn(schema, at, schema, 0) ?? circleFault(schema, at);
 }
 
 function faultIn(schema: unknown, at: string, root: JsonObject, depth: number): string | undefined {
@@ -79,6 +81,12 @@ function faultOfKeyword(
   if (SCHEMA_KEYWORDS.has(name)) return faultIn(value, at, root, depth);
   if (SCHEMA_MAP_KEYWORDS.has(name)) {
     if (!isObject(value)) return `${at} must be an object of JSON Schemas`;
+    if (name === "patternProperties") {
+      const fault = Object.keys(value)
+        .map((key) => patternFault(key, `${at}.${key}`))
+        .find(Boolean);
+      if (fault !== undefined) return fault;
+    }
     return inEach(Object.entries(value).map(([key, inner]) => [`${at}.${key}`, inner] as const));
   }
   if (NUMBER_KEYWORDS.has(name)) return typeof value === "number" ? undefined : `${at} must be a number`;
@@ -93,8 +101,16 @@ function faultOfKeyword(
     return isList ? undefined : `${at} must be a list of property names`;
   }
   if (name === "enum") return Array.isArray(value) ? undefined : `${at} must be a list of values`;
+  if (name === "dependentRequired") {
+    const areLists =
+      isObject(value) &&
+      Object.values(value).every(
+        (keys) => Array.isArray(keys) && keys.every((key) => typeof key === "string"),
+      );
+    return areLists ? undefined : `${at} must be an object with a list of property names for each property`;
+  }
   if (name === "pattern") return patternFault(value, at);
-  if (name === "$ref") return referenceFault(value, at, root);
+  if (REFERENCE_KEYWORDS.has(name)) return referenceFault(value, at, root);
   return undefined;
 }
 
@@ -108,25 +124,114 @@ function patternFault(pattern: unknown, at: string): string | undefined {
   }
 }
 
-/** Checks a `$ref`. A reference to an `$anchor` or `$id` is not checked here: the validator resolves it. */
+/** Checks a `$ref`, `$dynamicRef` or `$recursiveRef`. */
 function referenceFault(ref: unknown, at: string, root: JsonObject): string | undefined {
   if (typeof ref !== "string") return `${at} must be a text`;
-  if (/^[a-z]+:\/\//i.test(ref)) return `${at} is "${ref}", and other documents are not loaded`;
-  if (ref !== "#" && !ref.startsWith("#/")) return undefined;
-  return resolvePointer(root, ref) === undefined
+  const found = resolveReference(root, ref);
+  if (typeof found === "boolean" || isObject(found)) return undefined;
+  return ref.startsWith("#")
     ? `${at} is "${ref}", which is not in the schema`
-    : undefined;
+    : `${at} is "${ref}", and other documents are not loaded`;
 }
 
-/** The part of a schema that a reference such as `#/$defs/Address` names; undefined if there is none. */
-export function resolvePointer(root: JsonObject, ref: string): unknown {
+/**
+ * The part of a schema that a reference names: by a pointer (`#/$defs/Address`), by its `$anchor` (`#address`), or by its `$id`. Undefined
+ * if there is none.
+ */
+export function resolveReference(root: JsonObject, ref: string): unknown {
+  if (ref === "#") return root;
+  if (ref.startsWith("#/")) return resolvePointer(root, ref);
+  if (ref.startsWith("#")) {
+    const anchor = ref.slice(1);
+    return findPart(root, (part) => part["$anchor"] === anchor || part["$dynamicAnchor"] === anchor);
+  }
+  const base = urlOf(root["$id"], "schema:/");
+  const [document, fragment] = (urlOf(ref, base) ?? "").split("#", 2);
+  const named = findPart(root, ({ $id }) => $id !== undefined && urlOf($id, base) === document);
+  return named === undefined || !fragment ? named : resolveReference(named, `#${fragment}`);
+}
+
+function urlOf(ref: unknown, base: string | undefined): string | undefined {
+  if (typeof ref !== "string") return base;
+  try {
+    return new URL(ref, base).href;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first part of a schema, in depth-first order, for which `matches` returns true. */
+function findPart(part: unknown, matches: (part: JsonObject) => boolean): JsonObject | undefined {
+  if (isObject(part) && matches(part)) return part;
+  if (typeof part !== "object" || part === null) return undefined;
+  for (const inner of Object.values(part) as unknown[]) {
+    const found = findPart(inner, matches);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function resolvePointer(root: JsonObject, ref: string): unknown {
   let part: unknown = root;
   for (const name of ref.split("/").slice(1)) {
-    const key = decodeURIComponent(name).replaceAll("~1", "/").replaceAll("~0", "~");
+    let key: string;
+    try {
+      key = decodeURIComponent(name).replaceAll("~1", "/").replaceAll("~0", "~");
+    } catch {
+      return undefined;
+    }
     if (typeof part !== "object" || part === null || !Object.hasOwn(part, key)) return undefined;
     part = (part as JsonObject)[key];
   }
   return part;
+}
+
+/**
+ * Finds a schema that leads back to itself for the same value: `{ "$ref": "#" }`. The validator would not end. A schema that is used again
+ * for a member or an item of the value is no fault.
+ */
+function circleFault(root: JsonObject, at: string): string | undefined {
+  const finished = new Set<unknown>();
+  const entered = new Set<unknown>();
+  const visit = (schema: unknown, path: string): string | undefined => {
+    if (!isObject(schema) || finished.has(schema)) return undefined;
+    if (entered.has(schema)) return `${path} leads back to the same schema, for the same value`;
+    entered.add(schema);
+    for (const [name, part] of sameValueParts(schema, root)) {
+      const fault = visit(part, `${path}.${name}`);
+      if (fault !== undefined) return fault;
+    }
+    entered.delete(schema);
+    finished.add(schema);
+    return undefined;
+  };
+  const visitAll = (part: unknown, path: string): string | undefined => {
+    if (typeof part !== "object" || part === null) return undefined;
+    const fault = visit(part, path);
+    if (fault !== undefined) return fault;
+    for (const [name, inner] of Object.entries(part)) {
+      const found = visitAll(inner, Array.isArray(part) ? `${path}[${name}]` : `${path}.${name}`);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return visitAll(root, at);
+}
+
+/** The schemas that a schema applies to the same value, each with the keyword that names it. */
+function sameValueParts(schema: JsonObject, root: JsonObject): (readonly [string, unknown])[] {
+  const parts: (readonly [string, unknown])[] = [];
+  for (const [name, value] of Object.entries(schema)) {
+    if (REFERENCE_KEYWORDS.has(name))
+      parts.push([name, typeof value === "string" ? resolveReference(root, value) : undefined]);
+    else if (["not", "if", "then", "else"].includes(name)) parts.push([name, value]);
+    else if (["allOf", "anyOf", "oneOf"].includes(name) && Array.isArray(value))
+      for (const [index, part] of (value as readonly unknown[]).entries())
+        parts.push([`${name}[${index}]`, part]);
+    else if (name === "dependentSchemas" && isObject(value))
+      for (const [key, part] of Object.entries(value)) parts.push([`${name}.${key}`, part]);
+  }
+  return parts;
 }
 
 /**
@@ -136,11 +241,12 @@ export function resolvePointer(root: JsonObject, ref: string): unknown {
 export function schemaOfJson(json: JsonObject): Schema {
   let compiled: Validator | undefined;
   const validate = (given: unknown): SchemaResult<unknown> => {
-    const value = withDefaults(json, given);
+    const value = withDefaults(json, given, json);
     // The schema is compiled at its first use, so that the server starts faster.
     compiled ??= Compile(json);
-    if (compiled.Check(value)) return { value };
-    const fields = jsonSchemaFieldErrors(compiled.Errors(value)[1]);
+    const own = withoutPrototypes(value);
+    if (compiled.Check(own)) return { value };
+    const fields = jsonSchemaFieldErrors(compiled.Errors(own)[1]);
     const issues = fields.map(({ at, message }) => ({ message, path: at === "" ? [] : [at] }));
     return { issues: issues.length > 0 ? issues : [{ message: "does not match the JSON Schema" }] };
   };
@@ -154,22 +260,64 @@ export function schemaOfJson(json: JsonObject): Schema {
   return { "~standard": standard };
 }
 
-function withDefaults(schema: unknown, value: unknown): unknown {
-  if (!isObject(schema) || !isObject(value) || !isObject(schema["properties"])) return value;
+/** A copy that inherits nothing: the validator takes inherited members, such as `toString`, for members of the value. */
+function withoutPrototypes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutPrototypes);
+  if (!isObject(value)) return value;
+  const copy = Object.create(null) as Record<string, unknown>;
+  for (const [name, member] of Object.entries(value)) copy[name] = withoutPrototypes(member);
+  return copy;
+}
+
+/**
+ * Adds the `default` of each missing property to a value, also in list items and by the schemas that `$ref` and `allOf` name. What a default
+ * itself lacks is not added, because that could go on for ever.
+ */
+function withDefaults(schema: unknown, value: unknown, root: JsonObject): unknown {
+  if (!isObject(schema)) return value;
+  let filled = value;
+  for (const part of alwaysAppliedParts(schema, root)) filled = withDefaults(part, filled, root);
+  if (Array.isArray(filled)) {
+    const { items, prefixItems } = schema;
+    const first = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
+    return filled.map((item: unknown, index) =>
+      withDefaults(index < first.length ? first[index] : items, item, root),
+    );
+  }
+  const { properties } = schema;
+  return isObject(filled) && isObject(properties) ? withDefaultMembers(properties, filled, root) : filled;
+}
+
+/** The schemas that a schema always applies to the same value. They make no circle: {@link jsonSchemaFault} refuses circles. */
+function alwaysAppliedParts({ $ref, allOf }: JsonObject, root: JsonObject): readonly unknown[] {
+  const named = typeof $ref === "string" ? [resolveReference(root, $ref)] : [];
+  return Array.isArray(allOf) ? [...named, ...(allOf as readonly unknown[])] : named;
+}
+
+function withDefaultMembers(properties: JsonObject, value: JsonObject, root: JsonObject): JsonObject {
   const filled = { ...value };
-  for (const [name, inner] of Object.entries(schema["properties"])) {
-    const isMissing = !Object.hasOwn(value, name);
-    const hasDefault = isObject(inner) && Object.hasOwn(inner, "default");
-    if (isMissing && !hasDefault) continue;
+  for (const [name, inner] of Object.entries(properties)) {
+    const given = Object.hasOwn(value, name) ? { default: value[name] } : null;
+    const found = given ?? findDefault(inner, root);
+    if (found === null) continue;
     // A plain assignment to `__proto__` would set the prototype.
     Object.defineProperty(filled, name, {
-      value: isMissing
-        ? structuredClone((inner as JsonObject)["default"])
-        : withDefaults(inner, (value as JsonObject)[name]),
+      value: given === null ? structuredClone(found.default) : withDefaults(inner, found.default, root),
       configurable: true,
       enumerable: true,
       writable: true,
     });
   }
   return filled;
+}
+
+/** The default of a schema: its own, or else the first of those that its `$ref` and its `allOf` name. */
+function findDefault(schema: unknown, root: JsonObject): { readonly default: unknown } | null {
+  if (!isObject(schema)) return null;
+  if (Object.hasOwn(schema, "default")) return { default: schema["default"] };
+  for (const part of alwaysAppliedParts(schema, root)) {
+    const found = findDefault(part, root);
+    if (found !== null) return found;
+  }
+  return null;
 }

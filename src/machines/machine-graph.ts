@@ -12,6 +12,7 @@ import type { ChannelRule } from "../graph/channel.ts";
 import { END, send } from "../graph/commands.ts";
 import type { Ctx } from "../graph/node-context.ts";
 import { jsonSchemaOf } from "../graph/json-schema-conversion.ts";
+import type { SchemaResult } from "../graph/standard-schema.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { toPlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
@@ -384,7 +385,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     if (last !== undefined)
       changed.set(child.start, { ...child, read: () => ({ ...last, status: STOPPED }) });
   }
-  if (begins) apply({ before: null, input });
+  if (begins) apply({ before: null, input: input ?? defaultInput(driver) });
   for (const pending of queue) {
     if (snapshot === null || snapshot.rest["status"] !== "active") break;
     if ("event" in pending) {
@@ -537,16 +538,31 @@ function schemasOf(versions: MachineVersions): MachineSchemas | undefined {
 
 function whyNeedsInput(driver: MachineDriver): string | undefined {
   try {
-    const none = driver.schemas?.input?.["~standard"].validate(undefined);
-    if (none !== undefined && !(none instanceof Promise) && none.issues !== undefined)
+    const none = resultWithoutInput(driver);
+    if (none !== null && none.issues !== undefined)
       return "is required: the machine declares a schema for it";
-    // Nobody awaits the result. If it rejected, the unhandled rejection would end the process.
-    if (none instanceof Promise) none.catch(() => undefined);
-    driver.begin(undefined);
+    driver.begin(defaultInput(driver) ?? undefined);
     return undefined;
   } catch (thrown) {
     return `is required: the machine cannot begin without one (${toPlainError(thrown).message})`;
   }
+}
+
+/** What the schema of the input returns where no input is given; null if there is no schema, or if it is asynchronous. */
+function resultWithoutInput({ schemas }: MachineDriver): SchemaResult<unknown> | null {
+  const result = schemas?.input?.["~standard"].validate(undefined) ?? null;
+  if (!(result instanceof Promise)) return result;
+  // Nobody awaits the result. If it rejected, the unhandled rejection would end the process.
+  result.catch(() => undefined);
+  return null;
+}
+
+/** The input of a machine that is given none: the default of its schema; null if there is none. */
+function defaultInput(driver: MachineDriver): unknown {
+  const result = resultWithoutInput(driver);
+  return result === null || result.issues !== undefined
+    ? null
+    : toStorable(result.value ?? null, "the default of the input");
 }
 
 function firstContext(driver: MachineDriver): JsonObject | undefined {

@@ -63,6 +63,12 @@ function errorEntries({
       const { requiredProperties } = params as { requiredProperties: readonly string[] };
       return requiredProperties.map((name) => [at === "" ? name : `${at}.${name}`, "is required"] as const);
     }
+    case "unevaluatedProperties": {
+      const { unevaluatedProperties } = params as { unevaluatedProperties: readonly string[] };
+      return unevaluatedProperties.map(
+        (name) => [at === "" ? name : `${at}.${name}`, "is not allowed"] as const,
+      );
+    }
     case "enum": {
       const { allowedValues } = params as { allowedValues: readonly unknown[] };
       return [[at, `must be one of ${allowedValues.join(", ")}`]];

@@ -47,7 +47,8 @@ const MAX_PATH_CHARACTERS = 300;
 
 function refuse(at: string, what: string): never {
   const path = at.length <= MAX_PATH_CHARACTERS ? at : `${at.slice(0, MAX_PATH_CHARACTERS)}...`;
-  throw new ServiceError("value.unstorable", `${path} cannot be stored: ${what}`);
+  const message = `cannot be stored: ${what}`;
+  throw new ServiceError("value.unstorable", `${path} ${message}`, { fields: [{ at: path, message }] });
 }
 
 function copy(value: unknown, at: string, above: object[]): unknown {
@@ -124,6 +125,18 @@ export function withoutMember<T>(object: { readonly [name: string]: T }, left: s
 const MAX_COMPARISONS = 1_000_000;
 /** Lists of up to this many items are compared by searching; longer ones with a set. */
 const MAX_SEARCHED_LENGTH = 8;
+
+/** True when two values are equal as JSON. The order of members does not matter. */
+export function isSameJson(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((item, index) => isSameJson(item, other[index]));
+  if (!isObject(one) || !isObject(other)) return one === other;
+  const keys = Object.keys(one);
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSameJson(one[key], other[key]))
+  );
+}
 
 /**
  * True when `whole` contains `part`, as it is defined for the filters of searches: an object must have the members of

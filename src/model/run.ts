@@ -108,7 +108,20 @@ export interface RunKwargs {
    * more, it was rolled back, and the effect of the event with it. Absent: the machine has not processed the event in another run.
    */
   readonly taken_by?: string;
+  /**
+   * What the schemas of a machine returned for the run's input or for the events in its command. The graph gets this. `input` and `command`
+   * stay as they were sent, so that a copy of the run can be sent. Absent: the schemas changed nothing, or there are none.
+   */
+  readonly parsed?: { readonly input: unknown } | { readonly command: Command };
 }
+
+/** The input that a run's graph gets. */
+export const graphInputOf = ({ input, parsed }: Pick<RunKwargs, "input" | "parsed">): unknown =>
+  parsed !== undefined && "input" in parsed ? parsed.input : input;
+
+/** The command that a run's graph gets. */
+export const graphCommandOf = ({ command, parsed }: Pick<RunKwargs, "command" | "parsed">): Command | null =>
+  parsed !== undefined && "command" in parsed ? parsed.command : command;
 
 /** What started a run: a request over HTTP, a command on a socket, a cron, or a timer of its machine. */
 export const runOrigins = ["http", "socket", "cron", "timer"] as const;

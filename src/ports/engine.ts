@@ -294,8 +294,8 @@ export interface Engine {
   migratedQuestion?(graph: string, values: JsonObject): QuestionAfterMigration | null;
   /**
    * For a graph made from an XState machine that declares schemas: validates the run's input, or the events that answer the machine.
-   * Resolves with the run's arguments, in which the results of the schemas replace the validated values. Undefined: nothing has to be
-   * validated.
+   * Resolves with the run's arguments, which have the results of the schemas as `parsed` if these differ from what was given. Undefined:
+   * nothing has to be validated.
    * @param values reads the values from which the run will start; null if there are none
    * @throws ServiceError (the promise rejects) `validation.failed`, naming the wrong fields; `value.unstorable`; `graph.invalid`
    */

@@ -51,7 +51,7 @@ export interface MachineEvents {
    *
    * If no other run is in progress or queued, an event that the machine does not accept now is refused, and nothing is stored. Otherwise
    * only an event that the machine accepts in none of its states is refused; any other event is checked when the run starts. If the machine
-   * declares a schema for the event's data, the data are always validated now, and the event is stored with what the schema returns.
+   * declares a schema for the event's data, the data are always validated now, and what the schema returns is stored with the event.
    * @throws ServiceError `validation.failed`, naming the wrong members; `resume.invalid` when the thread has no machine or waits for no
    * event; and as {@link Runs.start}
    */
@@ -65,6 +65,9 @@ interface Deps {
   readonly states: Pick<ThreadStates, "pendingInterrupts">;
   readonly runs: Pick<Runs, "start">;
 }
+
+/** The path of the event in the request of its run. */
+const RESUME = "command.resume";
 
 const NONE: PossibleEvents = { events: [], state: null, interrupt_id: null };
 
@@ -106,7 +109,7 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
     },
 
     async send(key, event, { again, configurable, metadata: given, origin } = {}) {
-      const { active, metadata } = await threads.record(key);
+      const { metadata } = await threads.record(key);
       const { assistant_id, graph_id } = metadata;
       if (typeof assistant_id !== "string")
         throw new ServiceError(
@@ -118,8 +121,6 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
           "resume.invalid",
           `The graph "${String(graph_id)}" of this thread is no machine: it takes no events`,
         );
-      const never = active === null ? undefined : engine.refusesEvent?.(graph_id, event);
-      if (never !== undefined) throw typeRefused(never);
       const request: RunRequest = {
         assistant_id,
         command: { resume: event },
@@ -130,7 +131,7 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
       try {
         return await runs.start(key, withConfigurable(request, configurable), { again, event: {} });
       } catch (cause) {
-        throw inTermsOfEvents(cause);
+        throw inTermsOfEvents(cause, event);
       }
     },
   };
@@ -157,8 +158,12 @@ function schemaOf(type: string, schema: JsonObject | null): JsonObject | null {
 }
 
 /** Rewrites the error of a run that should have processed an event as an error about the event itself. */
-function inTermsOfEvents(cause: unknown): unknown {
+function inTermsOfEvents(cause: unknown, { type }: SentEvent): unknown {
   if (!(cause instanceof ServiceError)) return cause;
+  if (cause.code === "graph.invalid") {
+    const message = cause.message.replace(/^command\.resume(?=: )/, () => `event ${JSON.stringify(type)}`);
+    return new ServiceError(cause.code, message, { cause });
+  }
   if (cause.code === "resume.invalid")
     return new ServiceError(cause.code, "The machine of this thread waits for no event", { cause });
   const [field] = cause.fields;
@@ -166,17 +171,19 @@ function inTermsOfEvents(cause: unknown): unknown {
     const message = field.message.replace("command.resume", "event");
     return new ServiceError(cause.code, message, { cause, fields: [{ at: "event", message }] });
   }
-  if (field?.at === "command.resume") return typeRefused(field.message, cause);
-  const prefix = "command.resume.";
-  if (field?.at.startsWith(prefix) !== true) return cause;
-  // The body of the request is the event, so the paths of its members begin with their names.
-  const fields = cause.fields.map(({ at, message }) => ({
-    at: at.startsWith(prefix) ? at.slice(prefix.length) : at,
-    message,
-  }));
-  const message = fields.map((one) => `${one.at}: ${one.message}`).join("; ");
+  if (field?.at.startsWith(RESUME) !== true) return cause;
+  // The machine refuses an event because of its type. The errors of a schema have a colon after the path, and may be about the whole event.
+  if (field.at === RESUME && !cause.message.startsWith(`${RESUME}: `))
+    return typeRefused(field.message, cause);
+  const fields = cause.fields.map(({ at, message }) => ({ at: pathInEvent(at), message }));
+  const separator = cause.code === "value.unstorable" ? " " : ": ";
+  const message = fields.map((one) => `${one.at}${separator}${one.message}`).join("; ");
   return new ServiceError(cause.code, message, { cause, fields });
 }
+
+/** The body of the request is the event, so the paths of its members begin with their names. The path of the whole event is `event`. */
+const pathInEvent = (at: string) =>
+  at.startsWith(`${RESUME}.`) ? at.slice(RESUME.length + 1) : at.replace(RESUME, "event");
 
 const typeRefused = (message: string, cause?: unknown) =>
   new ServiceError("validation.failed", `type ${message}`, { cause, fields: [{ at: "type", message }] });

@@ -1,6 +1,7 @@
 import type { RunDraft, ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { ServiceError, threadDeleted, threadNotFound } from "../model/errors.ts";
 import { pairedId } from "../model/ids.ts";
+import { answersById, isResume } from "../graph/interrupts.ts";
 import { contains, type JsonObject } from "../model/json.ts";
 import { type Permission, permitsOf } from "../model/permitted-resources.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
@@ -109,8 +110,8 @@ export interface StartOptions {
 
 export interface Runs extends RunCancellation {
   /**
-   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is stored with
-   * the input, or the event, that its schema returns.
+   * Starts a run, or queues it. Resolves when the run is stored. If the graph is a machine that declares schemas, the run is also
+   * stored with what they return for its input or its event.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `graph.not_found`, `graph.invalid`, `value.unstorable`,
    * `thread.not_found`,
    *   `checkpoint.not_found`, `run.conflict`, `resume.*`, `request.*`, `server.busy`, `server.draining`, `storage.unavailable`
@@ -196,10 +197,36 @@ export function createRuns(deps: RunsDeps): Runs {
     return deps.hasUsers === true ? withRunUser(draft, null) : draft;
   }
 
-  /** The draft with the values that the schemas of its graph's machine return, if there are such schemas. */
-  function parsed(key: ThreadKey, draft: RunDraft): Eventually<RunDraft> {
+  /** The draft, also with the values that the schemas of its graph's machine return, if there are such schemas. */
+  function parsed(key: ThreadKey, draft: RunDraft, isEvent = false): Eventually<RunDraft> {
     const parsing = engine.parseRun?.(draft, () => startValues(key, draft));
-    return parsing === undefined ? draft : parsing.then((kwargs) => ({ ...draft, kwargs }));
+    if (parsing === undefined) return draft;
+    const run = parsing.then((kwargs) => ({ ...draft, kwargs }));
+    const { command } = draft.kwargs;
+    const hasQuestion = !isEvent && command !== null && isResume(command);
+    return hasQuestion && answersById(command.resume) === undefined ? ofSameQuestion(key, run) : run;
+  }
+
+  /**
+   * Waits for a schema to validate an answer that names no interrupt. Such an answer is for the question that was open when it was given,
+   * and not for one that has been asked since.
+   * @throws ServiceError `resume.conflict`
+   */
+  async function ofSameQuestion(key: ThreadKey, run: Promise<RunDraft>): Promise<RunDraft> {
+    const [question, draft] = await Promise.all([openQuestion(key), run]);
+    if (question !== undefined && (await openQuestion(key)) !== question)
+      throw new ServiceError(
+        "resume.conflict",
+        `Interrupt ${question} is answered, or moved past, by another run of the thread`,
+      );
+    return draft;
+  }
+
+  /** The id of the only open interrupt of a thread; undefined if none or several are open. */
+  async function openQuestion(key: ThreadKey): Promise<string | undefined> {
+    const thread = await journal.thread(key);
+    const open = Object.values(thread?.interrupts ?? {}).flat();
+    return open.length === 1 ? open[0]?.id : undefined;
   }
 
   /** The values of the checkpoint from which a run will start; null if there is none. */
@@ -275,7 +302,7 @@ export function createRuns(deps: RunsDeps): Runs {
     const place = found instanceof Promise ? await found : found;
     const from = resolveRunStart(journal, key, request);
     const made = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
-    const parsing = parsed(key, made);
+    const parsing = parsed(key, made, event !== undefined);
     const started = startedBy(parsing instanceof Promise ? await parsing : parsing, by);
     const draft = event === undefined ? started : withEvent(started, event);
     return await system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });

@@ -53,7 +53,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
   const system = createSystem({
     ...deps,
     journal,
-    engine: nativeEngine(registry),
+    engine: nativeEngine(registry, systemScheduler),
     executor: inThreadNodeExecutor(registry, { ...deps, random }),
     store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
     sinks: createHub({ journal, scheduler: systemScheduler, logger: silentLogger }),

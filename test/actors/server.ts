@@ -101,7 +101,7 @@ export class Server {
     const registry = new GraphRegistry().add("graph", graph);
     const { journal, catalog } = storage;
     const hub = createHub({ journal, scheduler, logger });
-    const engine = nativeEngine(registry);
+    const engine = nativeEngine(registry, scheduler);
     const system = createSystem({
       ...deps,
       journal,

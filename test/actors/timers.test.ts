@@ -129,7 +129,7 @@ describe("a timer of a machine", () => {
       expect((await thread())?.queue).toHaveLength(2);
       const [, , , taking] = await runs();
       // Of no interest to the machine by then: it fails, and the question stays.
-      await event("NOTHING", strategy);
+      await event("SET", strategy);
       await pass(1_000);
       expect(await runs()).not.toContainEqual(
         expect.objectContaining({ run_id: taking?.run_id, status: "success" }),

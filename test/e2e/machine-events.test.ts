@@ -290,6 +290,21 @@ describe("an event", () => {
     expect(await runs()).toMatchObject([{ metadata: { from: "shop" } }, {}]);
   });
 
+  test("that no state handles is refused also while another event is being admitted", async () => {
+    const server = await serve({ graphs: { order } });
+    for (let round = 0; round < 10; round++) {
+      const { begin, send, runs } = await onThread(server);
+      await begin({ amount: 2_000 });
+      const [taken, refused] = await Promise.all([send({ type: "APPROVE" }), send({ type: "NOPE" })]);
+      expect([taken.status, refused.status]).toEqual([202, 422]);
+      expect(await refused.json()).toMatchObject({
+        detail: expect.stringMatching(/^type is "NOPE"; the machine (can take|takes) /) as unknown,
+        errors: [{ at: "type" }],
+      });
+      expect(await runs()).toHaveLength(2);
+    }
+  });
+
   test("sent again under one idempotency key is taken once", async () => {
     const { begin, send, join, runs } = await onThread(await serve({ graphs: { order } }));
     await begin();

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { assign, fromPromise, setup } from "xstate";
 import { z } from "zod";
-import { heldCalls } from "./support/latches.ts";
+import { heldCalls, latch } from "./support/latches.ts";
+import { ShiftedTime } from "./support/shifted-time.ts";
 import { serve, type Server } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
@@ -65,6 +66,31 @@ const payment = setup({
   },
 });
 
+/** A schema that no library made. */
+const standard = (validate: (value: unknown) => unknown) => ({
+  "~standard": { version: 1, vendor: "test", validate },
+});
+
+/** A machine that notes each of its events. */
+const machineOf = (events: object, input?: object) =>
+  setup({
+    types: {} as { context: Json; input: unknown; events: Json & { type: string } },
+    schemas: { events, ...(input && { input }) },
+  }).createMachine({
+    context: ({ input: given }) => ({ input: given ?? null, event: null }),
+    initial: "open",
+    states: {
+      open: {
+        on: Object.fromEntries(
+          Object.keys(events).map((type) => [
+            type,
+            { actions: assign({ event: ({ event }: { event: unknown }) => event }) },
+          ]),
+        ) as object,
+      },
+    },
+  });
+
 async function on(server: Pick<Server, "url">, assistant_id = "payment") {
   const thread = await newThread(server.url);
   const path = `${server.url}/threads/${thread}`;
@@ -74,9 +100,16 @@ async function on(server: Pick<Server, "url">, assistant_id = "payment") {
   });
   const json = async (of: string) => (await (await get(path + of)).json()) as Json;
   const run = async (body: object) => answer(await post(`${path}/runs/wait`, { assistant_id, ...body }));
-  const send = async (event: unknown) => answer(await post(`${path}/events`, event));
-  const sent = async (event: unknown) => {
-    const { status, body } = await send(event);
+  const send = async (event: unknown, headers?: Record<string, string>) =>
+    answer(
+      await fetch(`${path}/events`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: typeof event === "string" ? event : JSON.stringify(event),
+      }),
+    );
+  const sent = async (event: unknown, headers?: Record<string, string>) => {
+    const { status, body } = await send(event, headers);
     expect([status, JSON.stringify(body)]).toEqual([202, expect.anything()]);
     return json(`/runs/${body.run_id}/join`);
   };
@@ -112,6 +145,17 @@ describe("the input of a machine with a schema", () => {
     });
   });
 
+  test("that is missing is what the schema has as its default", async () => {
+    const id = z.string().default(() => crypto.randomUUID());
+    const preset = machineOf({ GO: z.object({}) }, z.object({ a: z.string(), id }).prefault({ a: "preset" }));
+    const { run, sent } = await on(await serve({ graphs: { payment: preset } }));
+    const { body } = await run({});
+    expect(body).toMatchObject({ input: { a: "preset" } });
+    expect(await sent({ type: "GO" })).toMatchObject({ input: body["input"] });
+    // A later run without an input goes on, and begins nothing anew.
+    expect((await run({})).body).toMatchObject({ input: body["input"], event: { type: "GO" } });
+  });
+
   test("is validated for runs without a thread, in batches and for crons too", async () => {
     const { url } = await serve({ graphs: { payment } });
     const bad = { assistant_id: "payment", input: { amount: "1" } };
@@ -129,6 +173,43 @@ describe("the input of a machine with a schema", () => {
       ]);
     }
     expect(await postJson(`${url}/runs/wait`, good)).toMatchObject({ input: { amount: 1, currency: "EUR" } });
+  });
+});
+
+describe("a run of a machine whose schemas transform", () => {
+  const transforming = machineOf(
+    { GO: z.strictObject({ a: z.string().transform(Number) }) },
+    z.strictObject({ n: z.string().transform(Number) }),
+  );
+
+  test("is stored as it was sent, and a copy of it does the same", async () => {
+    const { run, sent, json } = await on(await serve({ graphs: { payment: transforming } }));
+    const stored = async (of: number) => {
+      const list = (await json("/runs")) as unknown as readonly { kwargs: Json }[];
+      return list.at(of)?.kwargs ?? {};
+    };
+    expect((await run({ input: { n: "5" } })).body).toMatchObject({ input: { n: 5 } });
+    const first = await stored(0);
+    expect(first).toMatchObject({ input: { n: "5" }, parsed: { input: { n: 5 } } });
+    expect((await run({ input: first["input"] })).body).toMatchObject({ input: { n: 5 } });
+    const event = { type: "GO", a: "7" };
+    expect(await sent(event)).toMatchObject({ event: { type: "GO", a: 7 } });
+    const answer = await stored(0);
+    expect(answer).toMatchObject({ command: { resume: event }, parsed: { command: { resume: { a: 7 } } } });
+    expect((await run({ command: answer["command"] })).body).toMatchObject({ event: { type: "GO", a: 7 } });
+    const [{ id }] = (await json("/interrupts")) as unknown as [{ id: string }];
+    expect((await run({ command: { resume: { [id]: { ...event, a: "8" } } } })).body).toMatchObject({
+      event: { a: 8 },
+    });
+  });
+
+  test("is stored once if they change nothing", async () => {
+    const { begin, run, sent, json } = await on(await serve({ graphs: { payment } }));
+    await begin();
+    await run({ input: { amount: 1, currency: "CHF" } });
+    await sent({ type: "NOTE", text: "a", lines: 2 });
+    const runs = (await json("/runs")) as unknown as readonly { kwargs: Json }[];
+    expect(runs.map(({ kwargs }) => "parsed" in kwargs)).toEqual([false, false, true]);
   });
 });
 
@@ -296,6 +377,137 @@ describe("the events of a machine with schemas", () => {
       body: { detail: expect.stringMatching(/: its schema failed: the rates are not loaded$/) as unknown },
     });
     expect(await json("/runs")).toHaveLength(1);
+  });
+
+  test("that answer a question while it is validated are refused when another is asked meanwhile", async () => {
+    const [called, valid] = [latch(), latch()];
+    const slow = standard(async (value) => {
+      called.pass();
+      await valid.passed;
+      return { value };
+    });
+    const graphs = { payment: machineOf({ SLOW: slow, OK: z.object({}) }) };
+    const { begin, run, sent, json } = await on(await serve({ graphs }));
+    await begin();
+    const answer = run({ command: { resume: { type: "SLOW" } } });
+    await called.passed;
+    await sent({ type: "OK" });
+    valid.pass();
+    expect(await answer).toMatchObject({ status: 409, body: { code: "resume.conflict" } });
+    expect(await run({ command: { resume: { type: "SLOW" } } })).toMatchObject({ status: 200 });
+    // An event is for the state in which it is taken.
+    expect(await sent({ type: "SLOW" })).toMatchObject({ event: { type: "SLOW" } });
+    expect(await json("/runs")).toHaveLength(4);
+  });
+
+  test("whose schema never answers are refused after 10 s, and hold neither their key nor their socket", async () => {
+    let called = latch();
+    const never = standard(() => {
+      called.pass();
+      return new Promise(() => {});
+    });
+    const time = new ShiftedTime(0, 10_000);
+    const { clock, scheduler } = time;
+    const graphs = { payment: machineOf({ GO: never, OK: z.object({}) }) };
+    const { begin, send, sent, path } = await on(await serve({ graphs, clock, scheduler }));
+    await begin();
+    const refused = async <T>(ask: () => Promise<T>) => {
+      called = latch();
+      const asked = ask();
+      await called.passed;
+      time.advance(10_000);
+      return asked;
+    };
+    const detail = 'event "GO": its schema failed: it did not answer in 10 s';
+    const key = { "idempotency-key": "once" };
+    // The second request has the key of the first: it is called again, and so the key was free.
+    for (let request = 0; request < 2; request++)
+      expect(await refused(() => send({ type: "GO" }, key))).toMatchObject({
+        status: 422,
+        body: { code: "graph.invalid", detail },
+      });
+    const socket = await dial(`${path}/stream`);
+    const event = { type: "GO" };
+    expect(await refused(() => socket.ask({ id: 1, type: "event", event }))).toMatchObject({
+      type: "error",
+      detail,
+    });
+    expect(await socket.ask({ id: 2, type: "event", event: { type: "OK" } })).toMatchObject({ type: "ack" });
+    expect(await sent({ type: "OK" }, key)).toMatchObject({ event: { type: "OK" } });
+  });
+
+  test("are refused by a schema whose issues lack what issues must have", async () => {
+    const odd = machineOf({
+      NAMELESS: standard(() => ({ issues: [{ path: ["q"] }] })),
+      NONE: standard(() => ({ issues: [] })),
+      NULL: standard(() => ({ issues: [null] })),
+      TEXT: standard(() => ({ issues: "no" })),
+      NOTHING: standard(() => undefined),
+    });
+    const { begin, send } = await on(await serve({ graphs: { payment: odd } }));
+    await begin();
+    const refused = async (type: string) => {
+      const { status, body } = await send({ type });
+      return [status, body["code"], body["detail"]];
+    };
+    expect(await refused("NAMELESS")).toEqual([422, "validation.failed", "q: is not valid"]);
+    expect(await refused("NONE")).toEqual([
+      422,
+      "validation.failed",
+      expect.stringMatching(/ is not valid$/),
+    ]);
+    for (const type of ["NULL", "TEXT", "NOTHING"])
+      expect([type, ...(await refused(type))]).toEqual([
+        type,
+        422,
+        "graph.invalid",
+        expect.stringMatching(new RegExp(`^event "${type}": its schema failed: `)),
+      ]);
+  });
+
+  test("that are wrong as a whole are refused as such: their type is not blamed", async () => {
+    const number = { type: "number" };
+    const whole = machineOf({
+      RANGE: z
+        .object({ from: z.number(), to: z.number() })
+        .refine(({ from, to }) => from < to, "from must be less than to"),
+      STRICT: z.strictObject({ a: z.number() }),
+      CLOSED: { type: "object", properties: { a: number }, unevaluatedProperties: false },
+      PAIR: { type: "object", dependentRequired: { a: ["b"] } },
+      NONE: { type: "object", not: {} },
+      TYPED: z.object({}).refine(() => false, { path: ["type"], message: "is out of date" }),
+    });
+    const { begin, send } = await on(await serve({ graphs: { payment: whole } }));
+    await begin();
+    const refused = async (event: object) => {
+      const { status, body } = await send(event);
+      const [{ at }] = body["errors"] as [{ at: string }];
+      return [status, at, body["detail"]];
+    };
+    const expected: readonly (readonly [object, string, string])[] = [
+      [{ type: "RANGE", from: 2, to: 1 }, "event", "event: from must be less than to"],
+      [{ type: "STRICT", a: 1, b: 1 }, "event", 'event: Unrecognized key: "b"'],
+      [{ type: "CLOSED", a: 1, b: 1 }, "b", "b: is not allowed"],
+      [{ type: "PAIR", a: 1 }, "event", "event: must have properties b when property a is present"],
+      [{ type: "NONE" }, "event", "event: must not be valid"],
+      [{ type: "TYPED" }, "type", "type: is out of date"],
+    ];
+    for (const [event, at, detail] of expected) expect(await refused(event)).toEqual([422, at, detail]);
+  });
+
+  test("of which a schema makes what cannot be stored are refused, with the member", async () => {
+    const unstorable = machineOf({ BIG: z.object({ a: z.string().transform(BigInt) }) });
+    const { begin, send, run } = await on(await serve({ graphs: { payment: unstorable } }));
+    await begin();
+    const message = "cannot be stored: it is a bigint";
+    expect(await send({ type: "BIG", a: "1" })).toMatchObject({
+      status: 422,
+      body: { code: "value.unstorable", detail: `a ${message}`, errors: [{ at: "a", message }] },
+    });
+    expect(await run({ command: { resume: { type: "BIG", a: "1" } } })).toMatchObject({
+      status: 422,
+      body: { detail: `command.resume.a ${message}`, errors: [{ at: "command.resume.a", message }] },
+    });
   });
 
   test("are for the version of the thread's machine", async () => {

@@ -42,7 +42,7 @@ const noStage = new Proxy({} as EngineHost, {
 /** A thread without actors or storage: the loop that a run's actor drives, its records kept in memory as they would be stored. */
 export class Thread {
   readonly registry = new GraphRegistry();
-  readonly engine = nativeEngine(this.registry);
+  readonly engine = nativeEngine(this.registry, systemScheduler);
   /** Milliseconds, moved by the test. */
   time = 0;
   readonly clock = { now: () => this.time, mono: () => this.time };

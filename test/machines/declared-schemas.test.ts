@@ -3,10 +3,12 @@ import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import { createMachine, setup } from "xstate";
 import * as oldest from "xstate-5.19";
+import { Compile } from "typebox/schema";
 import { z } from "zod";
 import { toFieldErrors } from "../../src/graph/standard-schema.ts";
 import { loadMachine } from "../../src/machines/exported-machine.ts";
 import { DeclaredSchemas, readDeclaredSchemas } from "../../src/machines/declared-schemas.ts";
+import type { JsonObject } from "../../src/model/json.ts";
 import type { Machine } from "../../src/machines/xstate-types.ts";
 
 const machineWith = (schemas: unknown) => setup({ schemas }).createMachine({}) as unknown as Machine;
@@ -28,6 +30,21 @@ async function faults(schema: unknown, event: object): Promise<readonly string[]
 /** What `types<T>()` of XState 6 returns. */
 const placeholder = {
   "~standard": { version: 1, vendor: "xstate.types", validate: (value: unknown) => ({ value }) },
+};
+
+/** A Standard Schema with this JSON Schema, which Heddle does not check. */
+const describedBy = (json: JsonObject) => ({
+  "~standard": {
+    version: 1,
+    vendor: "test",
+    validate: (value: unknown) => ({ value }),
+    jsonSchema: { input: () => json },
+  },
+});
+
+const schemaCheck = (schema: JsonObject | null) => {
+  const validator = Compile(schema ?? false);
+  return { Check: (value: unknown) => validator.Check(value) };
 };
 
 describe("the schemas of a machine", () => {
@@ -90,6 +107,45 @@ describe("the schemas of a machine", () => {
       { events: { PAY: { $ref: "https://example.com/pay.json" } } },
       `${at}.$ref is "https://example.com/pay.json", and other documents are not loaded`,
     ],
+    ...["#nope", "#/$defs/%E0%A4%A"].map((name): [unknown, string] => [
+      { events: { PAY: { $ref: name } } },
+      `${at}.$ref is "${name}", which is not in the schema`,
+    ]),
+    ...["other.json", "urn:x:y"].map((name): [unknown, string] => [
+      { events: { PAY: { $ref: name } } },
+      `${at}.$ref is "${name}", and other documents are not loaded`,
+    ]),
+    [
+      { events: { PAY: { type: "object", $dynamicRef: "#x" } } },
+      `${at}.$dynamicRef is "#x", which is not in the schema`,
+    ],
+    [{ events: { PAY: { $ref: "#" } } }, `${at}.$ref leads back to the same schema, for the same value`],
+    [
+      { events: { PAY: { type: "object", $recursiveRef: "#" } } },
+      `${at}.$recursiveRef leads back to the same schema, for the same value`,
+    ],
+    [
+      {
+        events: {
+          PAY: {
+            properties: { a: { $ref: "#/$defs/a" } },
+            $defs: {
+              a: { anyOf: [{ type: "null" }, { $ref: "#/$defs/b" }] },
+              b: { not: { $ref: "#/$defs/a" } },
+            },
+          },
+        },
+      },
+      `${at}.properties.a.$ref.anyOf[1].$ref.not.$ref leads back to the same schema, for the same value`,
+    ],
+    [
+      { events: { PAY: { patternProperties: { "(": { type: "number" } } } } },
+      expect.stringContaining(`${at}.patternProperties.( is no regular expression: `) as unknown as string,
+    ],
+    [
+      { events: { PAY: { dependentRequired: { a: "b" } } } },
+      `${at}.dependentRequired must be an object with a list of property names for each property`,
+    ],
     [
       { input: { type: "string" } },
       "schemas.input describes a value of type string, and must describe an object",
@@ -97,6 +153,32 @@ describe("the schemas of a machine", () => {
     [{ input: z.string() }, "schemas.input describes a value of type string, and must describe an object"],
   ])("that are broken are refused with the path: %j", (schemas, fault) => {
     expect(readDeclaredSchemas(machineWith(schemas))).toEqual({ faults: [fault] });
+  });
+
+  test.each<[schema: JsonObject]>([
+    [{ type: "object", properties: { a: { $ref: "#" } } }],
+    [{ properties: { a: { $ref: "#n" } }, $defs: { n: { $anchor: "n", type: "object" } } }],
+    [{ properties: { a: { $ref: "n.json" } }, $defs: { n: { $id: "n.json", type: "object" } } }],
+    [{ $id: "urn:x:y", type: "object", properties: { a: { $ref: "urn:x:y" } } }],
+    [
+      {
+        $id: "https://x.test/y",
+        properties: { a: { $ref: "https://x.test/y#/$defs/n" } },
+        $defs: { n: { type: "object" } },
+      },
+    ],
+    [{ properties: { a: { $dynamicRef: "#n" } }, $defs: { n: { $dynamicAnchor: "n", type: "object" } } }],
+    [
+      {
+        allOf: [{ $ref: "#/$defs/n" }, { $ref: "#/$defs/n" }],
+        $defs: { n: { properties: { a: { type: "object" } } } },
+      },
+    ],
+  ])("may refer to their own parts: %j", async (schema) => {
+    expect(await faults(schema, { a: {} })).toEqual([]);
+    expect(await faults(schema, { a: 1 })).toEqual([
+      expect.stringMatching(/^event\.a: must be an object|^event: /),
+    ]);
   });
 
   test("that are broken are all named when the machine is loaded", () => {
@@ -177,6 +259,53 @@ describe("an event", () => {
     expect(all.eventSchema("toString")).toBeNull();
   });
 
+  test("gets the defaults of its JSON Schema also behind references, in lists and in allOf", async () => {
+    const nested = {
+      type: "object",
+      properties: {
+        named: { $ref: "#/$defs/named" },
+        missing: { $ref: "#/$defs/size" },
+        list: { type: "array", items: { $ref: "#/$defs/named" } },
+        pair: {
+          prefixItems: [true, { properties: { first: { default: 1 } } }],
+          items: { $ref: "#/$defs/named" },
+        },
+        next: { $ref: "#" },
+      },
+      allOf: [{ properties: { all: { default: [] } } }],
+      $defs: { named: { properties: { size: { $ref: "#/$defs/size" } } }, size: { default: 7 } },
+    };
+    const value = { named: {}, list: [{}, { size: 1 }], pair: [{}, {}, {}], next: { named: {} } };
+    expect(await parse(nested, value)).toEqual({
+      value: {
+        type: "PAY",
+        named: { size: 7 },
+        missing: 7,
+        list: [{ size: 7 }, { size: 1 }],
+        pair: [{}, { first: 1 }, { size: 7 }],
+        next: { named: { size: 7 }, missing: 7, all: [] },
+        all: [],
+      },
+    });
+  });
+
+  test("has no members that every object inherits", async () => {
+    const named = {
+      type: "object",
+      properties: {
+        toString: { type: "string" },
+        valueOf: { type: "number" },
+        a: { required: ["toString"] },
+      },
+    };
+    expect(await parse(named, {})).toEqual({ value: { type: "PAY" } });
+    expect(await faults(named, { toString: 1 })).toEqual(["event.toString: must be a string"]);
+    expect(await faults(named, { a: {} })).toEqual(["event.a.toString: is required"]);
+    expect(await parse(named, { toString: "x", a: { toString: 1 } })).toEqual({
+      value: { type: "PAY", toString: "x", a: { toString: 1 } },
+    });
+  });
+
   test("whose schema returns no object is an error of the schema", async () => {
     await expect(
       parse(
@@ -219,10 +348,40 @@ describe("the JSON Schema of an event", () => {
     });
   });
 
+  test("asks for the type only once where the data contain themselves", () => {
+    const size = { type: "number" };
+    const tree = {
+      type: "object",
+      properties: { size: { $ref: "#/$defs/size" }, next: { $ref: "#" } },
+      required: ["size"],
+      $defs: { size },
+    };
+    const described = schemaOf(tree);
+    expect(described).toMatchObject({
+      properties: { ...is, next: { $ref: "#/$defs/data" } },
+      required: ["type", "size"],
+    });
+    const { Check } = schemaCheck(described);
+    expect(Check({ type: "PAY", size: 1, next: { size: 2, next: { size: 3 } } })).toBe(true);
+    expect(Check({ type: "PAY", size: 1, next: { size: 2, next: { size: "3" } } })).toBe(false);
+    expect(Check({ type: "PAY", size: 1, next: {} })).toBe(false);
+    expect(Check({ size: 1 })).toBe(false);
+    const anchored = { ...tree, properties: { ...tree.properties, size: { $ref: "#size" } } };
+    const withAnchor = schemaOf({ ...anchored, $defs: { size: { ...size, $anchor: "size" } } });
+    expect(schemaCheck(withAnchor).Check({ type: "PAY", size: 1, next: { size: 2 } })).toBe(true);
+    const Tree = z.object({
+      name: z.string(),
+      get child() {
+        return Tree.optional();
+      },
+    });
+    expect(schemaCheck(schemaOf(Tree)).Check({ type: "PAY", name: "a", child: { name: "b" } })).toBe(true);
+  });
+
   test("is unknown where the library makes none, or where it leads in a circle", () => {
     expect(schemaOf(v.object({ amount: v.number() }))).toBeNull();
-    expect(schemaOf({ $ref: "#" })).toBeNull();
-    expect(schemaOf({ anyOf: [{ $ref: "#" }] })).toBeNull();
+    expect(schemaOf(describedBy({ $ref: "#" }))).toBeNull();
+    expect(schemaOf(describedBy({ anyOf: [{ $ref: "#" }] }))).toBeNull();
   });
 });
 

@@ -72,7 +72,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   const registry = new GraphRegistry()
     .add("sim", simulated(deps.sleep))
     .add("machine", simulatedMachine(observed, deps.sleep));
-  const engine = nativeEngine(registry);
+  const engine = nativeEngine(registry, scheduler);
   const executor = observed.executor(
     inThreadNodeExecutor(registry, { logger, random, clock, scheduler }),
     clock,

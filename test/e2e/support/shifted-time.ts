@@ -3,7 +3,7 @@ import { systemScheduler } from "../../../src/platform/scheduler.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import type { Cancel, Scheduler } from "../../../src/ports/scheduler.ts";
 
-/** Milliseconds: shorter timers run in real time. */
+/** Milliseconds. */
 const LONG = 20_000;
 
 interface LongTimer {
@@ -14,11 +14,16 @@ interface LongTimer {
 /** The system's time, which a test can put forward: long timers then fire at once. */
 export class ShiftedTime {
   #shift: number;
+  readonly #long: number;
   readonly #timers = new Set<LongTimer>();
 
-  /** @param shift milliseconds by which its clock is ahead */
-  constructor(shift = 0) {
+  /**
+   * @param shift milliseconds by which its clock is ahead
+   * @param long milliseconds: shorter timers run in real time
+   */
+  constructor(shift = 0, long = LONG) {
     this.#shift = shift;
+    this.#long = long;
   }
 
   readonly clock: Clock = {
@@ -29,7 +34,7 @@ export class ShiftedTime {
   readonly scheduler: Scheduler = {
     soon: (task, isLast) => systemScheduler.soon(task, isLast),
     after: (ms, task, isAwaited): Cancel => {
-      if (ms < LONG) return systemScheduler.after(ms, task, isAwaited);
+      if (ms < this.#long) return systemScheduler.after(ms, task, isAwaited);
       const timer = { due: this.clock.mono() + ms, task };
       this.#timers.add(timer);
       return () => void this.#timers.delete(timer);
