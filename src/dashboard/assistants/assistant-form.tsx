@@ -45,7 +45,8 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
   const change = (changed: JsonRecord) => setFields((last) => ({ ...last, ...changed }));
   const changed = differingMembers(before, fields);
   const isEdited = changed.length > 0;
-  useReportBeforeNextEvent(() => onEdit?.(isEdited), [isEdited]);
+  const isUnsent = isEdited && !submit.isSending;
+  useReportBeforeNextEvent(() => onEdit?.(isUnsent), [isUnsent]);
   const isDefault = assistant?.metadata["created_by"] === "system";
   const contextFault = useRef<string | null>(null);
   const unread = unreadMembersOf((fields as JsonRecord)["config"]);

@@ -73,7 +73,7 @@ export function InterruptAnswers({
   );
   const leaving = (
     <LeaveConfirmation
-      isEdited={isEdited && !isClosed}
+      isEdited={isEdited && !isClosed && !isSending}
       title="Leave without sending?"
       text="Your answer has not been sent and will be lost."
     />

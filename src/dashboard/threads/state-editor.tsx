@@ -333,7 +333,9 @@ function ChangeForm({
   });
   const hasFault = [...validation.errors.values()].some(({ isMissing }) => !isMissing);
   const isEdited = changed.length > 0 || restText.trim() !== "" || hasFault;
-  useReportBeforeNextEvent(() => onEdit(isEdited), [isEdited]);
+  // Nothing is asked while the change is being sent: it is not lost if the user leaves.
+  const isUnsent = isEdited && !request.isSending;
+  useReportBeforeNextEvent(() => onEdit(isUnsent), [isUnsent]);
   const isRestWrong = wrong !== null || validation.errors.has("");
   const isWrong = wrong !== null || messages.isInvalid || validation.errors.has("");
   return (
