@@ -63,6 +63,10 @@ interface LeaveGuard {
 /** The guards of all forms with unsaved input that are shown. */
 const guards = new Set<LeaveGuard>();
 
+/** Returns the guard that keeps the page from being left for `hash`; undefined if there is none. */
+const guardAgainst = (hash: string): LeaveGuard | undefined =>
+  [...guards].findLast((one) => one.isKept(hash));
+
 /**
  * Asks `guard` whenever the user goes back or forward in the browser's history, or enters another address. Returns a
  * function that stops this. {@link goTo} does not ask.
@@ -103,7 +107,7 @@ addEventListener("hashchange", () => {
   const { hash } = location;
   // This event was caused by `goTo`, or by the return to the kept page below.
   if (hash === currentLocation.peek().hash) return acceptLocation();
-  const guard = isLeaving ? undefined : [...guards].findLast((one) => one.isKept(hash));
+  const guard = isLeaving ? undefined : guardAgainst(hash);
   isLeaving = false;
   if (guard === undefined) return acceptLocation();
   const known = positionOf(history.state);
@@ -145,7 +149,10 @@ export function reloadPage(): void {
 
 /** Goes to another page as a link does: a form with unsaved input asks first. */
 export function followLink(path: readonly string[]): void {
-  location.hash = hrefOf(path);
+  const hash = hrefOf(path);
+  const guard = guardAgainst(hash);
+  if (guard === undefined) goTo(hash);
+  else guard.ask(() => goTo(hash));
 }
 
 /** Goes to another page without asking whether unsaved input may be lost. */
