@@ -53,9 +53,9 @@ import { DEFAULT_EVENT_TTL } from "./stream/event-expiry.ts";
 import { bodyOpener } from "./transport/request-body.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
-export { nextFreePort } from "./app/next-port.ts";
+export { claimNextPort } from "./app/next-port.ts";
 export type { ProcessAddresses, ShardPlace } from "./app/shard-links.ts";
-export { probePort } from "./transport/probe-port.ts";
+export { claimPort } from "./transport/claim-port.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
 export type { InlineGraph, MachineSnapshot } from "./graph-loader/inline-graph.ts";
 

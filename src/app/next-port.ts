@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import type { TransportOpener } from "../ports/transport.ts";
-import { probePort } from "../transport/probe-port.ts";
+import { claimPort } from "../transport/claim-port.ts";
 
 /** The number of ports that are tried after the first port. */
 const FURTHER_PORTS = 100;
@@ -15,12 +15,12 @@ export function withNextPort(open: TransportOpener): TransportOpener {
 }
 
 /**
- * Resolves with the first free port from `port` on.
+ * Claims the first free port from `port` on, see {@link claimPort}. Resolves with the port.
  * @throws ServiceError `server.address` if none of the next {@link FURTHER_PORTS} ports is free, or a port cannot be used for another
  * reason
  */
-export const nextFreePort = (host: string, port: number): Promise<number> =>
-  tryPorts(port, (tried) => probePort(host, tried));
+export const claimNextPort = (host: string, port: number): Promise<number> =>
+  tryPorts(port, (tried) => claimPort(host, tried));
 
 async function tryPorts<T>(first: number, open: (port: number) => Promise<T>): Promise<T> {
   const last = Math.min(first + FURTHER_PORTS, LAST_PORT);

@@ -151,8 +151,8 @@ export async function serve(options: Serving): Promise<void> {
     const settings = appSettings();
     const { host, port } = settings;
     checkDataDirectory(settings.data, config.path);
-    const { nextFreePort, probePort } = await import("../app.ts");
-    const free = await (port === undefined ? nextFreePort(host, DEFAULT_PORT) : probePort(host, port));
+    const { claimNextPort, claimPort } = await import("../app.ts");
+    const free = await (port === undefined ? claimNextPort(host, DEFAULT_PORT) : claimPort(host, port));
     const { tokenSecret } = secrets(process.env);
     const processes =
       cluster === undefined
