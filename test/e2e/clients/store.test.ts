@@ -1,6 +1,13 @@
+import { setImmediate } from "node:timers/promises";
 import { expect } from "vitest";
 import { aTime } from "../support/wire.ts";
 import { proves } from "./table.ts";
+
+/** The times of items are in milliseconds; items of the same time have no order among themselves. */
+async function nextMillisecond(): Promise<void> {
+  const before = Date.now();
+  while (Date.now() === before) await setImmediate();
+}
 
 const ANN = ["users", "ann"];
 const BO = ["users", "bo"];
@@ -53,7 +60,9 @@ proves("store", {
     "finds what lies under a namespace, by what it holds, in pages, the latest first",
     async ({ client: { store } }) => {
       await store.putItem(ANN, "tea", { cups: 1, kind: "green" });
+      await nextMillisecond();
       await store.putItem(BO, "tea", { cups: 2, kind: "black" });
+      await nextMillisecond();
       await store.putItem(["others"], "tea", { cups: 3, kind: "green" });
       const cups = async (...asked: Parameters<typeof store.searchItems>) =>
         (await store.searchItems(...asked)).items.map(({ value }) => value["cups"]);
