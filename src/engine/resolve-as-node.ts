@@ -42,7 +42,7 @@ export function requireKnownNode(
   values: JsonObject,
 ): UpdateNode {
   if (name === START || nodes.has(name)) return { name, stateUpdate: null };
-  const stateUpdate = machine?.writeOfState(name, values);
+  const stateUpdate = machine?.updateEnteringState(name, values);
   const first = edges.get(START);
   if (stateUpdate !== undefined && first?.kind === "always")
     return { name: first.targets[0] as string, stateUpdate };

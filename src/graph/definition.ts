@@ -98,7 +98,7 @@ export interface MachineParts {
    * The write that puts the machine into one of its states, named by path or id. Other regions of parallel states stay as
    * they are in `values`. Undefined if the machine has no such state.
    */
-  writeOfState(name: string, values: JsonObject): JsonObject | undefined;
+  updateEnteringState(name: string, values: JsonObject): JsonObject | undefined;
   /** The paths of the machine's states. */
   stateNames(): readonly string[];
   /** The reason why the machine cannot begin without an input; undefined if it can. */

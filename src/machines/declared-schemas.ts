@@ -1,7 +1,7 @@
 import { embedSchema, jsonSchemaOf } from "../graph/json-schema-conversion.ts";
 import { isSchema, type Schema, type SchemaIssue, type SchemaResult } from "../graph/standard-schema.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { jsonSchemaFault, resolveReference, schemaOfJson } from "./json-schema-validator.ts";
+import { jsonSchemaFault, resolveReference, standardSchemaOf } from "./json-schema-validator.ts";
 import { isHandled, type MachineEvent } from "./machine-driver.ts";
 import type { Machine } from "./xstate-types.ts";
 
@@ -180,7 +180,7 @@ function describeSchema(value: unknown, at: string): DescribedSchema | string | 
   }
   // A schema such as `{} as Input` only carries a type for the compiler.
   if (Object.keys(json).length === 0) return null;
-  return jsonSchemaFault(json, at) ?? describeObjects(schemaOfJson(json), json, at);
+  return jsonSchemaFault(json, at) ?? describeObjects(standardSchemaOf(json), json, at);
 }
 
 function describeObjects(schema: Schema, json: JsonObject | null, at: string): DescribedSchema | string {

@@ -238,7 +238,7 @@ function sameValueParts(schema: JsonObject, root: JsonObject): (readonly [string
  * Makes a Standard Schema of a JSON Schema that has no {@link jsonSchemaFault}. Its `validate` adds the `default` of each missing property
  * to the value, because forms show these defaults.
  */
-export function schemaOfJson(json: JsonObject): Schema {
+export function standardSchemaOf(json: JsonObject): Schema {
   let compiled: Validator | undefined;
   const validate = (given: unknown): SchemaResult<unknown> => {
     const value = withDefaults(json, given, json);

@@ -76,7 +76,7 @@ import {
   type Work,
 } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
-import { writeFault, writeOfState } from "./state-edits.ts";
+import { writeFault, updateEnteringState } from "./state-edits.ts";
 
 /** The number of steps that an event takes while promise actors run: one step processes the event, and one waits for the actors again. */
 const STEPS_OF_EVENT = 2;
@@ -233,7 +233,7 @@ export function machineGraph(
       refusesEvent: (event: unknown) => whyNotEvent(event, versions, "takes"),
       acceptedEvents: (values: JsonObject) => acceptedEvents(versions, values),
       writeFault: (write: JsonObject, values: () => JsonObject) => writeFault(versions, write, values),
-      writeOfState: (name: string, values: JsonObject) => writeOfState(versions, name, values),
+      updateEnteringState: (name: string, values: JsonObject) => updateEnteringState(versions, name, values),
       stateNames: () => versions.current.states,
       whyNeedsInput: () => whyNeedsInput(versions.current),
       firstContext: () => firstContext(versions.current),

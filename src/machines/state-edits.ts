@@ -23,7 +23,7 @@ export function writeFault(versions: MachineVersions, write: JsonObject, values:
 }
 
 /** The write that puts the machine into a state; undefined if its version has no such state. */
-export function writeOfState(
+export function updateEnteringState(
   versions: MachineVersions,
   name: string,
   values: JsonObject,

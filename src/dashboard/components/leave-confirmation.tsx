@@ -1,7 +1,6 @@
 import { useLayoutEffect, useState } from "preact/hooks";
-import { currentLocation, goTo, guardAgainstLeaving } from "../app/page-location.ts";
+import { currentLocation, goTo, guardAgainstLeaving, isUnsavedInputKept } from "../app/page-location.ts";
 import { Confirm } from "./dialogs.tsx";
-import { useUnloadWarning } from "./use-unload-warning.ts";
 
 /** Returns the part of an address that decides which form is shown: the path, and the tab of a thread's page. */
 function placeOf(hash: string): string {
@@ -25,7 +24,6 @@ export function LeaveConfirmation({
   text = "Unsaved changes will be lost.",
 }: LeaveConfirmationProps) {
   const [leave, setLeave] = useState<(() => void) | null>(null);
-  useUnloadWarning(isEdited);
   // A layout effect, because the user may leave before the next frame.
   useLayoutEffect(() => {
     if (!isEdited) return undefined;
@@ -41,12 +39,18 @@ export function LeaveConfirmation({
       setLeave(() => () => goTo(hash));
     };
     document.addEventListener("click", ask, { capture: true });
+    // Lets the browser ask before the tab is closed or reloaded.
+    const warn = (event: BeforeUnloadEvent) => {
+      if (isUnsavedInputKept()) event.preventDefault();
+    };
+    addEventListener("beforeunload", warn);
     const unguard = guardAgainstLeaving({
       isKept: (hash) => placeOf(hash) !== placeOf(currentLocation.peek().hash),
       ask: (go) => setLeave(() => go),
     });
     return () => {
       document.removeEventListener("click", ask, { capture: true });
+      removeEventListener("beforeunload", warn);
       unguard();
     };
   }, [isEdited]);
