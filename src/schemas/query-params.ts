@@ -71,7 +71,10 @@ export class QueryParams {
     }
   }
 
-  integer(name: string, { least, most, initial }: { least: number; most: number; initial: number }): number {
+  integer<Initial extends number | undefined>(
+    name: string,
+    { least, most, initial }: { readonly least: number; readonly most: number; readonly initial: Initial },
+  ): number | Initial {
     const text = this.text(name);
     if (text === undefined || text === "") return initial;
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

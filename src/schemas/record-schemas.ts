@@ -209,7 +209,10 @@ const records = {
 export const responseSchemas = {
   ...records,
   SelectedThread: Type.Partial(records.Thread),
-  SelectedThreadState: Type.Partial(records.ThreadState),
+  SelectedThreadState: Type.Object({
+    ...Type.Partial(records.ThreadState).properties,
+    list_lengths: Type.Optional(Type.Record(text, Type.Integer({ minimum: 1 }))),
+  }),
   SelectedRun: Type.Partial(records.Run),
   SelectedAssistant: Type.Partial(records.Assistant),
   SelectedCron: Type.Partial(records.Cron),

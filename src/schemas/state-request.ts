@@ -27,11 +27,15 @@ export function parseStateRequest(body: RawBody): {
   readonly position: StatePosition;
   readonly projection: StateProjection;
 } {
-  const { checkpoint, checkpoint_id, subgraphs, select = [] } = stateReadSchema.parse(body);
+  const { checkpoint, checkpoint_id, subgraphs, select = [], list_limit } = stateReadSchema.parse(body);
   const whole = subgraphs === true || subgraphs === "true";
   return {
     position: checkpointPositionOf(checkpoint, checkpoint_id),
-    projection: { ...projectionOf(select), ...(whole && { subgraphs: true }) },
+    projection: {
+      ...projectionOf(select),
+      ...(whole && { subgraphs: true }),
+      ...(list_limit !== undefined && { listLimit: list_limit }),
+    },
   };
 }
 

@@ -22,6 +22,8 @@ export interface StateProjection {
   readonly metadata?: ReadonlySet<string>;
   /** True: each task that runs a subgraph has the subgraph's state. */
   readonly subgraphs?: boolean;
+  /** The largest number of elements of each list in `values`: of a longer list, only the last ones are returned. Undefined: no limit. */
+  readonly listLimit?: number;
 }
 
 export interface SnapshotContext {
@@ -49,7 +51,8 @@ export async function stateSnapshot(
   const wanted = isShown("values")
     ? keys?.filter((name) => Object.hasOwn(checkpoint.channels, name))
     : ([] as const);
-  const values = wanted?.length === 0 ? {} : await journal.sharedValues(key, checkpoint, wanted);
+  const whole = wanted?.length === 0 ? {} : await journal.sharedValues(key, checkpoint, wanted);
+  const { values, list_lengths } = shortenLists(whole, projection.listLimit);
   const looks = isShown("next", "tasks", "interrupts");
   const writes = looks ? await journal.writes(key, checkpoint.ns, checkpoint.id) : [];
   const inner = isShown("tasks") ? await within(context, checkpoint) : undefined;
@@ -63,8 +66,31 @@ export async function stateSnapshot(
     ...(later && { later }),
   });
   const children = isShown("tasks") ? await childTasks(context, checkpoint, writes) : [];
-  if (children.length === 0) return chosen(state, projection);
-  return chosen({ ...state, tasks: [...(state["tasks"] as readonly unknown[]), ...children] }, projection);
+  const shown = chosen(
+    children.length === 0
+      ? state
+      : { ...state, tasks: [...(state["tasks"] as readonly unknown[]), ...children] },
+    projection,
+  );
+  return list_lengths === undefined ? shown : { ...shown, list_lengths };
+}
+
+/**
+ * Shortens each list among the values to its last `limit` elements. `list_lengths` has the lengths that the shortened lists had before, by
+ * name; it is undefined if no limit is given.
+ */
+function shortenLists(
+  values: JsonObject,
+  limit: number | undefined,
+): { readonly values: JsonObject; readonly list_lengths?: JsonObject } {
+  if (limit === undefined) return { values };
+  const long = Object.entries(values).filter(
+    (entry): entry is [string, readonly unknown[]] => Array.isArray(entry[1]) && entry[1].length > limit,
+  );
+  return {
+    values: { ...values, ...Object.fromEntries(long.map(([name, list]) => [name, list.slice(-limit)])) },
+    list_lengths: Object.fromEntries(long.map(([name, { length }]) => [name, length])),
+  };
 }
 
 function chosen(state: JsonObject, { fields, metadata }: StateProjection): JsonObject {
@@ -73,6 +99,12 @@ function chosen(state: JsonObject, { fields, metadata }: StateProjection): JsonO
   if (metadata === undefined) return shown;
   return { ...shown, metadata: onlyMembers(shown["metadata"] as JsonObject, metadata) };
 }
+
+/** Of a subgraph's state, all fields are returned, whichever of the root graph's are. */
+const projectionOfSubgraph = ({ listLimit }: StateProjection): StateProjection => ({
+  subgraphs: true,
+  ...(listLimit !== undefined && { listLimit }),
+});
 
 const onlyMembers = (object: JsonObject, names: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(object).filter(([name]) => names.has(name)));
@@ -92,7 +124,7 @@ async function within(
     const ns = `${checkpoint.ns === "" ? "" : `${checkpoint.ns}|`}${name}:${id}`;
     if (context.projection.subgraphs !== true) (found ??= new Map()).set(id, { ns });
     else {
-      const projection = { subgraphs: true };
+      const projection = projectionOfSubgraph(context.projection);
       // oxlint-disable-next-line no-await-in-loop -- a task has few subgraphs, and parallel reads would not be faster
       (found ??= new Map()).set(id, { ns, state: await latestSnapshot({ ...context, projection }, ns) });
     }
@@ -117,7 +149,7 @@ async function childTasks(
     // oxlint-disable-next-line no-await-in-loop -- a machine has few children, and parallel reads would not be faster
     const made =
       projection.subgraphs === true ? await journal.checkpoint(key, child.ns, child.id) : undefined;
-    const inner = { ...context, projection: { subgraphs: true }, children };
+    const inner = { ...context, projection: projectionOfSubgraph(projection), children };
     // oxlint-disable-next-line no-await-in-loop -- as above
     const state = made === undefined ? null : await stateSnapshot(inner, made);
     tasks.push(apiChildTask(key.thread, own, { ns: child.ns, state }, errors.get(child.ns)));

@@ -455,6 +455,68 @@ describe("what is asked wrongly of the history", () => {
   });
 });
 
+describe("the lists of a state", () => {
+  const said = (state: unknown) => contents((state as { values: unknown }).values);
+
+  test("are shortened to their last elements, with their whole lengths beside", async () => {
+    const { url } = await serve({ graphs: { chat } });
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    const state = `${url}/threads/${thread_id}/state`;
+    // A thread without a state has no lists.
+    expect((await get(`${state}?list_limit=2`)).status).toBe(200);
+    const input = { messages: ["a", "b", "c"].map((content) => ({ role: "user", content })) };
+    await postJson(`${url}/threads/${thread_id}/runs/wait`, { assistant_id: "chat", input });
+    const read = async (path: string) => (await get(`${state}${path}`)).json();
+    const whole = (await read("")) as { checkpoint: { checkpoint_id: string } };
+    const { checkpoint_id } = whole.checkpoint;
+    expect(said(whole)).toEqual(["a", "b", "c", "calm: c"]);
+    expect(whole).not.toHaveProperty("list_lengths");
+    for (const short of [
+      await read("?list_limit=2"),
+      await read(`/${checkpoint_id}?list_limit=2`),
+      await postJson(`${state}/checkpoint`, { checkpoint_id, list_limit: 2 }),
+    ]) {
+      expect(said(short)).toEqual(["c", "calm: c"]);
+      expect(short).toEqual({
+        ...whole,
+        values: { messages: expect.any(Array) as unknown, mood: "polite" },
+        list_lengths: { messages: 4 },
+      });
+    }
+    expect(await read("?list_limit=4")).toEqual({ ...whole, list_lengths: {} });
+    expect(await read("?list_limit=1&select=values.messages,next")).toEqual({
+      values: { messages: [expect.objectContaining({ content: "calm: c" })] },
+      next: [],
+      list_lengths: { messages: 4 },
+    });
+    // What is stored is unchanged, also where it was in memory.
+    expect(await read("")).toEqual(whole);
+  });
+
+  test("are shortened in the states of subgraphs, too", async () => {
+    const { url } = await serve({ graphs: { outer } });
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    const input = { log: ["a", "b", "c"] };
+    await postJson(`${url}/threads/${thread_id}/runs/wait`, { assistant_id: "outer", input });
+    const answer = await get(`${url}/threads/${thread_id}/state?subgraphs=true&list_limit=1`);
+    expect(await answer.json()).toMatchObject({
+      values: { log: ["c"] },
+      list_lengths: { log: 3 },
+      tasks: [{ state: { values: { log: ["first"] }, list_lengths: { log: 4 } } }],
+    });
+  });
+
+  test.each(["0", "-1", "1.5", "x", "99999999999"])("%s elements: 422, with the parameter", async (limit) => {
+    const { url } = await serve({ graphs: { chat } });
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    const answer = await get(`${url}/threads/${thread_id}/state?list_limit=${limit}`);
+    expect(answer.status).toBe(422);
+    expect(await answer.json()).toMatchObject({ detail: expect.stringContaining("list_limit") as string });
+    const sent = await post(`${url}/threads/${thread_id}/state/checkpoint`, { list_limit: limit });
+    expect([sent.status, await sent.json()]).toMatchObject([422, { errors: [{ at: "list_limit" }] }]);
+  });
+});
+
 test("an update that was acknowledged is there after a restart, and runs go on from it", async () => {
   const data = await directory();
   const first = await serve({ data, graphs: { chat } });

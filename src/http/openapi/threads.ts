@@ -1,7 +1,9 @@
 import { threadModes } from "../../model/run.ts";
+import { LIST_LIMITS } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import { flagParam, limitParam, listParam, textParam } from "./query-param-descriptions.ts";
 import {
+  type QueryParam,
   type RouteDescriptions,
   jsonResponse,
   emptyResponse,
@@ -19,6 +21,12 @@ const fields = listParam(
   "The fields that are wanted: the others are left out; values.<key> for one key of the values",
 );
 const subgraphs = flagParam("subgraphs", "With the states of subgraphs");
+const listLimit: QueryParam = {
+  name: "list_limit",
+  about:
+    "Of each list in the values that is longer, only its last elements, so many; `list_lengths` has the whole lengths of these lists, by name",
+  schema: Type.Integer({ minimum: LIST_LIMITS.least, maximum: LIST_LIMITS.most }),
+};
 const ns = textParam("checkpoint_ns", "The subgraph whose state it is");
 
 export const threadRouteDescriptions: RouteDescriptions = {
@@ -87,13 +95,13 @@ export const threadRouteDescriptions: RouteDescriptions = {
   "GET /threads/:thread_id/state": {
     tag: state,
     summary: "Get the latest state",
-    query: [subgraphs, fields],
+    query: [subgraphs, fields, listLimit],
     answer: recordResponse("SelectedThreadState"),
   },
   "GET /threads/:thread_id/state/:checkpoint_id": {
     tag: state,
     summary: "Get the state at a checkpoint",
-    query: [ns, subgraphs, fields],
+    query: [ns, subgraphs, fields, listLimit],
     answer: recordResponse("SelectedThreadState"),
   },
   "POST /threads/:thread_id/state/checkpoint": {

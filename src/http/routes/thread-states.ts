@@ -1,7 +1,7 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { StateProjection } from "../../service/state-snapshot.ts";
 import { invalidUuid } from "../../schemas/error-to-response.ts";
-import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
+import { LIST_LIMITS, PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import {
   parseHistoryRequest,
   projectionOf,
@@ -93,8 +93,12 @@ export function stateRoutes({ sendList, sendStored }: RouteDeps): readonly Route
 
 function projectionFrom({ query }: RouteCall): StateProjection {
   const subgraphs = query.flag("subgraphs") ?? false;
-  const asked = projectionOf(query.list("select"));
-  return subgraphs ? { ...asked, subgraphs } : asked;
+  const listLimit = query.integer("list_limit", LIST_LIMITS);
+  return {
+    ...projectionOf(query.list("select")),
+    ...(subgraphs && { subgraphs }),
+    ...(listLimit !== undefined && { listLimit }),
+  };
 }
 
 function beforeOf({ query }: RouteCall): string | undefined {
