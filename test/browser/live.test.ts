@@ -18,6 +18,8 @@ async function stopClock(context: BrowserContext): Promise<void> {
 
 /** Milliseconds: shorter than the interval at which a page reads everything again without a report. */
 const SOON = 2_000;
+/** The end of the address from which a thread's page reads the state. */
+const STATE_READ = "/state?list_limit=500";
 
 /** The content of the page while its clock advances by at most `SOON`. */
 function whileTimeMoves(page: Page, shown: () => Promise<string>): () => Promise<string> {
@@ -62,7 +64,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const record = context.waitForEvent("response", (response) =>
       (response.request().postData() ?? "").includes(thread),
     );
-    const state = answered(context, `/threads/${thread}/state`);
+    const state = answered(context, `/threads/${thread}${STATE_READ}`);
     const { page } = await opened(context, `${app.url}/#/threads/${thread}`);
     await page.clock.runFor(200);
     // The thread is read while its run is active, the list of its runs after the run has ended.
@@ -81,7 +83,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const input = { assistant_id: "approval", input: { topic: "tea" } };
     await post(`${app.url}/threads/${thread}/runs/wait`, input);
     const context = await browser();
-    const state = await heldBack(context, /\/state$/);
+    const state = await heldBack(context, `**${STATE_READ}`);
     const read: string[] = [];
     context.on("response", async (response) => read.push(await response.text().catch(() => "")));
     const { page, wrong } = await opened(context, `${app.url}/#/threads/${thread}`);
@@ -130,7 +132,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const app = await serve();
     const thread = await newThread(app.url);
     const { page } = await opened(await browser(), app.url);
-    await failsAtFirst(page, `**/threads/${thread}/state`);
+    await failsAtFirst(page, `**/threads/${thread}${STATE_READ}`);
     await page.goto(`${app.url}/#/threads/${thread}`);
     await page.waitForSelector('.head .status:has-text("idle")');
     await expect.poll(() => page.locator(".failure").count()).toBe(0);
@@ -142,7 +144,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const context = await browser();
     await context.clock.install();
     // As with a dead connection that shows no sign of it.
-    const silent = [`**/threads/${thread}/state`, "**/threads/search"];
+    const silent = [`**/threads/${thread}${STATE_READ}`, "**/threads/search"];
     for (const url of silent) await context.route(url, () => latch().passed, { times: 1 });
     const asked = silent.map((url) =>
       context.waitForEvent("request", { predicate: (request) => request.url().endsWith(url.slice(2)) }),
@@ -186,7 +188,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     await context.route(reads, (route) => route.fulfill(busy));
     // The second read is a repetition, which follows when the page has handled the failure of the first one.
     for (let i = 0; i < 2; i++) {
-      const read = answered(context, `${thread}/state`);
+      const read = answered(context, `${thread}${STATE_READ}`);
       await page.clock.fastForward(20_000);
       await read;
     }

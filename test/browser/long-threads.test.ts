@@ -1,50 +1,13 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { graph, messages } from "../../src/index.ts";
-import type { JsonRecord } from "../../src/dashboard/api/records.ts";
+import { graph, list, messages, value } from "../../src/index.ts";
 import { EventLog } from "../../src/dashboard/live/event-log.ts";
-import { SharedMessages } from "../../src/dashboard/live/structural-sharing.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 
 describe("what a page keeps of a long thread", () => {
-  test("is one copy of each message, however many states it was in", () => {
-    const shared = new SharedMessages();
-    const said = (count: number) => ({
-      messages: Array.from({ length: count }, (_, i) => ({ id: `m${i}`, type: "human", content: `${i}` })),
-      step: count,
-    });
-    const listOf = (values: JsonRecord) => values["messages"] as readonly unknown[];
-    const first = shared.share(said(2));
-    const second = shared.share(said(3));
-    expect(second).toEqual(said(3));
-    expect(listOf(second)[0]).toBe(listOf(first)[0]);
-    expect(listOf(shared.share({ ...said(3), step: 4 }))).toBe(listOf(second));
-    const edited = said(3);
-    edited.messages[1] = { id: "m1", type: "human", content: "other" };
-    expect(shared.share(edited)).toEqual(edited);
-  });
-
-  test("is one copy of what its messages have in common", () => {
-    const message = (id: number) => ({
-      id: `m${id}`,
-      type: "ai",
-      content: `${id}`,
-      tool_calls: [],
-      usage: { total: 3 },
-    });
-    const shared = new SharedMessages();
-    shared.share({ messages: [message(0)] });
-    const said = [message(0), { ...message(1), usage: { total: 4 } }, message(2), message(3)];
-    const values = shared.share({ messages: said }) as { messages: readonly ReturnType<typeof message>[] };
-    expect(values).toEqual({ messages: said });
-    const [first, second, third, fourth] = values.messages;
-    for (const one of [second, third, fourth]) expect(one?.tool_calls).toBe(first?.tool_calls);
-    expect(fourth?.usage).toBe(third?.usage);
-  });
-
   test("is a bounded part of its events, however large each is", () => {
     const log = new EventLog();
     const text = "x".repeat(1_000_000);
@@ -59,7 +22,7 @@ describe("what a page keeps of a long thread", () => {
 
 /** Answers each message with a text of one to eight lines. */
 const lines = graph({
-  state: { messages: messages() },
+  state: { messages: messages(), mood: value("calm"), numbers: list<number>() },
   nodes: {
     answer: ({ messages: said }) => {
       const text = String(said.at(-1)?.content);
@@ -129,6 +92,57 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     expect(wrong).toEqual([]);
   });
 
+  /** The text and the distance from the top of the first message that is wholly visible. */
+  const firstSeen = (page: Page) =>
+    page.evaluate<readonly [text: string, top: number]>(`(() => {
+      const top = document.querySelector(".flow").getBoundingClientRect().top;
+      const rows = [...document.querySelectorAll(".bubble[data-index]")].map((row) => [row.innerText, row.getBoundingClientRect().top - top]);
+      return rows.filter(([, distance]) => distance >= 0).sort(([, a], [, b]) => a - b)[0];
+    })()`);
+
+  test("is read from its end on; earlier messages come when asked for, and those that are seen stay in place", async () => {
+    const { page, wrong, say } = await start();
+    await page.getByText("The last 500 of 1,001 messages").waitFor();
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    // Each run that is followed takes the place of the oldest messages.
+    await say(1_000, 3);
+    await page.getByText("The last 500 of 1,005 messages").waitFor();
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
+    await page.locator(".bubble").getByText("number 505", { exact: true }).waitFor();
+    const before = await firstSeen(page);
+    // The messages that are seen are not taken away by newer ones.
+    await say(1_003, 3);
+    await page.getByText("The last 504 of 1,009 messages").waitFor();
+    expect(await firstSeen(page)).toEqual(before);
+    await page.getByRole("button", { name: "Show 504 earlier messages" }).click();
+    await page.getByText("The last 1,008 of 1,009 messages").waitFor();
+    const [text, top] = await firstSeen(page);
+    expect(text).toBe(before[0]);
+    expect(Math.abs(top - before[1])).toBeLessThan(3);
+    await page.getByRole("button", { name: "Show all" }).click();
+    await page.getByText("All 1,009 messages").waitFor();
+    await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
+    await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("is edited whole, however little of it is shown", async () => {
+    const { page, wrong, url, thread } = await start();
+    await page.getByText("The last 500 of 1,001 messages").waitFor();
+    await page.goto(`${url}/#/threads/${thread}?tab=history`);
+    await page.getByRole("button", { name: "Edit state" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("mood").fill("merry");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("State saved.").waitFor();
+    const { values } = (await (await fetch(`${url}/threads/${thread}/state`)).json()) as {
+      values: { mood: string; messages: readonly unknown[] };
+    };
+    expect([values.mood, values.messages.length]).toEqual(["merry", 1_001]);
+    expect(wrong).toEqual([]);
+  });
+
   test("is not part of the stream, and is read when it has changed, also without a run", async () => {
     const { page, wrong, url, thread, say } = await start();
     const frames: string[] = [];
@@ -140,7 +154,7 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     await page.waitForSelector(".live.open");
     const reads: string[] = [];
     page.on("request", (request) => reads.push(request.url()));
-    const whole = () => reads.filter((read) => read.endsWith("/state"));
+    const whole = () => reads.filter((read) => read.includes("/state?list_limit="));
     for (let i = 1_000; i < 1_005; i++) {
       const before = whole().length;
       await say(i, 1);
@@ -191,6 +205,17 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
   });
 
+  test("and of other lists, the last elements are shown", async () => {
+    const { page, url, thread, wrong } = await start();
+    const numbers = Array.from({ length: 700 }, (_, i) => i);
+    await postJson(`${url}/threads/${thread}/state`, { values: { numbers }, as_node: "answer" });
+    await page.getByText("numbers: the last 500 of 700 elements").waitFor({ timeout: 20_000 });
+    await page.getByRole("button", { name: "Show all elements" }).click();
+    await page.getByText("All 1,001 messages").waitFor();
+    expect(await page.getByText("elements.").count()).toBe(0);
+    expect(wrong).toEqual([]);
+  });
+
   test("keeps the place of the keyboard while one scrolls", async () => {
     const { page } = await start();
     const link = page
@@ -198,7 +223,7 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
       .getByRole("link", { name: "Link to this message" });
     await link.focus();
     await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
-    await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
+    await page.locator(".bubble").getByText("number 505", { exact: true }).waitFor();
     expect(await page.evaluate("document.activeElement.getAttribute('href')")).toContain("message=m998");
     await page.keyboard.press("Tab");
     await page.getByText("number 999", { exact: false }).first().waitFor();

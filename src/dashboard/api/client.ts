@@ -21,6 +21,7 @@ import type {
   ThreadListFilter,
   ThreadRow,
   StateHead,
+  ShortenedState,
   ThreadState,
   WaitingThread,
 } from "./records.ts";
@@ -144,6 +145,19 @@ export const postMachineEvent = (id: string, event: unknown): Promise<{ readonly
   fetchJson(`threads/${part(id)}/events?metadata=${part(JSON.stringify(FROM_DASHBOARD))}`, { body: event });
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });
+/** Reads the latest state of a thread with the last `limit` elements of each list in its values. */
+export async function getShortenedState(
+  id: string,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<ShortenedState> {
+  const state = await fetchJson<ThreadState & Partial<ShortenedState>>(
+    `threads/${part(id)}/state?list_limit=${limit}`,
+    { signal },
+  );
+  // The state of a thread that has none yet has no lists.
+  return { ...state, list_limit: limit, list_lengths: state.list_lengths ?? {} };
+}
 /** The fields of a thread's state except `values`, which may be large. */
 const STATE_HEAD = "next,tasks,metadata,created_at,checkpoint,parent_checkpoint,interrupts";
 /** Reads the latest state of a thread without its values. */

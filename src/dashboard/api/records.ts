@@ -151,6 +151,14 @@ export interface ThreadState {
   readonly interrupts?: readonly ApiInterrupt[];
 }
 
+/** A state whose long lists are shortened to their last elements. */
+export interface ShortenedState extends ThreadState {
+  /** The number of elements of each list that were asked for. */
+  readonly list_limit: number;
+  /** The whole lengths of the lists that were shortened, by their names in `values`. */
+  readonly list_lengths: { readonly [name: string]: number };
+}
+
 /** A state without the fields that may be large. */
 export type StateHead = Omit<ThreadState, "values" | "tasks" | "interrupts">;
 

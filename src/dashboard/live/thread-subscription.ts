@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
-import { deleteThread, getState, getStateHead, getThread } from "../api/client.ts";
-import { hasRunEnded, isJsonRecord, type Run, type Thread, type ThreadState } from "../api/records.ts";
+import { deleteThread, getShortenedState, getStateHead, getThread } from "../api/client.ts";
+import { hasRunEnded, isJsonRecord, type Run, type ShortenedState, type Thread } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound, isTransient } from "../api-errors.ts";
@@ -9,7 +9,6 @@ import { RenderVersion } from "./render-version.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
 import { NO_RUNS, readThreadRuns, type ThreadRuns } from "./read-thread-runs.ts";
-import { SharedMessages } from "./structural-sharing.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or while the inspector's feed is not connected. */
@@ -22,13 +21,27 @@ const QUIET_POLL_MS = 15_000;
 /** The largest number of runs whose traces are kept. */
 const MAX_TRACES = 20;
 
-type Records = readonly [record: Thread, state: ThreadState, runs: ThreadRuns];
+/**
+ * The number of elements of each list in the state, such as the messages of a conversation, that are read unless the
+ * user asks for more. It bounds the memory of a page on which a conversation grows for hours.
+ */
+export const LIST_LIMIT = 500;
+/** The largest limit that the server accepts. */
+const MAX_LIST_LIMIT = 1_000_000_000;
+
+type Records = readonly [record: Thread, state: ShortenedState, runs: ThreadRuns];
 
 /** The data of one thread, kept up to date: its records, the events of its runs, and its live actors. */
 export class ThreadSubscription {
   readonly id: string;
   readonly record = signal<Thread | null>(null);
-  readonly state = signal<ThreadState | null>(null);
+  /** The latest state. Of its long lists, it has the last elements only. */
+  readonly state = signal<ShortenedState | null>(null);
+  /**
+   * Returns whether the view shows the end of the conversation and follows it. If it does not, the first elements of
+   * the lists that were read stay while the lists grow, because the user may be reading them.
+   */
+  isFollowing = (): boolean => true;
   readonly #runs = signal(NO_RUNS);
   readonly runs = computed(() => this.#runs.value.runs);
   readonly error = signal<string | null>(null);
@@ -43,7 +56,10 @@ export class ThreadSubscription {
   readonly stream: ReconnectingSocket;
   readonly feed: ReconnectingSocket;
   readonly #records: Refresher<Records>;
-  readonly #shared = new SharedMessages();
+  /** The number of elements of each list that the user wants to see. */
+  #wanted = LIST_LIMIT;
+  /** The number of elements by which the lists have grown since the view has stopped following their ends. */
+  #grown = 0;
   #last: string | null = null;
   readonly #polls: readonly ReturnType<typeof setInterval>[];
 
@@ -103,6 +119,13 @@ export class ThreadSubscription {
     this.#records.request();
   }
 
+  /** Reads the last `count` elements of each list in the state soon; Infinity: all. */
+  showElements(count: number): void {
+    this.#wanted = Math.min(count, MAX_LIST_LIMIT);
+    this.#grown = 0;
+    this.#records.request();
+  }
+
   /**
    * Deletes the thread. Reading is suspended meanwhile: the thread may be gone before the response arrives, and reads
    * would then fail.
@@ -154,18 +177,27 @@ export class ThreadSubscription {
     return [record, state, runs];
   }
 
-  /** Reads the thread's latest state. Its values, which may be large, are read only if there is a new checkpoint. */
-  async #readState(signal: AbortSignal): Promise<ThreadState> {
+  /**
+   * Reads the thread's latest state. Its values, which may be large, are read only if there is a new checkpoint, or if
+   * more elements of the lists are wanted.
+   */
+  async #readState(signal: AbortSignal): Promise<ShortenedState> {
     const before = this.state.peek();
     const known = before?.checkpoint?.checkpoint_id;
-    if (before !== null && known !== undefined) {
+    if (this.isFollowing()) this.#grown = 0;
+    if (before !== null && known !== undefined && this.#limit <= before.list_limit) {
       const head = await getStateHead(this.id, signal);
-      if (head.checkpoint?.checkpoint_id === known) return { ...head, values: before.values };
+      if (head.checkpoint?.checkpoint_id === known) return { ...before, ...head };
     }
-    const state = await getState(this.id, signal);
-    // The messages are shared as soon as the state has arrived, not after the other reads, so that two copies of the
-    // values are in memory only for a short time.
-    return { ...state, values: this.#shared.share(state.values) };
+    const state = await getShortenedState(this.id, this.#limit, signal);
+    const more = before === null || this.isFollowing() ? 0 : elementsLost(before, state);
+    if (more === 0) return state;
+    this.#grown += more;
+    return getShortenedState(this.id, this.#limit, signal);
+  }
+
+  get #limit(): number {
+    return Math.min(this.#wanted + this.#grown, MAX_LIST_LIMIT);
   }
 
   #showFirst(record: Thread, runs: ThreadRuns): void {
@@ -227,6 +259,21 @@ export class ThreadSubscription {
     // read, so they also cause a read.
     if (message.type !== "@xstate.event" && (kind === "thread" || kind === "run")) this.refresh();
   }
+}
+
+/** Returns the number of elements at the beginning of a list that `before` contains and `next`, a newer state, does not. */
+function elementsLost(before: ShortenedState, next: ShortenedState): number {
+  const lost = Object.keys(next.list_lengths).map(
+    (name) => omittedFrom(next, name) - omittedFrom(before, name),
+  );
+  return Math.max(0, ...lost);
+}
+
+/** Returns the number of elements that a state leaves out at the beginning of a list. */
+export function omittedFrom(state: ShortenedState | null, name: string): number {
+  const length = state?.list_lengths[name];
+  const shown = state?.values[name];
+  return length !== undefined && Array.isArray(shown) ? length - shown.length : 0;
 }
 
 /** Returns whether an event reports a new checkpoint of the root graph. */

@@ -45,7 +45,8 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
   // Only the states that are shown are read with their values.
   const read = async (id: string): Promise<ThreadState> => {
     const latest = watch.state.peek();
-    return latest !== null && idOf(latest) === id ? latest : getStateAt(watch.id, id);
+    const isWhole = latest !== null && Object.keys(latest.list_lengths).length === 0;
+    return isWhole && idOf(latest) === id ? latest : getStateAt(watch.id, id);
   };
   const whole = useResource(() => read(idOf(state)), [idOf(state)]);
   const before = useResource(

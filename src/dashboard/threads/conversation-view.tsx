@@ -22,8 +22,10 @@ const USER_EVENTS = ["wheel", "touchstart", "pointerdown", "keydown"];
 
 interface ConversationViewProps {
   readonly thread: string;
-  /** The messages in the current state of the thread, oldest first. */
+  /** The latest messages of the conversation, oldest first. */
   readonly messages: readonly JsonRecord[];
+  /** The number of messages before `messages`, which were not read. */
+  readonly omitted: number;
   /** The names of the called tools, by the id of the tool call. */
   readonly calls: ReadonlyMap<string, string>;
   /** The id of the message that the page's address names; null if there is none. */
@@ -43,6 +45,7 @@ interface ConversationViewProps {
 export function ConversationView({
   thread,
   messages,
+  omitted,
   calls,
   wanted,
   scroll,
@@ -53,13 +56,15 @@ export function ConversationView({
   const focused = useRef<number | null>(null);
   // The function changes only with the messages, because the virtualizer computes all positions again for each new
   // function.
-  const keyOf = useCallback((index: number) => idOf(messages[index]) || index, [messages]);
+  const keyOf = useCallback((index: number) => idOf(messages[index]) || omitted + index, [messages, omitted]);
   const virtual = useVirtualizer(scroll, {
     count,
     estimateSize: (index) => assumedHeight(messages[index]),
     gap: GAP_PIXELS,
     overscan: OVERSCAN_MESSAGES,
     getItemKey: keyOf,
+    // The visible messages stay in place when messages are added or removed before them.
+    anchorTo: "end",
     rangeExtractor: (range) => indexesOf(range, focused.current),
   });
   // When a message turns out higher or lower than estimated, those below it move. The scroll position is adjusted by
@@ -69,6 +74,12 @@ export function ConversationView({
     _,
     { itemSizeCache, scrollOffset },
   ) => !isFollowing() && (itemSizeCache.has(key) ? end : start) < (scrollOffset ?? 0);
+  useEffect(() => {
+    // Messages that were removed at the beginning would otherwise stay in the cache for as long as the page is open.
+    const shown = new Set(messages.map((_, index) => keyOf(index)));
+    for (const key of virtual.itemSizeCache.keys())
+      if (!shown.has(key as string | number)) virtual.itemSizeCache.delete(key);
+  }, [keyOf]);
   const height = virtual.getTotalSize();
   useLayoutEffect(onResize, [height]);
   const wantedIndex = useMemo(
@@ -103,7 +114,13 @@ export function ConversationView({
               key={key}
               message={toChatMessage(raw)}
               calls={calls}
-              place={{ index, count, top: start, measure: virtual.measureElement }}
+              place={{
+                index,
+                position: omitted + index + 1,
+                count: omitted + count,
+                top: start,
+                measure: virtual.measureElement,
+              }}
               {...(id !== "" && {
                 href: hrefOf(["threads", thread], { message: id }),
                 isWanted: id === wanted,

@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { findRuns } from "../api/client.ts";
-import { hasRunEnded, type JsonRecord } from "../api/records.ts";
+import { hasRunEnded, type JsonRecord, type ShortenedState } from "../api/records.ts";
 import { conversationKey, toChatMessage, type ChatMessage } from "../live/chat-messages.ts";
-import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { LIST_LIMIT, omittedFrom, type ThreadSubscription } from "../live/thread-subscription.ts";
 import type { Trace } from "../live/trace.ts";
 import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
 import { EmptyState, Loading } from "../components/empty-state.tsx";
@@ -25,19 +25,31 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   const state = watch.state.value;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
-  const values = watch.state.value?.values ?? NO_VALUES;
+  const values = state?.values ?? NO_VALUES;
   const { key, conversation, ids, calls } = useMemo(() => readConversation(values), [values]);
+  const omitted = key === null ? 0 : omittedFrom(state, key);
   const streamed = streamedMessages(
     trace,
     ids,
+    omitted > 0,
     key !== null && (latest === undefined || hasRunEnded(latest)),
   );
   const { [key ?? ""]: _, ...rest } = values;
   const wanted = currentLocation.value.query.get("message");
   const { box, follow, isFollowing } = useFollow(
-    [conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
+    [omitted + conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
     wanted,
+    omitted === 0,
+    () => watch.showElements(Infinity),
   );
+  useEffect(() => {
+    watch.isFollowing = isFollowing;
+    return () => (watch.isFollowing = () => true);
+  }, [watch]);
+  const isWantedOmitted = wanted !== null && omitted > 0 && !ids.has(wanted);
+  useEffect(() => {
+    if (isWantedOmitted) watch.showElements(Infinity);
+  }, [isWantedOmitted]);
   const known = trace?.error ?? watch.record.value?.error ?? null;
   const hasFailed = latest?.status === "error";
   const failedTask = state?.tasks.find(({ error }) => error !== null);
@@ -64,10 +76,14 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
           </EmptyState>
         )}
         {isEmpty && latest?.status === "success" && <p class="dim pad">The state has no values.</p>}
+        {(omitted > 0 || conversation.length > LIST_LIMIT) && (
+          <ShownMessages watch={watch} shown={conversation.length} total={omitted + conversation.length} />
+        )}
         {conversation.length > 0 && (
           <ConversationView
             thread={watch.id}
             messages={conversation}
+            omitted={omitted}
             calls={calls}
             wanted={wanted}
             scroll={box}
@@ -95,6 +111,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
         <MachineTimers values={values} />
         <EventsAtWork watch={watch} values={values} run={watch.active} />
         <StateValues values={rest} />
+        <ShortenedLists watch={watch} state={state} names={Object.keys(rest)} />
         {latest?.slowest_node !== undefined && hasRunEnded(latest) && (
           <p class="dim">
             <SlowestNodeLink run={latest} label="Slowest node of the last run: " />
@@ -156,6 +173,63 @@ function StateValues({ values }: { readonly values: JsonRecord }) {
   );
 }
 
+/** The number of messages that *Show earlier messages* adds, as a multiple of the shown ones. */
+const MORE_FACTOR = 2;
+
+interface ShownMessagesProps {
+  readonly watch: ThreadSubscription;
+  readonly shown: number;
+  readonly total: number;
+}
+
+/**
+ * Says how much of a long conversation is shown, with buttons that show more. When all of it is shown, the text stays,
+ * so that the messages below do not move.
+ */
+function ShownMessages({ watch, shown, total }: ShownMessagesProps) {
+  if (shown === total) return <p class="dim earlier">All {total.toLocaleString()} messages.</p>;
+  const next = Math.min(total, shown * MORE_FACTOR);
+  return (
+    <p class="dim earlier">
+      The last {shown.toLocaleString()} of {total.toLocaleString()} messages.
+      {next < total && (
+        <button type="button" class="quiet" onClick={() => watch.showElements(next)}>
+          Show {(next - shown).toLocaleString()} earlier messages
+        </button>
+      )}
+      <button type="button" class="quiet" onClick={() => watch.showElements(Infinity)}>
+        Show all
+      </button>
+    </p>
+  );
+}
+
+interface ShortenedListsProps {
+  readonly watch: ThreadSubscription;
+  readonly state: ShortenedState | null;
+  /** The names of the values that are shown. */
+  readonly names: readonly string[];
+}
+
+/** Says which of the shown lists were not read whole. */
+function ShortenedLists({ watch, state, names }: ShortenedListsProps) {
+  const short = names.filter((name) => omittedFrom(state, name) > 0);
+  if (short.length === 0) return null;
+  return (
+    <p class="dim">
+      {short.map((name) => (
+        <span key={name}>
+          <code>{name}</code>: the last {state?.list_limit.toLocaleString()} of{" "}
+          {state?.list_lengths[name]?.toLocaleString()} elements.{" "}
+        </span>
+      ))}
+      <button type="button" class="quiet" onClick={() => watch.showElements(Infinity)}>
+        Show all elements
+      </button>
+    </p>
+  );
+}
+
 /**
  * The values of a thread without a state. One constant object, because a new object in each rendering would count as a
  * change.
@@ -163,16 +237,28 @@ function StateValues({ values }: { readonly values: JsonRecord }) {
 const NO_VALUES: JsonRecord = {};
 
 /**
- * Returns the streamed messages that the state does not contain yet. `isOver`: the run has ended and the state has a
- * conversation, so the state contains all messages of the run.
+ * Returns the streamed messages that the state does not contain yet. `known`: the ids of the state's messages that were
+ * read. `isShortened`: the state has earlier messages, too, which may include messages of this run. `isOver`: the run
+ * has ended and the state has a conversation, so the state contains all messages of the run.
  */
 function streamedMessages(
   trace: Trace | undefined,
   known: ReadonlySet<unknown>,
+  isShortened: boolean,
   isOver: boolean,
 ): readonly ChatMessage[] {
   if (trace === undefined || isOver) return [];
-  return [...trace.messages.values()].filter(({ id, type }) => !known.has(id) && type !== "human");
+  const messages = [...trace.messages.values()];
+  const lastKnown = isShortened ? messages.findLastIndex(({ id }) => known.has(id)) : -1;
+  // A task that is in progress may still be writing a message that began before others which are in the state.
+  const writing = new Set(
+    [...trace.tasks.values()]
+      .filter(({ status }) => status === "running" || status === "retrying")
+      .flatMap((task) => task.messages),
+  );
+  return messages.filter(
+    ({ id, type }, index) => !known.has(id) && type !== "human" && (index > lastKnown || writing.has(id)),
+  );
 }
 
 /**
@@ -203,11 +289,19 @@ function workOf(trace: Trace | undefined): string {
 
 /**
  * Scrolls to the end after each change of `on`, unless the user has scrolled away from the end. `wanted`: the id of a
- * message that is shown instead of the end.
+ * message that is shown instead of the end. `isWhole`: whether the beginning of the conversation was read; if not,
+ * `readWhole` is called when the user presses Home.
  */
-function useFollow(on: readonly unknown[], wanted: string | null) {
+function useFollow(on: readonly unknown[], wanted: string | null, isWhole: boolean, readWhole: () => void) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(wanted === null);
+  /** Whether the view goes to the beginning as soon as it was read. */
+  const isStartWanted = useRef(false);
+  const toStart = useRef(readWhole);
+  toStart.current = () => {
+    isStartWanted.current = !isWhole;
+    if (!isWhole) readWhole();
+  };
   const follow = () => {
     if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   };
@@ -229,6 +323,8 @@ function useFollow(on: readonly unknown[], wanted: string | null) {
       if ((event.key !== "End" && event.key !== "Home") || event.target !== current) return;
       event.preventDefault();
       isAtEnd.current = event.key === "End";
+      isStartWanted.current = false;
+      if (event.key === "Home") toStart.current();
       current.scrollTop = isAtEnd.current ? current.scrollHeight : 0;
     };
     // The visible part of the conversation shrinks when the form below it grows.
@@ -242,6 +338,12 @@ function useFollow(on: readonly unknown[], wanted: string | null) {
       current.removeEventListener("keydown", jump);
     };
   }, []);
+  useLayoutEffect(() => {
+    if (isWhole && isStartWanted.current && box.current !== null) {
+      isStartWanted.current = false;
+      box.current.scrollTop = 0;
+    }
+  }, [isWhole]);
   useLayoutEffect(() => {
     if (wanted !== null) isAtEnd.current = false;
   }, [wanted]);

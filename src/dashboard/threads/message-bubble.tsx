@@ -16,6 +16,9 @@ interface BubbleProps {
   /** The position of the message in a virtual list, which draws only some of its rows. */
   readonly place?: {
     readonly index: number;
+    /** The position in the whole conversation, beginning with 1. */
+    readonly position: number;
+    /** The number of messages in the whole conversation. */
     readonly count: number;
     /** The distance from the top of the list, in pixels. */
     readonly top: number;
@@ -57,7 +60,7 @@ export function MessageBubble({
       {...(place !== undefined && {
         "data-index": place.index,
         "aria-setsize": place.count,
-        "aria-posinset": place.index + 1,
+        "aria-posinset": place.position,
         style: { transform: `translateY(${place.top}px)` },
       })}
     >
