@@ -2,7 +2,7 @@ import { ServiceError } from "./errors.ts";
 import { ClassInstance, NonJsonValue } from "./non-json-data.ts";
 import { describeInstance } from "./describe-instance.ts";
 
-/** A plain JSON object. Its members are typed `unknown`. The members of a graph's state can be stored. */
+/** A plain JSON object. Members of a graph's state may also be a {@link ClassInstance} or a {@link NonJsonValue}. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 /**

@@ -45,8 +45,8 @@ export const threadModes = ["run_modes", "lifecycle", "state_update"] as const;
 export type ThreadMode = (typeof threadModes)[number];
 
 /**
- * Modes of a thread's WebSocket. In addition to {@link threadModes}, each mode of a run can be used: it shows every run of the thread in that
- * mode, and the ends of the runs. The official server has no such socket; over server-sent events it accepts {@link threadModes} only.
+ * Modes of a thread's WebSocket. A mode of a run shows every run of the thread in that mode, and the ends of the runs. The official server
+ * has no such socket; over server-sent events it accepts {@link threadModes} only.
  */
 export const threadSocketModes = [...threadModes, ...streamModes] as const;
 

@@ -14,10 +14,11 @@ import type { Emission } from "./engine-host.ts";
  */
 export interface Sink {
   /**
-   * Adds a fact and returns the id of its first event. `values`: the state to which a `checkpoint` or `interrupt` fact refers. `head`: the
-   * new checkpoint. With these two, readers of the newest events do not have to read the storage; the two MUST NOT be changed afterwards.
-   * Facts are stored soon after, many in one chunk and not durably, unless `take` takes them first. After `close`, or if a newer attempt
-   * has started, `emit` does nothing and returns -1.
+   * Adds a fact and returns the id of the fact's first event. After `close`, or if a newer attempt has started, does nothing and returns
+   * -1. Facts are stored soon after, many in one chunk and not durably, unless `take` takes them first.
+   * `values` and `head` save readers of the newest events a read of the storage. They MUST NOT be changed afterwards.
+   * @param values the state to which a `checkpoint` or `interrupt` fact refers
+   * @param head the new checkpoint that the fact reports
    */
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**

@@ -45,8 +45,8 @@ export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
 export const MISDIRECTED = 421;
 
 /**
- * The header in the response to a forwarded request for a stream of a thread's events: the id after which the stream begins. If the
- * connection breaks before the first event, the stream is continued after this id.
+ * A response header: the id of the event after which a stream of a thread's events begins. The process that forwarded the request continues
+ * the stream after this id if the connection breaks before the first event.
  */
 export const STREAM_START_HEADER = "x-heddle-stream-start";
 

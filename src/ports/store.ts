@@ -29,8 +29,8 @@ export interface StoreCaller {
 export interface Store {
   /**
    * Does all of `ops` and resolves with their results in the same order. Reads do not see the writes of the same batch. Of several writes
-   * to one item, the last one counts. The writes are one atomic change: the promise resolves when they would survive a power cut; if it
-   * rejects, none of them is made.
+   * to one item, the last one counts. The writes are one atomic change: all are made, and the promise resolves when they would survive a
+   * power cut, or none is made and the promise rejects.
    *
    * Rejects with ServiceError `validation.failed` or `value.unstorable`, naming the field (in a batch of several operations with their
    * index: `ops[2].key`); `store.namespace` when a put or a delete has an empty namespace; `store.embedding` when the embedder fails;
