@@ -11,7 +11,8 @@ import type { Journal } from "../ports/journal.ts";
 import { pendingInterruptsOf } from "./api-records.ts";
 
 /**
- * The number of checkpoints that are read at a time, newest first, to find the last checkpoint of a run. Later runs may have added many.
+ * The number of checkpoints that are read at a time, to find the last checkpoint of a run. Later runs may have added many checkpoints after
+ * it.
  */
 const CHECKPOINTS_PER_READ = 100;
 
