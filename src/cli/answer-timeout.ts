@@ -2,8 +2,8 @@ import { systemScheduler } from "../platform/scheduler.ts";
 
 /**
  * Calls `ask` and resolves with its result. If there is no result after `ms` milliseconds, aborts the signal, so that `ask` rejects.
- * Its timer keeps the process alive, which the timer of `AbortSignal.timeout` does not do. Without that, the process would end early if a
- * peer accepts connections and closes them at once: `fetch` then never settles.
+ * The timer keeps the process alive; that of `AbortSignal.timeout` does not. If a peer accepts connections and closes them at once, `fetch`
+ * never settles, and the process would end early.
  */
 export async function answerInTime<T>(ask: (signal: AbortSignal) => Promise<T>, ms: number): Promise<T> {
   const late = new AbortController();

@@ -39,8 +39,8 @@ const QUIET_MS = 100;
 const DRAIN_MS = 2_000;
 
 /**
- * Extensions of source files. After a failed load, a change to any such file next to a watched file causes another attempt: it may repair
- * the fault, even if it has not been loaded yet.
+ * Extensions of source files. After a failed load, a change to any such file next to a watched file causes another attempt, because the
+ * file that repairs the fault may not be watched yet.
  */
 const SOURCES: ReadonlySet<string> = new Set([
   ".ts",

@@ -49,9 +49,11 @@ export function threadMapKey({ tenant, thread }: ThreadKey): string {
 }
 
 /**
- * The state of a thread without work. `idle`: nothing has run, the last run was cancelled, or the last update of the state planned no
- * tasks. `success`: the last run has succeeded. `interrupted`: interrupts wait for answers, the last run is paused at a breakpoint, or the
- * last update of the state planned tasks. `error`: the last run failed.
+ * The state of a thread without work:
+ * - `idle`: nothing has run, the last run was cancelled, or the last update of the state planned no tasks
+ * - `success`: the last run has succeeded
+ * - `interrupted`: interrupts wait for answers, the last run is paused at a breakpoint, or the last update of the state planned tasks
+ * - `error`: the last run failed
  */
 export type SettledState = "idle" | "success" | "interrupted" | "error";
 

@@ -57,9 +57,8 @@ export interface RunsFound {
   /** The runs of the page. They are fewer than the limit if no more runs match, or if the records are large. */
   readonly runs: readonly RunWithoutKwargs[];
   /**
-   * For each of the runs, the cursor with which a search continues after this run. A cursor is a position in the sort
-   * order, as a string that sorts in the same order. So a cursor that the catalog of one shard has returned can be
-   * given to the catalog of another shard.
+   * For each run of the page, the cursor with which a search continues after this run. Cursors MUST sort, as strings, in the order of the
+   * runs, and MUST be valid in the catalog of every shard.
    */
   readonly cursors: readonly string[];
   /** The cursor for the next page, which may turn out to be empty; undefined if there are no more runs. */

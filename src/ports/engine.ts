@@ -304,11 +304,13 @@ export interface Engine {
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**
    * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks by the edges
-   * of `as_node`. Like an execution, it is a pure computation: it stores nothing, runs no node function, and takes times and ids only from
-   * `source`. The caller may repeat the call with another position, when the thread has changed meanwhile. If a request has several
-   * supersteps, each is computed from the result of the superstep before it, without pending writes.
-   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node`
-   *   that is not a node, or that is missing where it is needed; values that the state refuses
+   * of `as_node`. It stores nothing, runs no node function, and takes times and ids only from `source`. The caller may repeat the call with
+   * another position, if the thread has changed meanwhile.
+   *
+   * Several supersteps of one request are computed one after the other, each from the result of the superstep before it, without pending
+   * writes.
+   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node` that is not a node, or
+   *   that is missing where it is needed; values that the state refuses
    */
   update(update: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
   /** The keys of the state that a run of this graph shows as its values; null: all keys, or the graph is unknown. */

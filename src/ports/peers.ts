@@ -85,8 +85,10 @@ export interface KnownClient {
 }
 
 /**
- * Selects the shard that serves a request. A string, such as the id of a thread, selects a shard by its hash. `HOME_SHARD`: the shard that
- * has the data that is not divided among the shards, such as assistants. `ANY_SHARD`: any shard can serve the request.
+ * Selects the shard that serves a request:
+ * - a string, such as the id of a thread: the shard that the string's hash selects;
+ * - `HOME_SHARD`: the shard with the data that is not divided among the shards, such as assistants;
+ * - `ANY_SHARD`: any shard.
  */
 export type ShardSelector = string | typeof HOME_SHARD | typeof ANY_SHARD;
 export const HOME_SHARD: unique symbol = Symbol("home shard");

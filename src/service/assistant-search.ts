@@ -10,8 +10,8 @@ export interface AssistantSearch extends AssistantFilter {
   readonly limit: number;
   readonly offset: number;
   /**
-   * Default `created_at`. By `created_at`, default assistants count as the oldest. By `updated_at`, only those default assistants do that
-   * were never changed.
+   * Default `created_at`. By `created_at`, default assistants count as the oldest. By `updated_at`, so do the default assistants that were
+   * never changed.
    */
   readonly sort_by?: (typeof assistantOrders)[number];
   /** Default `desc`. */

@@ -34,9 +34,10 @@ interface FollowThreadDeps {
 }
 
 /**
- * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread; with `after` 0 or less, all stored
- * events. Without `after`: the events of the current run and of later runs. If no event of the thread has the number `after` yet, the
- * reader starts at the first event. `withEnds`: the reader also reports the end of each run. The reader MUST be closed.
+ * Reads the events of a thread's runs. The reader MUST be closed.
+ * @param after only events with a higher number in the thread; 0 or less: all stored events; undefined: the events of the current run and
+ *   of later runs. If no event has this number yet, the reader starts at the first event
+ * @param withEnds true: the reader also reports the end of each run
  * @throws ServiceError `thread.not_found`
  */
 async function followThread(

@@ -102,8 +102,8 @@ export interface ThreadStates {
   history(key: ThreadKey, request: HistoryRequest, projection: StateProjection): AsyncIterable<JsonObject>;
   /**
    * Changes the state at a checkpoint. If the checkpoint is not the latest, the change begins a new branch. Resolves when the change is
-   * stored, with the new checkpoint as the API shows it. `by`: the identity of the user who changes the state; the metadata of the new
-   * checkpoint names it.
+   * stored, with the new checkpoint as the API shows it.
+   * @param by the identity of the user who changes the state, for the metadata of the new checkpoint
    * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
    */
   update(key: ThreadKey, position: StatePosition, update: UpdateRequest, by?: string): Promise<JsonObject>;
