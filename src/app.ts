@@ -90,7 +90,7 @@ async function openWithSdkLogger(options: AppOptions, place?: ShardPlace): Promi
   }
 }
 
-/** Opens the app. `onClose` is called when the app has closed; not if opening fails. */
+/** Opens the app. `onClose` is called when the app has closed, but not if opening fails. */
 async function open(options: AppOptions, onClose: () => void, place: ShardPlace | undefined): Promise<App> {
   checkOptions(options, KNOWN_OPTIONS, "createApp");
   const {
@@ -144,7 +144,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, stop.signal, { scheduler });
   const setup = await setUpStore(options.store, config, scheduler);
 
-  // The time budget for long work. The HTTP handler has a budget of its own for starting requests, so that a new request does not wait for long work.
+  // The time budget for long work. New requests do not wait for long work: the HTTP handler has a budget of its own to start them.
   const budget = new TimeBudget(clock, scheduler);
   const streamMemory = new ResponseMemoryBudget(scheduler);
   const storages = [
@@ -165,14 +165,14 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       registry,
       workers: options.workers ?? config?.workers ?? 0,
       config,
-      // Workers load no graphs that are state machines. The actors of a machine's step refer to each other, so all of them must run in one
+      // Workers load no graphs that are state machines: the actors of a machine's step refer to each other, so all of them must run in one
       // thread.
       loaded: kept.filter((name) => loaded?.graphs[name]?.machine === undefined),
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
     closers.add(() => executor.close());
-    // True once the shards are drained: the server handles no more requests.
+    // True once the shards are drained. The server then handles no more requests.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
     const { lifetime, interval = DEFAULT_THREAD_EXPIRY_INTERVAL } = {
@@ -281,7 +281,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     publicServer.start();
 
     const shut = async (ms: number): Promise<void> => {
-      // Keeps the process alive during the shutdown. Otherwise Node would end it as soon as nothing listens and nobody is connected.
+      // Keeps the process alive during the shutdown. Node would end it as soon as nothing listens and nobody is connected.
       const release = keepProcessAlive();
       try {
         publicServer.startDraining();
@@ -342,7 +342,7 @@ function accessOptions(options: AppOptions, config: Config | undefined): AccessO
   };
 }
 
-/** The largest part of the heap that the states of running runs may take. The inputs of queued runs may take as much again. */
+/** The largest part of the heap that the states of running runs may take. The inputs of queued runs may take another part of this size. */
 const HEAP_SHARE = 1 / 8;
 
 /**

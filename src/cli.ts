@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Without static imports: an older version of Node would fail to link them, with a SyntaxError, before the check below runs.
+// There are no static imports: older versions of Node would fail to link them, with a SyntaxError, before the check below runs.
 // `build/check-node.js` has the same check for the scripts of this package.
 const { node } = process.versions;
 const [major = 0, minor = 0] = node.split(".").map(Number);

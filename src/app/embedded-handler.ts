@@ -43,8 +43,8 @@ const NOT_LOCAL = JSON.stringify({
 });
 
 /**
- * Makes an app part of a server that listens already. The app itself need not listen: `createApp({ transport: "none" })`. `app.close()`
- * ends the runs, streams and sockets of the app, but does not close the server; later requests get a 503.
+ * Makes an app part of another server. The app itself need not listen: `createApp({ transport: "none" })`. `app.close()` ends the runs,
+ * streams and sockets of the app, but does not close the other server; later requests get a 503.
  * @throws ServiceError `config.invalid` for an invalid prefix or an unknown option
  */
 export function createHandler(
@@ -75,8 +75,8 @@ export function createHandler(
   add(node);
 
   /**
-   * The response with which a request is refused, because the app has stopped or does not serve connections to this local address.
-   * Undefined if the request is served.
+   * The response that refuses a request, if the app has stopped or does not serve connections to this local address. Undefined: the request
+   * is served.
    */
   const refusalFor = (
     localAddress: string | undefined,

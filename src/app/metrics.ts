@@ -137,8 +137,8 @@ const openConnections = ({
   traffic.streams + sockets.open + feeds.watching;
 
 /**
- * Creates the function that reads the metrics for one record of the history. No record waits for a slow storage: metrics from the storage
- * are those that were requested for an earlier record.
+ * Creates the function that reads the metrics for one record of the history. It does not wait for a slow storage: the metrics from the
+ * storage are the latest that earlier calls have read.
  */
 function historyReader(deps: MetricsDeps, stored: StorageReadings): () => HistoryReading {
   const { system, traffic, process } = deps;

@@ -62,8 +62,8 @@ export interface AppOptions {
   readonly httpApp?: HttpApp;
   /**
    * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs a key, unless `auth` is set and
-   * authenticates its user. Without keys and `auth`, everybody who can reach the server may use it. Only requests of pages from other
-   * origins and requests that name an unknown host are refused; `hosts`, `origins` and `studio` allow more of them.
+   * authenticates its user. Without keys and `auth`, everybody who can reach the server may use it; only pages from other origins and
+   * unknown host names are refused, unless `hosts`, `origins` or `studio` allow them.
    */
   readonly keys?: readonly string[];
   /**
@@ -102,7 +102,7 @@ export interface AppOptions {
   readonly streamsTtl?: number;
   /** Whether the stream mode `logs` includes the stack of a node's error. Default: false. */
   readonly stacks?: boolean;
-  /** The lifetime of threads. Each member replaces the one in `checkpointer.ttl` of the configuration file. */
+  /** The lifetime of threads. Each member replaces that of `checkpointer.ttl` in the configuration file. */
   readonly threadTtl?: ThreadTtlConfig;
   readonly limits?: Partial<SystemLimits>;
   /**
@@ -110,19 +110,16 @@ export interface AppOptions {
    * `nodes.workers` of the configuration file.
    */
   readonly workers?: number;
-  /**
-   * Webhook settings. Each member replaces the one in `webhooks` of the configuration file. In this option, `${{ env.NAME }}` is not
-   * replaced.
-   */
+  /** Webhook settings. Each member replaces that of `webhooks` in the configuration file. `${{ env.NAME }}` is not replaced here. */
   readonly webhooks?: WebhookConfig;
-  /** Store settings. Each member replaces the one in `store` of the configuration file. */
+  /** Store settings. Each member replaces that of `store` in the configuration file. */
   readonly store?: StoreOptions;
-  /** What the inspector shows. Each member replaces the one in `inspect` of the configuration file. */
+  /** What the inspector shows. Each member replaces that of `inspect` in the configuration file. */
   readonly inspect?: InspectConfig;
-  /** Settings of the dashboard. Each member replaces the one in `dashboard` of the configuration file. */
+  /** Settings of the dashboard. Each member replaces that of `dashboard` in the configuration file. */
   readonly dashboard?: DashboardConfig;
   readonly logger?: Logger;
-  /** Called with the progress while the data is opened, which may take long. */
+  /** Called with the progress while the data is opened. Opening may take long. */
   readonly onProgress?: OnProgress;
   readonly clock?: Clock;
   readonly random?: Random;

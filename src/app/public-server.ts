@@ -141,8 +141,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
   const requests = {
     ...shared,
     clock,
-    // Streams have a memory budget that they do not share with other responses, so that a tenant's unread streams do not delay its other
-    // responses.
+    // Streams have a memory budget of their own (`streamMemory`), so that a tenant's unread streams do not delay its other responses.
     memory: new ResponseMemoryBudget(scheduler),
     newId,
     ready: async () => {
@@ -168,7 +167,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     request: createRequestHandler({ ...requests, ...forwarding, ...(httpApp !== undefined && { httpApp }) }),
     upgrade: createUpgrade({ ...shared, ...forwarding, sockets, inspect: watch }),
   };
-  // Forwarded requests are not counted in this process: the process to which the client is connected counts them.
+  // Forwarded requests are counted by the process to which the client is connected, not by this process.
   const uncounted = {
     access: links?.access ?? access,
     traffic: new TrafficCounts(),

@@ -76,10 +76,7 @@ export class ShardLinks {
   readonly forwarding: RequestForwarder;
   readonly #deps: Deps;
   readonly #peers;
-  /**
-   * The functions of each other process that this process can call, by shard number. These calls are made without the restrictions of a
-   * user.
-   */
+  /** The functions of each other process that this process can call, by shard number. No user's permissions restrict these calls. */
   readonly #others: ReadonlyMap<number, CalledParts>;
 
   constructor(deps: Deps) {
@@ -202,7 +199,7 @@ export class ShardLinks {
     return {
       address: server.address,
       startDraining: () => {
-        // Another process takes over the shard only in a cluster, that is, if the network has a key.
+        // Only in a cluster, which has a key, another process takes over the shard.
         isMoving = network.key !== undefined;
         server.startDraining();
       },

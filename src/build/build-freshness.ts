@@ -2,10 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/**
- * The inputs of a build, relative to the package's directory. `node_modules/.package-lock.json` is among them because it lists the
- * installed packages.
- */
+/** The inputs of a build, relative to the package's directory. `node_modules/.package-lock.json` lists the installed packages. */
 const FOLDERS = ["src", "actors"];
 const FILES = ["package.json", "package-lock.json", "tsconfig.json", "node_modules/.package-lock.json"];
 

@@ -12,11 +12,10 @@ const common: BuildOptions = {
 };
 
 /**
- * Rewrites the compiled `actors/xstate.js` in place: XState in one file, with `Object.assign` instead of object spread. In V8 before
- * version 12, which is in Node 20, an object that is made by spread and then gets further members has a hidden class of its own. Making the
- * options of an actor then takes 4 us or more, which is about 10 % of a run's CPU time (benchmark `wait-256`: 20 us for a run's three
- * actors, 9 us with `Object.assign`). Node 22 and 24 gain nothing, so this function can be removed when support for Node 20 ends. Esbuild's
- * helper for spread is replaced too, because it defines one member after another.
+ * Rewrites the compiled `actors/xstate.js` in place: XState in one file, with `Object.assign` instead of object spread. In the V8 of Node
+ * 20, an object that is made by spread and then gets further members has a hidden class of its own, which is slow: the three actors of a
+ * run take 20 us, and 9 us with `Object.assign` (benchmark `wait-256`). That saves about 10 % of a run's CPU time. Later versions of Node
+ * gain nothing, so remove this function when support for Node 20 ends.
  */
 export async function bundleXState(file: string): Promise<void> {
   await build({
@@ -27,13 +26,14 @@ export async function bundleXState(file: string): Promise<void> {
     platform: "node",
     target: "node20",
     supported: { "object-rest-spread": false },
+    // Esbuild's own helper for spread defines one member after another.
     footer: { js: "__spreadValues = Object.assign;" },
   });
 }
 
 /**
- * Packages that are not bundled with the server: those with native code, those that find their files by their own path, and those that only
- * some servers load.
+ * Packages that are not bundled with the server: they have native code, find their files by their own path, or are loaded by some servers
+ * only.
  */
 export const EXTERNAL_PACKAGES = [
   "msgpackr",
@@ -59,9 +59,8 @@ export async function bundleServer(entries: readonly string[], options: BuildOpt
     target: "node20",
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
-    // The bundled files do not link to their source maps. tsx turns on Node's source maps; when a node fails for the first time, Node would
-    // read the maps of all files in the stack, up to 1.9 MB each. Stacks of a project's own files still use maps. A debugger can be given
-    // the maps by hand.
+    // `external`: the bundled files do not link to their source maps. tsx turns on Node's source maps, and Node would read the maps of all
+    // files in the stack, up to 1.9 MB each, when a node fails for the first time.
     sourcemap: "external",
     external: EXTERNAL_PACKAGES,
     alias: { "node-gyp-build": "./src/storage/binding.cjs" },

@@ -7,8 +7,7 @@ const ADDRESS_FILE = "url";
 
 /**
  * Writes the URL of a listening server to a file in the data directory. A failure is only logged, because the server works without the
- * file. Returns a function that removes the file; the caller MUST call it when the server ends. After a kill, the file stays until another
- * server replaces it.
+ * file. Returns a function that removes the file; the caller MUST call it when the server ends.
  */
 export function writeAddress(data: string, url: string, logger: Logger): () => void {
   try {
@@ -17,7 +16,7 @@ export function writeAddress(data: string, url: string, logger: Logger): () => v
     logger.warn("the file with the server's address could not be written", { cause: String(cause) });
   }
   return () => {
-    // Another server may use the same data directory by now. If it has written its own URL to the file, the file stays.
+    // The file may have the URL of another server that uses the data directory by now. Such a file stays.
     if (readAddress(data) === url) rmSync(join(data, ADDRESS_FILE), { force: true });
   };
 }

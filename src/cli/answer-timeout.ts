@@ -1,9 +1,9 @@
 import { systemScheduler } from "../platform/scheduler.ts";
 
 /**
- * Calls `ask` and resolves with its result. If there is no result after `ms` milliseconds, aborts the signal, so that `ask` rejects. Until
- * then, the timer keeps the process alive. Neither `fetch` nor `AbortSignal.timeout` does that: if a peer accepts connections and closes
- * them at once, `fetch` never settles, and the process would end early.
+ * Calls `ask` and resolves with its result. If there is no result after `ms` milliseconds, aborts the signal, so that `ask` rejects.
+ * The timer keeps the process alive; that of `AbortSignal.timeout` does not. If a peer accepts connections and closes them at once, `fetch`
+ * never settles, and the process would end early.
  */
 export async function answerInTime<T>(ask: (signal: AbortSignal) => Promise<T>, ms: number): Promise<T> {
   const late = new AbortController();

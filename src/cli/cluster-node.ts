@@ -153,8 +153,7 @@ export class ClusterNodeProcesses {
         "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST",
       );
     }
-    // The secret is checked before the tables are created. If it were refused afterwards, the new tables would already fix the number of
-    // shards, which cannot be changed.
+    // The secret is checked before the tables are created, because new tables fix the number of shards for good.
     checkClusterSecret(cluster.secret);
     const place = { ...cluster, ...(shards !== undefined && { shards }) };
     const database = await openClusterDatabase(place, { scheduler: systemScheduler });
@@ -171,7 +170,7 @@ export class ClusterNodeProcesses {
   }
 
   /**
-   * Joins the cluster, and starts the processes. Resolves with the report of one of them when all have started.
+   * Joins the cluster, and starts the processes. Resolves when all have started, with the report of one of them.
    * @throws the error of a process that could not start; all processes are then ended
    */
   async start(): Promise<ReadyMessage> {
@@ -192,7 +191,8 @@ export class ClusterNodeProcesses {
   }
 
   /**
-   * Stops the node. If another node can take shards, hands over all shards first, one after the other. Then stops the remaining processes.
+   * Stops the node. If another node can take shards, all shards are handed over first, one after the other. The remaining processes are
+   * then stopped together.
    */
   async close(): Promise<void> {
     this.#isClosing = true;
@@ -213,10 +213,7 @@ export class ClusterNodeProcesses {
     for (const end of ended) if (end.status === "rejected") throw end.reason;
   }
 
-  /**
-   * Waits until other nodes have taken all shards of this node, for at most {@link HAND_OVER_MS}. {@link close} then gives up the remaining
-   * shards.
-   */
+  /** Waits until other nodes have taken all shards of this node, for at most {@link HAND_OVER_MS}. */
   async #handOver(): Promise<void> {
     const until = systemClock.mono() + HAND_OVER_MS;
     while (this.#leases.owned.length > 0 && this.#hasOthers && systemClock.mono() < until)
@@ -230,8 +227,8 @@ export class ClusterNodeProcesses {
     if (child === undefined) return;
     this.#logger.info("a shard is handed over", { shard });
     if (this.#children.size === 1 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
-    // If this is the node's last shard process, the forwarding process has to accept connections before the shard process stops. The shard
-    // is handed over even if the forwarding process cannot start.
+    // A forwarding process has to accept connections before the node's last shard process stops. If it cannot start, the shard is handed
+    // over anyway.
     await this.#forwarding?.started.catch(() => undefined);
     child.isReleased = true;
     await stopShardProcess(child.process, "hand over");

@@ -310,7 +310,7 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
     case "start":
       let concurrent;
       try {
-        // The settings are read here only to report mistakes at once. They are read again when the variables of the env file are known.
+        // The settings are read here only to report mistakes at once. They are read again when the env file has been read.
         settingsOf(flags, env, data);
         const asked = findGivenOption(flags, env, "n-jobs-per-worker");
         concurrent = numberOption(asked, isPositiveInteger, "is not a whole number, 1 or more");

@@ -42,10 +42,10 @@ export interface WrittenContainerFiles {
 
 /**
  * Writes a Dockerfile and a `.dockerignore` into the directory of the configuration file, and a compose file if `compose` is set. If it
- * throws a ServiceError, it has written no file. There is never a new Dockerfile without its `.dockerignore`, because the image would then
- * contain the project's secrets.
+ * throws a ServiceError, it has written no file. There is never a new Dockerfile without its `.dockerignore`, which keeps the project's
+ * secrets out of the image.
  * @throws ServiceError `config.invalid` if the configuration is wrong; if the project has no package.json, does not depend on heddle, or
- * depends on files outside its directory; or if a file exists and `force` is not set
+ *   depends on files outside its directory; or if a file exists and `force` is not set
  */
 export function writeContainerFiles({ config, compose, force }: ContainerOptions): WrittenContainerFiles {
   const read = readConfig(configFileAt(config));
@@ -88,7 +88,10 @@ export function writeContainerFiles({ config, compose, force }: ContainerOptions
   return { paths: [...files.keys()].map((name) => join(root, name)), notes };
 }
 
-/** Writes files into a folder, all of them before it replaces any, so that a full disk changes none. The first file is replaced last. */
+/**
+ * Writes all files into a temporary folder first, so that a full disk changes none, and then moves them to `root`. The first file is moved
+ * last.
+ */
 function writeTogether(root: string, files: readonly (readonly [name: string, text: string])[]): void {
   const staging = mkdtempSync(join(root, ".heddle-build-"));
   try {

@@ -31,16 +31,16 @@ export interface DevServerOptions {
 type LoadedProject = LoadedGraphs & { readonly parts: Pick<AppOptions, "auth" | "httpApp" | "store"> };
 
 /**
- * After a change, a reload begins when no file has changed for this many milliseconds, because editors write a file in several steps, and
- * several files at once.
+ * A reload begins when no file has changed for this many milliseconds, because editors write a file in several steps, and several files at
+ * once.
  */
 const QUIET_MS = 100;
 /** The longest time in milliseconds for which a restart waits for running supersteps. The new server resumes unfinished runs. */
 const DRAIN_MS = 2_000;
 
 /**
- * Extensions of source files. After a failed load, a change to any source file next to a watched file causes another attempt, because the
- * file that repairs the fault may not have been loaded yet.
+ * Extensions of source files. After a failed load, a change to any such file next to a watched file causes another attempt, because the
+ * file that repairs the fault may not be watched yet.
  */
 const SOURCES: ReadonlySet<string> = new Set([
   ".ts",
@@ -58,8 +58,8 @@ const SOURCES: ReadonlySet<string> = new Set([
  * The development server. It loads the graphs again when one of their files, or a file that these import, changes. Runs in progress keep
  * their graph; later runs use the new graph. If a load fails, the current graphs stay.
  *
- * If the rest of the configuration changes, the server restarts on the same port and data. A project may have code besides its graphs, such
- * as its authentication. All code of a project shares its modules, so the server of such a project restarts at each change.
+ * If the rest of the configuration changes, the server restarts on the same port and data. It also restarts at each change if the project
+ * has code besides its graphs, such as its authentication, because that code may share modules with the graphs.
  */
 export class DevServer {
   readonly #options: DevServerOptions;
@@ -124,8 +124,7 @@ export class DevServer {
     const users = auth?.users;
     if (users?.kind === "jwt" && users.jwks.kind === "file") {
       this.#add(users.jwks.file);
-      // The server reads this file again when it starts. It is also read here, so that an error in it is found before the old server
-      // closes.
+      // The server reads this file when it starts. It is read here too, so that an error in it is found before the old server closes.
       loadKeySet(users.jwks.file);
     }
     const parts = {

@@ -48,7 +48,7 @@ export function installedFrom(own: string): string | undefined {
     const [, file] = /^file:(.+)/.exec(packages[`node_modules/${basename(own)}`]?.resolved ?? "") ?? [];
     return file === undefined ? undefined : resolve(dirname(modules), file);
   } catch {
-    // The file is missing, because another package manager than npm has installed the package.
+    // Other package managers than npm do not write this file.
     return undefined;
   }
 }
@@ -77,7 +77,7 @@ const packageJson = (name: string, dependency: string) => ({
   private: true,
   type: "module",
   scripts: {
-    // `exec`: otherwise npm would not pass on the signal that stops the server.
+    // Without `exec`, npm does not pass on the signal that stops the server.
     dev: "exec heddle dev",
     start: "exec heddle start",
     test: "node --import tsx --test test/*.test.ts",

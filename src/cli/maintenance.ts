@@ -131,10 +131,7 @@ export async function accept(
   );
 }
 
-/**
- * Copies all databases of a data directory. A signal to end the process stops the copying; the working files are then removed before the
- * process ends.
- */
+/** Copies all databases of a data directory. A stop signal ends the copying; the working files are removed before the process ends. */
 export async function backup(data: string, target: string, onProgress?: OnProgress): Promise<void> {
   const aborter = new AbortController();
   const abort = (signal: NodeJS.Signals) =>
@@ -158,7 +155,7 @@ async function copyAll(data: string, target: string, options: BackupOptions): Pr
   copyShardCount(data, target);
 }
 
-/** Throws unless the directory has data. Called before the storage is opened, because that would create a database. */
+/** Throws unless the directory has data. Called before the storage is opened, because opening creates a database if there is none. */
 function mustHaveData(data: string): void {
   if (!existsSync(data))
     throw new ServiceError("storage.unavailable", `There is no data directory ${data}; name it with --data`);

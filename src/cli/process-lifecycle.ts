@@ -30,7 +30,7 @@ type OnStop = (stop: StopProcess) => void;
 
 /**
  * Logs uncaught errors, handles stop signals, and logs an error if a graph ends the process; all of this also while graphs are loaded. The
- * caller MUST call the returned function before it ends the process itself, because otherwise that end is logged as one by a graph.
+ * caller MUST call the returned function before it ends the process itself, or else the log says that a graph ended it.
  */
 export function guardProcess(
   logger: Logger,

@@ -40,8 +40,8 @@ export async function serve(options: Serving): Promise<void> {
   // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = configFileAt(options.config);
-  // A copy of the environment without the variables of the env file. When that file is read again, its new values must take precedence over
-  // its old ones, which are then in `process.env`.
+  // The environment without the variables of the env file. Variables of the environment take precedence over the file, so its earlier
+  // values must not be among them when the file is read again.
   const outside = { ...process.env };
   const read = () => limited(withGraphs(readConfig(path, outside)), options.concurrent);
   const config = read();
@@ -61,8 +61,7 @@ export async function serve(options: Serving): Promise<void> {
   const progress = new ProgressDisplay({
     clock: systemClock,
     scheduler: systemScheduler,
-    // The processes of several shards share one terminal. They log their progress instead, because each process could erase only its own
-    // line.
+    // Processes of several shards share one terminal, on which each could erase only its own line. They log their progress instead.
     ...(isLogText && stderr.isTTY && task === undefined && { terminal: stderr }),
     line: (_, { work, ...figures }) => logger.info(work, figures),
   });

@@ -22,7 +22,7 @@ const LONGEST_RESTART_DELAY_MS = 30_000;
 /** A process that ends within this time after its start has ended early. */
 const EARLY_END_MS = 10_000;
 
-/** The delay of the next restart, in milliseconds, if the restarted process ends early again. `delay`: the delay of this restart. */
+/** Milliseconds of delay for the next restart, if the process ends early again after a restart with `delay`. */
 export const nextRestartDelay = (delay: number): number => Math.min(2 * delay, LONGEST_RESTART_DELAY_MS);
 
 /**
@@ -207,7 +207,6 @@ export class ShardProcesses {
     });
   }
 
-  /** Asks all processes to stop, and waits until they have ended. */
   async close(): Promise<void> {
     this.#isStopping = true;
     await Promise.all([...this.#children.values()].map((child) => stopShardProcess(child)));

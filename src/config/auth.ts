@@ -52,8 +52,8 @@ export function readAuth<File>(
     if (typeof path !== "string" || path === "") return refuse('auth.path must be "./auth.ts:export"');
     return { users: { kind: "handlers", file: read.module(path, "auth.path") }, studioUser };
   }
-  // A section with other keys but without users is refused. The server would otherwise be open to everybody, although the author of the
-  // section expects it to be protected.
+  // A section with other keys but without users is refused: its author expects a protected server, but the server would be open to
+  // everybody.
   if (Object.keys(auth).some((key) => key !== "disable_studio_auth"))
     return refuse("auth names no users: it needs path, the file of the handlers, or jwt");
   return undefined;
@@ -79,7 +79,7 @@ function readJwt<File>(jwt: JsonObject, read: Read<File>, refuse: (what: string)
     return { issuer, audience: keys, jwks: { kind: "file", file: read.data(jwks) } };
   const url = parseUrl(jwks);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLocal(url.hostname));
-  // The URL must be HTTPS, unless it is on this machine: whoever can change the keys in transit can pretend to be any user.
+  // The URL must be HTTPS, unless it is on this machine: whoever can change the keys on their way can pretend to be any user.
   if (url === undefined || !isSafe)
     return refuse("auth.jwt.jwks must be an https URL (http on this machine)");
   return { issuer, audience: keys, jwks: { kind: "url", url } };

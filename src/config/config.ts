@@ -110,8 +110,8 @@ export function findConfig(directory: string): string {
 }
 
 /**
- * Checks that a new data directory does not contain a configuration file. Otherwise Heddle would write its files among those of the
- * project, and one of Heddle's files is named `heddle.json`, as the configuration file may be.
+ * Checks that a new data directory does not contain a configuration file. If it did, Heddle would write its files among those of the
+ * project. One of Heddle's files is named `heddle.json`, as the configuration file may be.
  * @throws ServiceError `config.invalid`; the message names the directory and the configuration file in it
  */
 export function checkDataDirectory(directory: string, configFile: string): void {

@@ -2,8 +2,8 @@ import { createRequire } from "node:module";
 import type * as Esbuild from "esbuild";
 
 /**
- * Describes the error in a text that `JSON.parse` has refused, with line and column; undefined if esbuild finds no error. esbuild is used
- * because in Node 20 the errors of `JSON.parse` give no line, and do not say that a comment is the cause.
+ * Describes the error in a text that `JSON.parse` has refused, with line and column; undefined if esbuild finds no error. The errors of
+ * `JSON.parse` in Node 20 give no line, and do not say that a comment is the cause.
  */
 export function jsonError(text: string): string | undefined {
   try {

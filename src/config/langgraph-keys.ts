@@ -7,9 +7,10 @@ import { isObject, type JsonObject } from "../model/json.ts";
  * - `moot`: ignored without a warning, because the key is about something that Heddle does not need, such as an image to build.
  * - `ignored`: ignored with a warning that contains the text.
  * - `keys`: the key holds an object with these keys.
- * - `each`: the key holds an object with any member names, such as names of graphs. Each member that is an object has these keys.
+ * - `each`: the key holds an object with any member names, such as names of graphs. Each member that is an object has the keys named here.
  * - `refused`: the server does not start, because it would behave differently from what the author of the file expects. The error contains
  *   the text.
+ *
  * When a feature is added to Heddle, its key becomes `served`.
  */
 type Stance =

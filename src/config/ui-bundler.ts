@@ -18,7 +18,7 @@ export interface ComponentBundle {
  * The settings `ui` and `ui_config`. For each graph, `ui` names a file whose default export is an object of the graph's components by name.
  */
 export interface UiConfig {
-  /** The absolute paths of these files, by graph. */
+  /** The absolute path of each graph's file. */
   readonly files: { readonly [graph: string]: string };
   /** Packages that the page provides to components, in addition to {@link PROVIDED_PACKAGES}. */
   readonly shared: readonly string[];

@@ -5,7 +5,7 @@ import type { TestedServer } from "./check.ts";
 import { PlainHttpClient } from "./http-client.ts";
 import { RecordedFetch } from "./recorded-fetch.ts";
 
-/** What the checks use of LangGraph's JavaScript SDK. Both major versions of the SDK have it. */
+/** The part of LangGraph's JavaScript SDK that the checks use. Both major versions of the SDK have it. */
 export interface Sdk {
   readonly Client: typeof Client;
 }
@@ -17,7 +17,7 @@ export interface RecordedConnection extends TestedServer {
 const SDK_PACKAGE = "@langchain/langgraph-sdk";
 
 /**
- * Loads the installed SDK. Only `heddle conformance` loads it, because a server does not need it.
+ * Loads the installed SDK, which only `heddle conformance` needs.
  * @throws ServiceError `config.invalid` if it is not installed; the message says how to install it
  */
 export async function loadSdk(

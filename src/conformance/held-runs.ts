@@ -3,7 +3,7 @@ import { MismatchError } from "./mismatch-error.ts";
 
 /** Milliseconds between two polls. */
 const POLL_INTERVAL_MS = 20;
-/** The largest number of polls. If the condition is still false at the last poll, the check fails. */
+/** The largest number of polls, after which the check fails. */
 const MAX_POLLS = 500;
 
 /**
@@ -34,7 +34,7 @@ export class HeldRuns {
     return { topic: this.topic(name) };
   }
 
-  /** The lines that the nodes of these runs write into `log` of the state, if all of them end one after the other. */
+  /** The lines that these runs write into `log` of the state, if all of them end, one after the other. */
   log(...names: readonly string[]): string[] {
     return names.flatMap((name) => [`${this.topic(name)} began`, `${this.topic(name)} ended`]);
   }

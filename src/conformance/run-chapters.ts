@@ -53,7 +53,7 @@ async function runCheck(
     const rejectLate = () => {
       const difference = new MismatchError(why, "an answer", why);
       reject(difference);
-      // Aborts the requests of a check that takes too long: the check would otherwise continue during the next check.
+      // Aborts the requests of a check that takes too long, so that it does not continue during the next check.
       connection.recorded.stop(difference);
     };
     cancel = systemScheduler.after(timeout, rejectLate, true);

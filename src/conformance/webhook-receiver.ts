@@ -1,6 +1,9 @@
 import { createServer, type IncomingMessage } from "node:http";
 
-/** Listens on this machine for one webhook request, and returns its parsed body. @param ask starts a run with this URL as its webhook */
+/**
+ * Listens on this machine for one webhook request, and returns its parsed body.
+ * @param ask starts a run whose webhook is this URL
+ */
 export async function receiveWebhook(ask: (url: string) => Promise<unknown>): Promise<unknown> {
   let receive: (body: Promise<unknown>) => void = () => undefined;
   const received = new Promise<unknown>((resolve) => (receive = resolve));

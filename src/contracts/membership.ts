@@ -12,7 +12,7 @@ export interface MembershipHarness {
   readonly log: ShardLog;
   /** The length of a lease in milliseconds. */
   readonly leaseMs: number;
-  /** Lets `ms` milliseconds pass on the clock that measures leases. Up to a tenth of a lease more may pass, but not less than `ms`. */
+  /** Lets at least `ms` milliseconds pass on the clock that measures leases, and at most a tenth of a lease more. */
   pass(ms: number): Promise<void>;
 }
 

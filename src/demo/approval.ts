@@ -32,8 +32,8 @@ const standard = {
 const verdict: Schema<unknown, Verdict> = { "~standard": standard };
 
 /**
- * A graph that writes a draft and asks a human about it. If the human accepts, it sends the draft; if the human refuses with
- * a note, it rewrites the draft; if the human refuses without a note, it ends.
+ * A graph that writes a draft and asks a human about it. If the human accepts, the draft is sent. If the human refuses with a note, the
+ * draft is written again; without a note, the graph ends.
  */
 export default graph({
   name: "approval",

@@ -28,8 +28,8 @@ export async function streamWords(message: MessageWriter, text: string, ctx: Ctx
 }
 
 /**
- * The answer of a scripted model. It repeats the user's text, calls the tool if the text contains the word "count", and
- * reports the result of the tool. With `configurable.name`, a repetition begins with this name.
+ * The answer of a scripted model. It calls the tool if the user's text contains the word "count", and reports the
+ * tool's result. Otherwise it repeats the text, after `configurable.name` if that is set.
  */
 export async function scriptedAnswer(messages: readonly Message[], ctx: Ctx): Promise<Message> {
   const message = ctx.message({ model: "scripted" });

@@ -25,7 +25,7 @@ export interface AssistantFilter {
   readonly name?: string;
   /** The assistant's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
-  /** Decides by an assistant's metadata whether it may be found; absent: all may be found. */
+  /** Returns whether an assistant with this metadata may be found; absent: all assistants may be found. */
   readonly permits?: Permits | undefined;
 }
 

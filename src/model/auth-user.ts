@@ -11,9 +11,8 @@ export interface AuthUser {
 }
 
 /**
- * The name under which the time and memory budgets of a request are counted: its user's, or its tenant's if the request has no user. All
- * users belong to the default tenant: if they shared its part of the budgets, a user who requests large responses and does not read them
- * would block the other users.
+ * The name under which the time and memory budgets of a request are counted: the user's, or the tenant's if the request has no user. Users
+ * do not share the budgets of their tenant: a user who requests large responses and does not read them would block the others.
  */
 export const budgetOwnerOf = (tenant: string, user: AuthUser | undefined): string =>
   user === undefined ? tenant : `${tenant} ${user.identity}`;
@@ -50,7 +49,10 @@ export function withUser(configurable: JsonObject, user: JsonObject | null): Jso
   };
 }
 
-/** The metadata of a checkpoint that a user has made. The checkpoints of a user's run have the same members, from its `configurable`. */
+/**
+ * The metadata of a checkpoint that a user has made by an update of the state. The checkpoints of a user's run get the same members from
+ * the run's `configurable`.
+ */
 export const metadataOfUser = (identity: string): JsonObject => ({ user_id: identity, [USER_ID]: identity });
 
 /** A run's `configurable` as other users may see it: without the fields that the project added to the user, which may be secrets. */

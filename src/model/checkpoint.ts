@@ -33,14 +33,14 @@ export interface PlannedTask {
 }
 
 /**
- * A checkpoint's reference to the stored value of a channel. `small`: the value itself. `whole`: where the value is stored. `list`: a list in
- * spans. The items from the end of the previous span up to `spans[i].end` are stored at `spans[i].at`, and the last `end` is
- * the length of the list. An `at` is the number of the append (a write to the thread's journal), times 4096, plus the index
- * of the checkpoint within that append. Only the journal writes and reads these references.
+ * A checkpoint's reference to the stored value of a channel. Only the journal writes and reads it. `at`: where a value is stored, as the
+ * number of the append (a write to the thread's journal) times 4096, plus the index of the checkpoint within the append.
  */
 export type ChannelRef =
+  /** The value itself. */
   | { readonly kind: "small"; readonly value: unknown }
   | { readonly kind: "whole"; readonly at: number }
+  /** A list in spans. Each span begins where the previous one ended; the last `end` is the length of the list. */
   | { readonly kind: "list"; readonly spans: readonly { readonly at: number; readonly end: number }[] };
 
 /** How one step changes a channel. `append` keeps the first `keep` items and adds `items`, so that no item of a list is stored twice. */
@@ -102,7 +102,7 @@ export interface TaskWrites {
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
   /** Interrupts that wait for an answer. */
   readonly interrupts: readonly Interrupt[];
-  /** The latest interrupts of the task, if they have been answered; the thread's history shows them. Absent: none. */
+  /** The task's latest interrupts, if they have been answered: the thread's history shows them. Absent: none were answered. */
   readonly answered?: readonly Interrupt[];
   readonly schemas?: AnswerSchemas;
   /**

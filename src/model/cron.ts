@@ -22,7 +22,7 @@ export interface CronOutcome {
 export interface CronRecord {
   readonly cron_id: string;
   readonly assistant_id: string;
-  /** The thread of its runs; null: each run gets a thread of its own. */
+  /** The thread of the cron's runs; null: each run gets a thread of its own. */
   readonly thread_id: string | null;
   /** What happens to the thread after each run, if each run gets a thread of its own; null if the cron has a thread. */
   readonly on_run_completed: OnRunCompleted | null;
@@ -53,7 +53,7 @@ export interface CronFilter {
   readonly enabled?: boolean;
   /** The cron's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
-  /** Decides by a cron's metadata whether it may be found; absent: all may be found. */
+  /** Returns whether a cron with this metadata may be found; absent: all crons may be found. */
   readonly permits?: Permits | undefined;
 }
 

@@ -78,10 +78,7 @@ export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: ErrorCode;
   readonly fields: readonly FieldError[];
-  /**
-   * The HTTP status that replaces the status of the code, and headers of the response; undefined: the status
-   * of the code is used.
-   */
+  /** The HTTP status and headers of the response, if they are not those of the code. */
   readonly response: RefusalResponse | undefined;
 
   constructor(code: ErrorCode, message: string, options?: ServiceErrorOptions) {
@@ -103,8 +100,8 @@ export class Refusals {
   }
 
   /**
-   * Throws the collected errors as one; does nothing if there are none. @throws ServiceError the only error; if there
-   * are several, an error with a line for each
+   * Throws the collected errors as one; does nothing if there are none.
+   * @throws ServiceError the only error; if there are several, an error with a line for each
    */
   throw(): void {
     const [first, ...others] = this.#errors;
@@ -147,8 +144,8 @@ type Results<R extends { readonly [name: string]: () => unknown }> = {
 };
 
 /**
- * Calls each of the readers, and returns the results by name; results that are undefined are left out. @throws
- * ServiceError as {@link readEach} does
+ * Calls each of the readers, and returns the results by name; results that are undefined are left out.
+ * @throws ServiceError as {@link readEach} does
  */
 export const readFields = <R extends { readonly [name: string]: () => unknown }>(readers: R): Results<R> =>
   readEach(readers, (read) => read()) as Results<R>;
@@ -204,8 +201,8 @@ const clientNames: { readonly [kind: string]: string } = {
 };
 
 /**
- * The most characters of the message of an error that a node threw; a ServiceError is not cut. The message is stored,
- * and sent, with both the run and its thread.
+ * The most characters of the message of an error that a node threw, because the message is stored and sent with both
+ * the run and its thread. A ServiceError is not cut.
  */
 const MAX_MESSAGE_CHARACTERS = 16_384;
 

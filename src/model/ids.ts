@@ -10,8 +10,8 @@ export function parseUuid(text: unknown): string | undefined {
 }
 
 /**
- * The id that differs from `id` in the last bit; called with that id, this function returns `id` again. A stateless run
- * and the temporary thread made for it have such a pair of ids, so that each id leads to the other.
+ * The id that differs from `id` in the last bit, so `pairedId(pairedId(id))` is `id`. A stateless run and the temporary thread made for it
+ * have such a pair of ids: each id leads to the other.
  */
 export function pairedId(id: string): string {
   return id.slice(0, -1) + (Number.parseInt(id.slice(-1), 16) ^ 1).toString(16);
@@ -70,11 +70,11 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
 }
 
 /**
- * Makes UUIDs of version 7, each above all earlier ones (RFC 9562 §6.2, methods 1 and 3). While the clock shows the
- * same millisecond as the last id, or an earlier one, the counter is incremented; when it overflows, the time in the id
- * is advanced by one millisecond. In a new millisecond, the counter starts at random in its lower half, so that there
- * is room to increment. With `isWanted`, the random part is changed until `isWanted` returns true for the id.
- * `isWanted` MUST accept a share of all ids; otherwise the search does not end.
+ * Makes UUIDs of version 7, each above all earlier ones (RFC 9562 §6.2, methods 1 and 3). If the clock has not advanced since the last id,
+ * the counter is incremented; when it overflows, the time in the id is advanced by one millisecond.
+ *
+ * With `isWanted`, the random part is changed until `isWanted` returns true for the id. `isWanted` MUST accept a share of all ids;
+ * otherwise the search does not end.
  */
 export function monotonicIds(
   now: () => number,
@@ -87,6 +87,7 @@ export function monotonicIds(
     const random = bytes(10);
     if (at > ms || counter === 0xfff) {
       ms = Math.max(at, ms + 1);
+      // Starts at random in the lower half, so that there is room to increment.
       counter = (((random[0] as number) << 8) | (random[1] as number)) & 0x7ff;
     } else counter++;
     const tail = random.subarray(2);

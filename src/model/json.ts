@@ -2,7 +2,7 @@ import { ServiceError } from "./errors.ts";
 import { ClassInstance, NonJsonValue } from "./non-json-data.ts";
 import { describeInstance } from "./describe-instance.ts";
 
-/** A plain JSON object. Its members are typed `unknown`. The members of a graph's state can be stored. */
+/** A plain JSON object. Members of a graph's state may also be a {@link ClassInstance} or a {@link NonJsonValue}. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 /**
@@ -29,14 +29,14 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * A deep copy of `value`: null, booleans, finite numbers, strings, arrays and plain objects. A {@link ClassInstance} is copied as a
- * ClassInstance, and a {@link NonJsonValue} is returned as it is. As in `JSON.stringify`, `undefined` members are left out and `toJSON` is
- * called. The copy shares nothing that can change with the original, so the original may be changed afterwards.
+ * A deep copy of `value`, for storage. As in `JSON.stringify`, `undefined` members are left out and `toJSON` is called. A
+ * {@link ClassInstance} is copied as a ClassInstance; a {@link NonJsonValue} cannot change, and is returned as it is. The original may be
+ * changed afterwards.
  *
  * @param at names the value in the error, e.g. `update` or `input`
- * @throws ServiceError `value.unstorable` with the path of the first part that cannot be stored: a function,
- *   symbol, bigint, NaN, Infinity, invalid Date, cycle, Map, Set, typed array, other class instance, a key
- *   `__proto__`, data nested too deeply, or a text of more than 512 MiB
+ * @throws ServiceError `value.unstorable` with the path of the first part that cannot be stored: a function, symbol, bigint, NaN, Infinity,
+ *   invalid Date, cycle, Map, Set, typed array, other class instance, a key `__proto__`, data nested too deeply, or a text of more than 512
+ *   MiB
  */
 export function toStorable(value: unknown, at: string): unknown {
   return copy(value, at, []);

@@ -13,8 +13,8 @@ export function memorySizeOf(value: unknown, most = DEFAULT_MAX_VALUES): number 
 }
 
 /**
- * The size of one value. `left`: how many values may still be counted. It is a parameter, because creating a closure for
- * each call would cost more: a run makes several calls.
+ * The size of one value. `left`: how many values may still be counted. It is passed as a parameter, because a closure for each call of
+ * {@link memorySizeOf} would cost more.
  */
 function sizeOf(part: unknown, left: { values: number }): number {
   if (left.values-- <= 0) return 0;

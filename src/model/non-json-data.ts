@@ -1,7 +1,7 @@
 /**
  * An instance of a class that the LangGraph engine can restore (a LangChain message, an error, a `Send`), as data. Its
- * members are those of the instance's JSON form. The name of the class is stored separately, so a copy by spread loses
- * it, and is plain data. A ClassInstance is shared and MUST NOT be changed.
+ * members are those of the instance's JSON form. The name of the class is a private field, so a copy by spread is plain
+ * data. A ClassInstance is shared and MUST NOT be changed.
  */
 export class ClassInstance {
   readonly #kind: string;

@@ -1,5 +1,5 @@
 /**
- * True if `toStorable` would return an equal copy of the value.
+ * True if a copy by `toStorable` would equal the value, so that no copy is needed.
  * @param depth the most levels of nesting; deeper data count as not plain
  * @param mayBeUndefined true: members may be undefined, because both `JSON.stringify` and `toStorable` leave them out
  */

@@ -37,16 +37,18 @@ export const streamModes = [
 export type StreamMode = (typeof streamModes)[number];
 
 /**
- * Modes of a thread's stream. `run_modes`: shows each run in the modes that the run requested, and its end. `lifecycle`: the starts and ends of
- * runs. `state_update`: the thread's state whenever it changes.
+ * Modes of a thread's stream:
+ * - `run_modes`: each run in the modes that the run requested, and its end
+ * - `lifecycle`: the starts and ends of runs
+ * - `state_update`: the thread's state whenever it changes
  */
 export const threadModes = ["run_modes", "lifecycle", "state_update"] as const;
 
 export type ThreadMode = (typeof threadModes)[number];
 
 /**
- * Modes of a thread's WebSocket. In addition to {@link threadModes}, each mode of a run can be used: it shows every run of the thread in that
- * mode, and the ends of the runs. The official server has no such socket; over server-sent events it accepts {@link threadModes} only.
+ * Modes of a thread's WebSocket. A mode of a run shows every run of the thread in that mode, and the ends of the runs. The official server
+ * has no such socket; over server-sent events it accepts {@link threadModes} only.
  */
 export const threadSocketModes = [...threadModes, ...streamModes] as const;
 
@@ -109,8 +111,9 @@ export interface RunKwargs {
    */
   readonly taken_by?: string;
   /**
-   * What the schemas of a machine returned for the run's input or for the events in its command. The graph gets this. `input` and `command`
-   * stay as they were sent, so that a copy of the run can be sent. Absent: the schemas changed nothing, or there are none.
+   * What the schemas of a machine returned for the run's input or for the events in its command. The graph gets this instead of `input` or
+   * `command`. Those stay as the client sent them, so that a copy of the run can be sent. Absent: the schemas changed nothing, or there are
+   * none.
    */
   readonly parsed?: { readonly input: unknown } | { readonly command: Command };
 }

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from "./json.ts";
 
 /**
- * The checkpoint from which a run starts, as stored in its `configurable`. It is complete: nothing has to be looked up
- * later.
+ * The checkpoint from which a run starts, as stored in the run's `configurable`. It names everything that the run needs, so nothing has to
+ * be looked up later.
  */
 export interface StartCheckpoint {
   readonly checkpoint_id: string | null;
@@ -42,8 +42,8 @@ export function rootCheckpointOf(configurable: JsonObject): string | null {
 }
 
 /**
- * The checkpoints of subgraphs from which a run starts: those of the subgraphs around the named checkpoint's subgraph, from the outermost,
- * then the named checkpoint. Empty if a checkpoint of the root graph is named.
+ * The checkpoints of subgraphs that a run's `configurable` names as its start, from the outermost subgraph to the innermost. Empty if it
+ * names a checkpoint of the root graph.
  */
 export function subgraphCheckpointsOf({
   checkpoint_ns: ns,

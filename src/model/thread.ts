@@ -12,9 +12,10 @@ export interface ThreadKey {
   readonly tenant: string;
   readonly thread: string;
   /**
-   * Set when a user's request names the thread: decides by the thread's metadata whether the user may reach the thread. It is called with
-   * the record in the same turn of the event loop in which the record is used: while a request waits, the thread may be deleted, and
-   * another thread created under the same id. A thread that is not permitted counts as missing.
+   * Returns whether the user whose request names the thread may reach it, given the thread's metadata; absent: the thread may be reached. A
+   * thread that is not permitted counts as missing.
+   * MUST be called in the same turn of the event loop in which the thread's record is used: while a request waits, the thread may be
+   * deleted, and another thread created under the same id.
    */
   readonly permits?: Permits;
 }
@@ -48,9 +49,11 @@ export function threadMapKey({ tenant, thread }: ThreadKey): string {
 }
 
 /**
- * The state of a thread without work. `idle`: nothing has run, the last run was cancelled, or the last update of the state planned no
- * tasks. `success`: the last run has succeeded. `interrupted`: interrupts wait for answers, the last run is paused at a breakpoint, or the
- * last update of the state planned tasks. `error`: the last run failed.
+ * The state of a thread without work:
+ * - `idle`: nothing has run, the last run was cancelled, or the last update of the state planned no tasks
+ * - `success`: the last run has succeeded
+ * - `interrupted`: interrupts wait for answers, the last run is paused at a breakpoint, or the last update of the state planned tasks
+ * - `error`: the last run failed
  */
 export type SettledState = "idle" | "success" | "interrupted" | "error";
 
@@ -158,8 +161,8 @@ export interface ThreadCreation {
 }
 
 /**
- * How a stateless run (a run on a temporary thread) depends on its client. `background`: no client is connected. `bound`: it ends when its
- * client disconnects. `free`: its client may disconnect and reconnect.
+ * How a stateless run (a run on a temporary thread) depends on its client. `background`: no client is connected. `bound`: the run ends when
+ * its client disconnects. `free`: the client may disconnect and reconnect.
  */
 export type TemporaryKind = "background" | "bound" | "free";
 

@@ -1,6 +1,6 @@
 /**
- * Parses a URL; undefined when the text is not a URL. `URL.canParse` is not used, because in Node 22 it returns false for URLs with letters beyond
- * ASCII once V8 has optimised it (22.23.3, seen on 2026-11-24 after some 6,000 calls).
+ * Parses a URL; undefined when the text is not a URL. It does not use `URL.canParse`: in Node 22, that function returns false for URLs with
+ * letters beyond ASCII once V8 has optimised it (22.23.3, seen on 2026-11-24 after some 6,000 calls).
  */
 export function parseUrl(text: string, base?: string): URL | undefined {
   try {

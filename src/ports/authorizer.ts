@@ -34,9 +34,9 @@ export type AuthValue = Record<string, unknown>;
 /** The project's rules: what each user may do. */
 export interface Authorizer {
   /**
-   * Decides whether `user` may make a request; rejects if not. Resolves with the permission that limits the resources
-   * that the request may reach, or with undefined if the request may reach all resources. The project's handlers may
-   * change `value` before the promise resolves; the request then continues with the changed value.
+   * Rejects if `user` may not make the request. Otherwise resolves with the permission that limits the resources that
+   * the request may reach, or with undefined if it may reach all resources. The project's handlers may change `value`
+   * before the promise resolves; the request then continues with the changed value.
    * @throws ServiceError `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable`
    */
   decide(user: AuthUser, event: AuthEvent, value: AuthValue): Promise<Permission | undefined>;

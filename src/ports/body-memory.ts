@@ -9,11 +9,7 @@ export interface BodyLimits {
   readonly memory: BodyMemory;
 }
 
-/**
- * The default limit, in bytes, of all request bodies that are in memory together. {@link createBodyLimits} raises the
- * limit to at least twice the largest allowed body: a tenant may use only half of the limit, and its largest body has
- * to fit into that half.
- */
+/** The default limit, in bytes, of all request bodies that are in memory together. */
 const DEFAULT_MAX_BYTES = 128 * 1024 * 1024;
 
 export const createBodyLimits = ({
@@ -23,6 +19,7 @@ export const createBodyLimits = ({
   scheduler,
 }: Pick<TransportOptions, "maxBody" | "maxBodies" | "bodyMemory" | "scheduler">): BodyLimits => ({
   maxBody,
+  // One tenant may use only half of the memory, and its largest allowed body has to fit into that half.
   memory: bodyMemory ?? new BodyMemory(Math.max(maxBodies, 2 * maxBody), scheduler),
 });
 
@@ -47,16 +44,15 @@ export class BodyMemory {
   }
 
   /**
-   * Calls `handOver`, which passes a large body to its reader, when the body's turn comes. Large bodies are handed over
-   * one at a time, because parsing such a body takes much time and memory: when a body is parsed, {@link done} starts
-   * the next one. The bodies of different tenants alternate.
+   * Calls `handOver`, which passes a large body to its reader, when no other large body is being parsed. Parsing one
+   * takes much time and memory. The bodies of different tenants alternate.
    */
   inTurn(tenant: string | undefined, handOver: () => void): void {
     this.#waiting.push({ tenant, handOver });
     this.#proceed();
   }
 
-  /** Hands over the next large body. Called when the body that was handed over before has been parsed. */
+  /** Reports that the body that was handed over last has been parsed. Hands over the next large body. */
   done(): void {
     this.#isBusy = false;
     this.#proceed();

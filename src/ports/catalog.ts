@@ -32,8 +32,8 @@ export interface ThreadSearch extends ThreadSelection {
 export interface ThreadsFound {
   readonly threads: readonly ThreadRecord[];
   /**
-   * The number of matching threads on all pages. The catalog does not have to count all of them: if many more threads follow this page, the
-   * number may be too low.
+   * The number of matching threads on all pages. It may be too low if many threads follow this page, because the catalog does not have to
+   * count them all.
    */
   readonly total: number;
   /** True when there may be more threads after this page. */
@@ -57,9 +57,8 @@ export interface RunsFound {
   /** The runs of the page. They are fewer than the limit if no more runs match, or if the records are large. */
   readonly runs: readonly RunWithoutKwargs[];
   /**
-   * For each of the runs, the cursor with which a search continues after this run. A cursor is a position in the sort
-   * order, as a string that sorts in the same order. So a cursor that the catalog of one shard has returned can be
-   * given to the catalog of another shard.
+   * For each run of the page, the cursor with which a search continues after this run. Cursors MUST sort, as strings, in the order of the
+   * runs, and MUST be valid in the catalog of every shard.
    */
   readonly cursors: readonly string[];
   /** The cursor for the next page, which may turn out to be empty; undefined if there are no more runs. */
@@ -87,17 +86,18 @@ export interface Catalog {
   // --- the index of threads, updated by the journal's appends; temporary threads are not in it ---
   threads(tenant: string, query: ThreadQuery): Promise<readonly ThreadKey[]>;
   /**
-   * A page of the threads that match. In two cases it MUST NOT read every thread: if there is no filter, and the threads are sorted by id,
-   * creation or last change; or if they are sorted by creation, and filtered by status or by one member of the metadata (a string, a
-   * number, a boolean or null).
+   * A page of the threads that match. MUST NOT read every thread in two cases:
+   * - There is no filter, and the threads are sorted by id, creation or last change.
+   * - The threads are sorted by creation, and filtered by status or by one member of the metadata (a string, a number, a boolean or null).
    */
   searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound>;
   /** The exact number of threads that match. */
   countThreads(tenant: string, selection: ThreadSelection): Promise<number>;
   /**
-   * A page of the matching runs of all threads, except temporary threads. The cost of a page MUST NOT depend on how many pages came before
-   * it. Runs that are admitted later MUST NOT move the runs that follow a cursor. Failed runs, and the runs of one thread, MUST be found
-   * without reading other runs.
+   * A page of the matching runs of all threads, except temporary threads.
+   * - The cost of a page MUST NOT depend on how many pages came before it.
+   * - The runs that follow a cursor MUST stay the same when runs are admitted later.
+   * - Failed runs, and the runs of one thread, MUST be found without reading other runs.
    */
   searchRuns(tenant: string, search: RunSearch): Promise<RunsFound>;
   /**

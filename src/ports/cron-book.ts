@@ -25,10 +25,10 @@ export interface CronBook {
   /** The `limit` crons that fire next, ordered by `CronRecord.next`. MUST NOT read other crons. */
   next(limit: number): Promise<readonly DueCron[]>;
   /**
-   * Changes, creates or deletes a cron. The implementation MUST call the function `change` with the record that results
-   * from all earlier changes, whether they are stored or still in flight, and MUST call it synchronously if the storage
-   * answers synchronously. Resolves with the new record, or with undefined if there is none, when the change would
-   * survive a power cut.
+   * Changes, creates or deletes a cron, as the function `change` decides. The implementation MUST call the function
+   * with the result of all earlier changes, including those in flight, and synchronously if the storage answers
+   * synchronously. Resolves with the new record, or with undefined if there is none, when the change would survive a
+   * power cut.
    */
   change(key: CronKey, change: CronUpdater): Promise<CronRecord | undefined>;
 }

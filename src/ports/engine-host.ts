@@ -25,7 +25,7 @@ export interface Position {
 export interface JoiningTask {
   readonly id: string;
   readonly name: string;
-  /** The id of the task whose node function called the graph that contains this task; null if that is the root graph. */
+  /** The id of the task whose node function called the graph that contains this task; null if the task belongs to the root graph. */
   readonly within: string | null;
 }
 
@@ -48,9 +48,8 @@ export interface EngineReport {
 }
 
 /**
- * The services that the run's attempt offers to an execution whose graph plans its own steps. In LangGraph.js, for example, the library
- * decides when the steps of the graph and of its subgraphs begin and end. Through these services, the execution reads stored checkpoints
- * and reports its progress; the attempt stores what is reported.
+ * What the attempt of a run offers to an execution whose graph plans its own steps, as LangGraph.js does for its graphs. The execution
+ * reads stored checkpoints and reports its progress; the attempt stores what is reported.
  */
 export interface EngineHost {
   /**
@@ -69,8 +68,8 @@ export interface EngineHost {
   }): Promise<readonly Position[]>;
   report(news: EngineReport): void;
   /**
-   * Adds a fact to the run's event log at once, after everything reported so far. Returns the id of its first event; -1 if
-   * the attempt is over.
+   * Adds a fact to the run's event log at once, after everything reported so far. Returns the id of the fact's first event; -1 if the
+   * attempt is over.
    */
   emit(fact: Fact): number;
   /** Runs `task` after the current turn of the event loop and its promise callbacks. */

@@ -69,7 +69,7 @@ export type TaskOutcome =
       readonly isLogged?: true;
       /** True: the task is not attempted again, because another attempt would also fail or is not wanted. */
       readonly final?: true;
-      /** Interrupts that still wait for an answer: a subgraph has raised them, in which another task failed. */
+      /** Interrupts of the task's subgraph that still wait for an answer. Present if another task of the subgraph failed. */
       readonly waiting?: readonly Interrupt[];
       /**
        * Set if the task failed because answers were refused: the interrupts that wait for an answer again. `places`: the indexes of the refused
@@ -183,9 +183,9 @@ export interface Execution {
   /** Applies the writes of the tasks, in task order, and plans what follows. Called when all tasks of the plan are settled. */
   apply(): Eventually<EngineStep>;
   /**
-   * Asks a graph that plans its own steps (LangGraph.js) to stop, because the run was stopped before `begin` or `apply`
-   * has resolved. The pending call then resolves with what was recorded so far, as soon as the graph has stopped. The
-   * caller waits for it only for the grace period, then calls `end`.
+   * Asks a graph that plans its own steps (LangGraph.js) to stop, because the run was stopped before `begin` or `apply` has resolved. The
+   * pending call then resolves with what was recorded so far, as soon as the graph has stopped. If the call takes longer than the grace
+   * period, the caller does not wait for it and calls `end`.
    */
   abortPlanning?(): void;
   /**
@@ -304,11 +304,13 @@ export interface Engine {
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**
    * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks by the edges
-   * of `as_node`. Like an execution, it is a pure computation: it stores nothing, runs no node function, and takes times and ids only from
-   * `source`. The caller may repeat the call with another position, when the thread has changed meanwhile. If a request has several
-   * supersteps, each is computed from the result of the superstep before it, without pending writes.
-   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node`
-   *   that is not a node, or that is missing where it is needed; values that the state refuses
+   * of `as_node`. It stores nothing, runs no node function, and takes times and ids only from `source`. The caller may repeat the call with
+   * another position, if the thread has changed meanwhile.
+   *
+   * Several supersteps of one request are computed one after the other, each from the result of the superstep before it, without pending
+   * writes.
+   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node` that is not a node, or
+   *   that is missing where it is needed; values that the state refuses
    */
   update(update: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
   /** The keys of the state that a run of this graph shows as its values; null: all keys, or the graph is unknown. */

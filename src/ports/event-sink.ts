@@ -14,19 +14,20 @@ import type { Emission } from "./engine-host.ts";
  */
 export interface Sink {
   /**
-   * Adds a fact and returns the id of its first event. `values`: the state to which a `checkpoint` or `interrupt` fact refers. `head`: the
-   * new checkpoint. With these two, readers of the newest events do not have to read the storage; the two MUST NOT be changed afterwards.
-   * Facts are stored soon after, many in one chunk and not durably, unless `take` takes them first. After `close`, or if a newer attempt
-   * has started, `emit` does nothing and returns -1.
+   * Adds a fact and returns the id of the fact's first event. After `close`, or if a newer attempt has started, does nothing and returns
+   * -1. Facts are stored soon after, many in one chunk and not durably, unless `take` takes them first.
+   * `values` and `head` save readers of the newest events a read of the storage. They MUST NOT be changed afterwards.
+   * @param values the state to which a `checkpoint` or `interrupt` fact refers
+   * @param head the new checkpoint that the fact reports
    */
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
-   * Adds the facts of `emissions`, and returns them as one chunk together with all earlier facts whose write has not begun. Returns
-   * undefined if there are no such facts. The caller stores the chunk, and the states to which the facts of `emissions` refer, in its own
-   * append. The caller MUST then call `stored` with the chunk, in the order of the `take` calls, or `abandon` if the append failed.
+   * Adds the facts of `emissions`, and returns them in one chunk with all earlier facts whose write has not begun; undefined if there are
+   * no such facts. The caller stores the chunk in its own append, with the states to which the facts of `emissions` refer. The caller MUST
+   * then call `stored` with the chunk, in the order of the `take` calls, or `abandon` if the append failed.
    *
-   * If the facts are too large for one chunk, the sink stores the first facts itself, before the append. Readers do not see those facts
-   * before `stored` is called, because a crash in between would lose the states to which they refer.
+   * Facts that do not fit into the chunk are stored by the sink itself, before the append. Readers do not see those facts before `stored`
+   * is called, because a crash before the append would lose the states to which they refer.
    */
   take(emissions?: readonly Emission[]): EventChunk | undefined;
   stored(chunk: EventChunk): void;

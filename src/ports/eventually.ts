@@ -9,8 +9,8 @@ export function andThen<T, R>(value: Eventually<T>, next: (value: T) => Eventual
 }
 
 /**
- * Like {@link andThen}, for code that every run executes. `context` has what `next` needs, so that `next` can be a function of the module.
- * A closure would be allocated at each call, with the variables that it captures, even if the value is not a promise.
+ * Like {@link andThen}, for code that every run executes: `next` gets its data as `context`, so that it can be a function of the module. A
+ * closure would be allocated at each call.
  */
 export function andThenWith<T, C, R>(
   value: Eventually<T>,

@@ -20,8 +20,8 @@ export interface OutgoingResponse {
 /** Sends requests to other servers. */
 export interface HttpClient {
   /**
-   * All IP addresses of a name. Rejects when there are none. A slow name server MUST NOT delay disk operations: Node's `dns.lookup` would,
-   * because it runs in the thread pool that also serves the file system.
+   * All IP addresses of a name. Rejects when there are none. MUST NOT use Node's `dns.lookup`: it runs in the thread pool that also serves
+   * the file system, so a slow name server would delay disk operations.
    */
   resolve(name: string, signal: AbortSignal): Promise<readonly string[]>;
   /**

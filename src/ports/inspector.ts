@@ -26,7 +26,7 @@ export type InspectedStateValue = string | { readonly [state: string]: Inspected
 export interface InspectedState {
   readonly status: "active" | "done" | "error" | "stopped";
   readonly value: InspectedStateValue;
-  /** The actor's context; long lists are cut off. The state of a graph is not part of it, but in `values`. */
+  /** The actor's context; long lists are cut off. A graph has its state in `values` instead. */
   readonly context: JsonObject;
   readonly children: readonly string[];
   readonly tags: readonly string[];
@@ -53,10 +53,7 @@ export interface InspectScope {
 }
 
 export interface LiveThreadList {
-  /**
-   * Up to `limit` threads of the tenant whose actors are in memory and which `permits` accepts; absent: all. Busy
-   * threads come first.
-   */
+  /** Up to `limit` threads of the tenant whose actors are in memory, busy threads first. With `permits`, only threads that it accepts. */
   list(tenant: string, limit: number, permits?: Permits): readonly LiveThreadSummary[];
   /** The id of the thread in memory that has this run in progress or queued; undefined if there is none. */
   threadOf(tenant: string, run: string): string | undefined;
@@ -78,7 +75,7 @@ export interface LiveThreadSummary {
 export interface Inspector {
   /** Called when an actor is created, with its current state: also when a thread that was unloaded is loaded again. */
   actor(actor: InspectedActor, state: InspectedState): void;
-  /** Called when an actor receives an event. `source`: the id of the actor that sent it, if an actor did. */
+  /** Called when an actor receives an event. `source`: the id of the actor that sent the event; null if no actor did. */
   event(actor: InspectedActor, event: InspectedEvent, source: string | null): void;
   /**
    * Called when the state of an actor has changed. The parameter `event` is the last event that the actor received, which the method

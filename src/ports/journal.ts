@@ -11,8 +11,8 @@ import type { Eventually } from "./eventually.ts";
 import type { OnProgress } from "./work-progress.ts";
 
 /**
- * The version of a thread that a writer expects to be stored. If another version is stored, a newer writer has replaced this one, and the
- * append is refused.
+ * The version of a thread that a writer expects to be stored. If another version is stored, another writer has changed the thread
+ * meanwhile, and the append is refused.
  */
 export interface Fence {
   /** The thread's epoch, a number that each attempt of a run raises; 0 for a new thread. */
@@ -34,7 +34,7 @@ export interface Append {
    * False (streamed): it resolves when the change would survive the end of the process.
    */
   readonly durable: boolean;
-  /** The thread after the change. `seq` MUST be the fence's + 1, `epoch` the fence's or one more. */
+  /** The thread after the change. Its `seq` MUST be the fence's `seq` + 1; its `epoch` MUST be the fence's `epoch`, or one more. */
   readonly thread: ThreadRecord;
   readonly runs?: readonly RunRecord[] | undefined;
   /** New checkpoints, oldest first: the parent of each is stored already, or comes before it here. */
@@ -92,7 +92,7 @@ export interface RunsQuery {
   readonly before?: number;
   /** A limit in stored bytes: reading stops after the run that exceeds it, although more runs may follow. */
   readonly bytes?: number;
-  /** The stored status. `running` is never stored: the caller knows which runs are in progress. */
+  /** The stored status. `running` matches nothing, because it is never stored: the caller knows which runs are in progress. */
   readonly status?: RunStatus;
   /** The run's metadata must contain every member of this object. */
   readonly metadata?: JsonObject;
@@ -105,9 +105,8 @@ export interface HistoryQuery {
   readonly ns: string;
   readonly limit: number;
   /**
-   * A limit in stored bytes: the read ends after the checkpoint that reaches the limit. The read also ends before a large checkpoint,
-   * unless that is the first checkpoint, so that few large checkpoints are in memory together. At least one checkpoint is read, if there is
-   * one.
+   * A limit in stored bytes: the read ends after the checkpoint that reaches the limit, and also before a large checkpoint, so that few
+   * large checkpoints are in memory together. At least one checkpoint is read, if there is one.
    */
   readonly bytes?: number;
   /** Only checkpoints older than the checkpoint with this id. */
@@ -129,12 +128,12 @@ export interface Damage {
 export const MIN_CHUNKS_PER_TURN = 16;
 
 /**
- * The durable, ordered log of threads, their runs, checkpoints and events; a fence rejects outdated writers. Callers
- * see records, never storage keys.
+ * The durable, ordered log of threads, their runs, checkpoints and events; a fence rejects outdated writers. Callers see records, never
+ * storage keys.
  *
- * Writes to a thread take effect in the order of the calls. So do writes to different threads, if the storage answers
- * small reads in the same turn of the event loop. A read sees every append that has resolved; it may or may not see one
- * in flight. Reads MUST NOT answer from a damaged value: they throw `journal.damaged`.
+ * Writes to a thread take effect in the order of the calls. Writes to different threads do too, if the storage answers small reads in the
+ * same turn of the event loop. A read sees every append that has resolved; it may or may not see one in flight. Reads MUST NOT answer from
+ * a damaged value: they throw `journal.damaged`.
  */
 export interface Journal {
   // --- threads ---
@@ -159,8 +158,9 @@ export interface Journal {
 
   /**
    * Runs that have started, ordered by the number of their first event in the thread. Begins with the last run whose first event is at or
-   * below `seq`, or else with the first run. Returns `limit` runs, or fewer when there are no more runs, or when the runs are large. Runs
-   * start in the order of their admission, except delayed runs. MUST NOT read each run of the thread to find where to begin.
+   * below `seq`, or else with the first run. Returns `limit` runs, or fewer when there are no more runs, or when the runs are large.
+   *
+   * MUST NOT read each run of the thread to find where to begin. Runs start in the order of their admission, except delayed runs.
    */
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
 
@@ -193,10 +193,10 @@ export interface Journal {
 
   // --- events ---
   /**
-   * Stored chunks of a run in order, from the chunk that contains event `after + 1` (with `after` = -1: from the first). Returns about
-   * `limit` chunks at most, and at least one if there is one. The first {@link MIN_CHUNKS_PER_TURN} are read in one turn of the event loop,
-   * so that nothing can delete them meanwhile. Only an empty result means that there are no more chunks; a result with fewer than `limit`
-   * chunks does not.
+   * Stored chunks of a run in order, from the chunk that contains event `after + 1`; `after` -1: from the first chunk. Returns about
+   * `limit` chunks at most. Only an empty result means that there are no more chunks.
+   *
+   * The first {@link MIN_CHUNKS_PER_TURN} chunks are read in one turn of the event loop, so that nothing can delete them meanwhile.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 
@@ -210,23 +210,24 @@ export interface Journal {
    */
   waitForCapacity(): Promise<void> | undefined;
   /**
-   * Waits until writes are accepted. Returns undefined while they are; after a failed write, a promise that resolves when writes are accepted
-   * again or the storage is closed. It never rejects. Callers SHOULD wait for it before they repeat a write.
+   * Returns undefined while writes are accepted. After a failed write, returns a promise that resolves when writes are accepted again or
+   * the storage is closed; it never rejects. Callers SHOULD wait for this promise before they repeat a write.
    */
   whenWritable(): Promise<void> | undefined;
   /** The error with which every write fails at present; undefined while writes are accepted. */
   readonly refusal: ServiceError | undefined;
   /**
-   * Stores a change. MUST reject with `journal.fenced` when the thread's epoch is not the fence's, and with
-   * `journal.conflict` when its seq is not; both are checked at the call, against every earlier append, stored or in flight.
-   * Rejects with `storage.unavailable` when the write failed: then no later append of this thread in flight is stored
-   * either, and the writer MUST read the thread again before it writes. The journal itself sets the checkpoints' `channels`.
+   * Stores a change. The journal itself sets the checkpoints' `channels`.
+   * - MUST reject with `journal.fenced` when the thread's epoch is not the fence's, and with `journal.conflict` when its `seq` is not the
+   *   fence's. Both are checked at the call, against every earlier append, stored or in flight.
+   * - Rejects with `storage.unavailable` when the write failed. Then no later append of this thread that is in flight is stored either, and
+   *   the writer MUST read the thread again before it writes.
    */
   append(append: Append): Promise<void>;
   /**
-   * Stores streamed events. Does not change the thread's `seq`. Rejects with `journal.fenced` when the thread's epoch is not `epoch`, and
-   * does not check the `seq`. Like an append with `durable: false`, it is not durable. The chunk MUST begin at the event id where the run's
-   * last chunk ended, or at a higher id.
+   * Stores streamed events, not durably, like an append with `durable: false`. Rejects with `journal.fenced` when the thread's epoch is not
+   * `epoch`. Neither checks nor changes the thread's `seq`. The chunk MUST begin at the event id where the run's last chunk ended, or at a
+   * higher id.
    */
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
   /**

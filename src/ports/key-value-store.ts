@@ -50,8 +50,9 @@ export interface KeyValueStore {
   /**
    * Reads a value; undefined if the key is not stored. An in-process store should return the value itself, so that a read costs no turn of
    * the event loop; a store over a network returns a promise. Promises may resolve in any order. MUST throw or reject while the store is
-   * closed. `isSlow`: the caller knows that reading will take long, because the value is large or stored next to a large one. Then an
-   * in-process store should read in another thread, to keep the event loop free.
+   * closed.
+   * @param isSlow true: reading will take long, because the value, or a value next to it, is large. An in-process store should then read in
+   *   another thread, to keep the event loop free
    */
   get(key: string, isSlow?: boolean): Eventually<Buffer | undefined>;
   /**
@@ -71,8 +72,8 @@ export interface KeyValueStore {
   /** Optional, for a store that hides quarantined data from readers: the same store with nothing hidden. */
   readonly unguarded?: KeyValueStore;
   /**
-   * Optional: called after a failed write, to learn whether another write may succeed. Rejects while another write would surely fail. The
-   * caller does not close the store, which can be read meanwhile, until `probe` resolves; then it closes and opens the store again.
+   * Optional: called after a failed write, to learn whether another write may succeed. Rejects while another write would surely fail. When
+   * `probe` resolves, the caller closes and opens the store; until then, the store stays open for reads.
    */
   probe?(): Promise<void>;
   /** Closes the store when all batches have resolved. MUST do nothing when the store is already closed. */
@@ -82,10 +83,9 @@ export interface KeyValueStore {
 /** A store whose whole content can be replaced. */
 export interface ReplaceableKeyValueStore extends KeyValueStore {
   /**
-   * Replaces everything in the store, which MUST be open, and which is open afterwards. `fill` writes the new content
-   * into an empty store; nothing else uses the store meanwhile. If `fill` rejects, `replace` rejects too, and the
-   * content has not changed. If the process ends or the power fails before `replace` resolves, the store has the
-   * earlier content, no content, or all of the new content; afterwards it has the new content.
+   * Replaces everything in the store, which MUST be open, and which is open afterwards. `fill` writes the new content into an empty store;
+   * nothing else uses the store meanwhile. If `fill` rejects, `replace` rejects too, and the content has not changed. If the process ends
+   * or the power fails before `replace` resolves, the store has the earlier content, no content, or all of the new content.
    */
   replace(fill: (empty: KeyValueStore) => Promise<void>): Promise<void>;
 }

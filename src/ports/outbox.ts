@@ -48,10 +48,10 @@ export interface Outbox {
   /** The deliveries that match the query: pending deliveries before dead ones; in each group, the deliveries of newer runs come first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
-   * Changes a delivery. The implementation MUST call the function `change` with the record that results from all earlier changes, whether
-   * they are stored or still in flight, and MUST call it synchronously if the storage answers synchronously. It does not call the function
-   * if there is no such delivery. Resolves with the new record when the record is stored. With `durable`, the stored record survives a
-   * power cut; without `durable`, it survives only the end of the process.
+   * Changes a delivery, as the function `change` decides. The implementation MUST call the function with the result of all earlier changes,
+   * including those in flight, and synchronously if the storage answers synchronously. If there is no such delivery, the function is not
+   * called. Resolves with the new record when the record is stored. With `durable`, the stored record survives a power cut; without
+   * `durable`, it survives only the end of the process.
    */
   change(
     key: DeliveryKey,

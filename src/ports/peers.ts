@@ -45,8 +45,8 @@ export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
 export const MISDIRECTED = 421;
 
 /**
- * The header in the response to a forwarded request for a stream of a thread's events: the id after which the stream begins. If the
- * connection breaks before the first event, the stream is continued after this id.
+ * A response header: the id of the event after which a stream of a thread's events begins. The process that forwarded the request continues
+ * the stream after this id if the connection breaks before the first event.
  */
 export const STREAM_START_HEADER = "x-heddle-stream-start";
 
@@ -85,8 +85,10 @@ export interface KnownClient {
 }
 
 /**
- * Selects the shard that serves a request. A string, such as the id of a thread, selects a shard by its hash. `HOME_SHARD`: the shard that
- * has the data that is not divided among the shards, such as assistants. `ANY_SHARD`: any shard can serve the request.
+ * Selects the shard that serves a request:
+ * - a string, such as the id of a thread: the shard that the string's hash selects;
+ * - `HOME_SHARD`: the shard with the data that is not divided among the shards, such as assistants;
+ * - `ANY_SHARD`: any shard.
  */
 export type ShardSelector = string | typeof HOME_SHARD | typeof ANY_SHARD;
 export const HOME_SHARD: unique symbol = Symbol("home shard");

@@ -33,15 +33,16 @@ export interface LogExtent {
 export interface ShardLog {
   /**
    * Appends an entry. MUST resolve only when the entry would survive the loss of the machine, as far as the database of the log is
-   * configured for that. MUST reject with `log.fenced`, and change nothing, in three cases: if there is or was an entry at `seq`, if `seq`
-   * is not the next position, or if `epoch` is not the shard's current one. The caller does not change `batch` afterwards.
+   * configured for that. The caller does not change `batch` afterwards.
+   *
+   * MUST reject with `log.fenced`, and change nothing, if there is or was an entry at `seq`, if `seq` is not the next position, or if
+   * `epoch` is not the shard's current epoch.
    */
   append(shard: number, seq: number, epoch: number, batch: Uint8Array): Promise<void>;
   /**
-   * The entries from `from` on, in order and without gaps; none at the end of the log. MUST return at least
-   * one entry if there is one, even if its batch is larger than `limitBytes`. Otherwise MUST stop before the
-   * total size of the batches exceeds `limitBytes`. MUST see every append that resolved before the call.
-   * Rejects with `log.trimmed` if the entry at `from` was trimmed.
+   * The entries from `from` on, in order and without gaps; none at the end of the log. MUST see every append that resolved before the call.
+   * MUST stop before the total size of the batches exceeds `limitBytes`, but MUST return at least one entry if there is one. Rejects with
+   * `log.trimmed` if the entry at `from` was trimmed.
    */
   read(shard: number, from: number, limitBytes: number): Promise<readonly LogEntry[]>;
   /** The position of the last entry, even if it is trimmed; 0 for an empty log. */

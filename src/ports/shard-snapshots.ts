@@ -21,11 +21,13 @@ export interface ShardSnapshot {
  */
 export interface ShardSnapshots {
   /**
-   * Stores a snapshot. Each of its parts has at most a few megabytes. {@link list} MUST NOT return the snapshot before all parts are
-   * stored. If `put` rejects, or if the process ends before `put` resolves, {@link list} returns either the complete snapshot or no such
-   * snapshot. `put` then deletes the parts that it has stored; parts that remain are deleted by the next `put` for the same shard at a
-   * higher position. That call deletes all incomplete snapshots at lower positions; a `put` that is still storing such a snapshot then
-   * rejects. An error of `parts` rejects `put`.
+   * Stores a snapshot. Each part has at most a few megabytes. An error of `parts` rejects `put`.
+   *
+   * {@link list} MUST NOT return the snapshot before all parts are stored. If `put` rejects, or the process ends before `put` resolves, the
+   * snapshot is either complete or not in the list.
+   *
+   * A `put` that rejects deletes the parts that it has stored. Each `put` also deletes all incomplete snapshots of the shard at lower
+   * positions; a `put` that is still storing one of them then rejects.
    */
   put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot>;
   /** The complete snapshots of a shard, from the highest position to the lowest. */

@@ -29,14 +29,21 @@ export interface StoreCaller {
 export interface Store {
   /**
    * Does all of `ops` and resolves with their results in the same order. Reads do not see the writes of the same batch. Of several writes
-   * to one item, the last one counts. The writes are one atomic change: the promise resolves when they would survive a power cut; if it
-   * rejects, none of them is made.
+   * to one item, the last one counts. The writes are one atomic change: all are made, and the promise resolves when they would survive a
+   * power cut, or none is made and the promise rejects.
    *
-   * Rejects with ServiceError `validation.failed` or `value.unstorable`, naming the field (in a batch of several operations with their
-   * index: `ops[2].key`); `store.namespace` when a put or a delete has an empty namespace; `store.embedding` when the embedder fails;
-   * `journal.fenced` when the caller has been replaced; `storage.unavailable`. For a caller with a permission, it may also reject with
-   * `store.item_not_found` when a put would replace, or a delete would delete, an item that the caller may not reach; `auth.forbidden` for
-   * a put that the permission does not allow; `store.scan_limit` when a search has to skip too many items that the caller may not reach.
+   * Rejects with a ServiceError:
+   * - `validation.failed`, `value.unstorable`: the error names the field, in a batch of several operations with the index of the operation
+   *   (`ops[2].key`)
+   * - `store.namespace`: a put or a delete has an empty namespace
+   * - `store.embedding`: the embedder has failed
+   * - `journal.fenced`: a newer attempt of the run has replaced the caller
+   * - `storage.unavailable`
+   *
+   * For a caller with a permission also:
+   * - `store.item_not_found`: the item to replace or delete is one that the caller may not reach
+   * - `auth.forbidden`: the permission does not allow the put
+   * - `store.scan_limit`: a search has to skip too many items that the caller may not reach
    */
   batch<const Ops extends readonly StoreOp[]>(caller: StoreCaller, ops: Ops): Promise<StoreResults<Ops>>;
 }

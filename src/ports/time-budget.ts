@@ -8,14 +8,14 @@ const MAX_SLICE_MS = 4;
 /** Bytes read or written after which one piece of long work yields to other work. */
 const MAX_SLICE_BYTES = 256 * 1024;
 /**
- * Milliseconds. A turn of the event loop that took at least this long is followed by a pause of twice the turn's
- * length, but at most of MAX_PAUSE_MS.
+ * A turn of the event loop that took at least this many milliseconds is followed by a pause: twice the turn's length, but at most
+ * MAX_PAUSE_MS.
  */
 const LONG_TURN_MS = 2 * TURN_MS;
 const MAX_PAUSE_MS = 100;
 /**
- * The clock is checked before a request begins, from the request with this number (counted from 1) on. Earlier requests
- * begin at once, unless older work waits.
+ * From the request with this number on (counted from 1), the clock is checked before a request begins. Earlier requests begin at once,
+ * unless older work waits.
  */
 const UNTIMED_REQUESTS = 16;
 /**
@@ -35,10 +35,7 @@ export class TimeBudget {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #waiting = new TenantQueues();
-  /**
-   * True once long work has used this budget (see {@link share}). Only then is a long turn of the event loop followed
-   * by a pause.
-   */
+  /** True once long work has used this budget (see {@link share}). Until then, no pause follows a long turn. */
   #isLong = false;
   /**
    * The number of turns of the event loop that this budget has counted. A turn is counted only if {@link #watch} was called in it: turns
@@ -48,9 +45,9 @@ export class TimeBudget {
   /** True when {@link #turned} is already scheduled to run at the end of this turn. */
   #isWatched = false;
   /**
-   * The number of requests that have begun since the end of the last counted turn (see {@link #turn}). These may be requests of several
-   * turns of the event loop, because turns with only a few requests are not counted. While older work waits, the number is set above
-   * {@link UNTIMED_REQUESTS}, so that the clock is checked before each new request begins.
+   * The number of requests that have begun since the end of the last counted turn (see {@link #turn}), which may be several turns of the
+   * event loop ago. While older work waits, the number is set above {@link UNTIMED_REQUESTS}, so that the clock is checked before each new
+   * request begins.
    */
   #begun = 0;
   /** Time on the monotonic clock, in milliseconds, at which the work of this turn began; undefined if there was none. */
@@ -67,8 +64,7 @@ export class TimeBudget {
    */
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);
-    // Schedules the end of the turn before it calls `begin`, which may throw: otherwise the turn would not be ended,
-    // and all later requests would wait forever.
+    // Schedules the end of the turn before `begin`, which may throw. If nothing ended the turn, all later requests would wait forever.
     if (++this.#begun === UNTIMED_REQUESTS) this.#watch();
     if (this.#begun < UNTIMED_REQUESTS || !this.#isOver(this.#clock.mono())) begin();
     else this.wait(tenant, begin);
@@ -117,7 +113,7 @@ export class TimeBudget {
   readonly #turned = (): void => {
     const took = this.#since === undefined || !this.#isLong ? 0 : this.#clock.mono() - this.#since;
     if (took < LONG_TURN_MS) this.#begin();
-    // This timer keeps the process alive. Otherwise a command such as `heddle check` would end here, in the middle of its work.
+    // This timer keeps the process alive. Without it, a command such as `heddle check` would end here, in the middle of its work.
     else this.#scheduler.after(Math.min(2 * took, MAX_PAUSE_MS), this.#begin, true);
   };
 

@@ -40,7 +40,7 @@ export interface ActorInspection {
   liveThreads(tenant: string, limit: number, permits?: Permits): Eventually<readonly LiveThreadSummary[]>;
   /**
    * The thread of a run. @throws ServiceError `run.not_found` when the run is not in memory and its thread cannot be derived from its id,
-   * or its thread is not permitted
+   * or when its thread is not permitted
    */
   threadOf(tenant: string, run: string, permits?: Permits): Promise<string>;
   /**
@@ -49,14 +49,14 @@ export interface ActorInspection {
    */
   scopeOf(scope: InspectScope): Eventually<InspectScope>;
   /**
-   * The actors of a thread, of one of its runs (null: the latest run) and of that run's graph, in their stored state. This method is used
-   * when the actors are not in memory.
+   * The actors of a thread, of one of its runs (null: the latest run) and of that run's graph, in their stored state, even if the actors
+   * are in memory.
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
   storedActors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
   /**
-   * The actors that {@link storedActors} returns, and those of the thread that are in memory, in their current state; parents come first.
-   * With a run, other runs are left out.
+   * The actors that {@link storedActors} returns, and those of the thread that are in memory. Actors in memory have their current state.
+   * Parents come first. With a run, the actors of other runs are left out.
    */
   actors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
   /** Reports the actors in memory and their events, until the returned function is called. */

@@ -313,7 +313,7 @@ export function apiChildTask(
   };
 }
 
-/** The interrupts of a task that wait for an answer. If the state is not the latest, also the interrupts that were answered since. */
+/** The interrupts of a task that wait for an answer. `isOlder`: the state is not the latest, so the answered interrupts are included. */
 function interruptsOf(
   { result, interrupts, answered = [] }: TaskWrites,
   isOlder: boolean,

@@ -10,8 +10,8 @@ export interface AssistantSearch extends AssistantFilter {
   readonly limit: number;
   readonly offset: number;
   /**
-   * Default `created_at`. In the order of creation, default assistants count as the oldest; in the order of change, those that were never
-   * changed do.
+   * Default `created_at`. By `created_at`, default assistants count as the oldest. By `updated_at`, so do the default assistants that were
+   * never changed.
    */
   readonly sort_by?: (typeof assistantOrders)[number];
   /** Default `desc`. */
@@ -30,8 +30,8 @@ interface SortEntry {
 }
 
 /**
- * Finds a page among the stored assistants and the default ones. Outside the page, only ids and sort keys are in memory, and only a limited
- * number of them.
+ * Finds a page among the stored and the default assistants. Of the assistants outside the page, only ids and sort keys are in memory, and
+ * only a limited number of them.
  */
 export async function searchAssistants(
   catalog: Catalog,

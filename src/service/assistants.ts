@@ -38,14 +38,13 @@ export interface NewAssistant extends AssistantSettings {
 export interface VersionQuery {
   readonly limit: number;
   readonly offset: number;
-  /** All these entries must be contained in the version's metadata. */
+  /** The version's metadata must contain all these entries. */
   readonly metadata?: JsonObject;
 }
 
 /**
- * Assistants, each addressed by its id; a default assistant also by its graph's name. `permits` decides, by the
- * metadata of an assistant, whether the request may reach it. An assistant that the request may not reach counts as
- * missing.
+ * Assistants, each addressed by its id; a default assistant also by its graph's name. `permits` returns whether the request may reach an
+ * assistant with the given metadata. Other assistants count as missing.
  */
 export interface Assistants {
   /** The id of the default assistant that has this id, or whose graph has this name; undefined when there is none. */
@@ -55,7 +54,7 @@ export interface Assistants {
   /** The assistant that a run uses. @throws ServiceError `assistant.not_found`, `graph.not_found` */
   resolve(tenant: string, name: string, permits?: Permits): Eventually<AssistantRecord>;
   /**
-   * `permits` decides whether `do_nothing` may return the existing assistant.
+   * Creates an assistant. `permits` decides whether `do_nothing` may return the existing assistant.
    * @throws ServiceError `graph.not_found`, `assistant.exists`, `validation.failed`
    */
   create(tenant: string, settings: NewAssistant, permits?: Permits): Promise<AssistantRecord>;
@@ -110,8 +109,8 @@ export function createAssistants(deps: Deps): Assistants {
     begins: assistantDefaults,
   });
   /**
-   * Serialises the changes of one assistant. Without it, two updates could start from the same version, and two requests could create an
-   * assistant with the same id.
+   * Serialises the changes of one assistant. If changes overlapped, two updates could start from the same version, or two requests could
+   * create an assistant with the same id.
    */
   const changes = new KeyedMutex();
 

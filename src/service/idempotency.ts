@@ -73,7 +73,7 @@ export class IdempotentRequests {
     if (run !== undefined) {
       const { taken_by: takenBy } = run.kwargs;
       if (takenBy === undefined) return run;
-      // The run that took the event was rolled back, and the event's effect with it: the client may send the event again.
+      // If the run that took the event was rolled back, the effect of the event is undone. The client may then send the event again.
       const isUndone = (await this.#journal.run({ tenant, thread: done.thread }, takenBy)) === undefined;
       return isUndone ? start((again) => ({ name, digest: contentDigest, run: again, at })) : run;
     }

@@ -6,8 +6,8 @@ interface Entry {
 }
 
 /**
- * A mutex by name: exclusive work under a name overlaps with no other work under the same name. Work under different names does not wait.
- * Work begins in the order in which it came.
+ * A mutex by name: exclusive work under a name overlaps with no other work under the same name. Waiting work begins in the order in which
+ * it came. Work under different names does not wait for each other.
  */
 export class KeyedMutex {
   readonly #entries = new Map<string, Entry>();

@@ -46,14 +46,16 @@ export interface MachineEvents {
    */
   possible(key: ThreadKey): Promise<PossibleEvents>;
   /**
-   * Sends an event to the machine, in a run of its own. Resolves with this run when it is stored. The run sends the event when the runs
-   * before it have ended, unless the machine processes the event earlier, while its invoked actors are running.
+   * Sends an event to the machine, in a run of its own. Resolves with this run when it is stored. The run sends the event when earlier runs
+   * have ended, unless the machine processes the event before that, while its invoked actors are running.
    *
-   * If no other run is in progress or queued, an event that the machine does not accept now is refused, and nothing is stored. Otherwise
-   * only an event that the machine accepts in none of its states is refused; any other event is checked when the run starts. If the machine
-   * declares a schema for the event's data, the data are always validated now, and what the schema returns is stored with the event.
+   * - If no other run is in progress or queued, an event that the machine does not accept now is refused, and nothing is stored.
+   * - If another run is, only an event that the machine accepts in none of its states is refused. Any other event is checked when its run
+   *   starts.
+   * - In both cases, the event's data are validated now if the machine declares a schema for them, and what the schema returns is stored
+   *   with the event.
    * @throws ServiceError `validation.failed`, naming the wrong members; `resume.invalid` when the thread has no machine or waits for no
-   * event; and as {@link Runs.start}
+   *   event; and as {@link Runs.start}
    */
   send(key: ThreadKey, event: SentEvent, options?: EventOptions): Promise<RunRecord>;
 }
@@ -172,7 +174,8 @@ function inTermsOfEvents(cause: unknown, { type }: SentEvent): unknown {
     return new ServiceError(cause.code, message, { cause, fields: [{ at: "event", message }] });
   }
   if (field?.at.startsWith(RESUME) !== true) return cause;
-  // The machine refuses an event because of its type. The errors of a schema have a colon after the path, and may be about the whole event.
+  // Without a colon after the path, the error is the machine's refusal of the event's type. Errors of a schema have the colon, even if they
+  // are about the whole event.
   if (field.at === RESUME && !cause.message.startsWith(`${RESUME}: `))
     return typeRefused(field.message, cause);
   const fields = cause.fields.map(({ at, message }) => ({ at: pathInEvent(at), message }));

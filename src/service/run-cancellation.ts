@@ -57,7 +57,7 @@ interface Deps {
 }
 
 /**
- * The reason that clients give for a cancellation when another run continues with the run's input. The clients look for this word in the
+ * The reason that clients give when they cancel a run because another run continues with its input. Clients look for this word in the
  * cancelled run, so the stored text begins with it.
  */
 const TAKEN = "taken";

@@ -90,7 +90,7 @@ export interface RunStarter {
   readonly run_id: string;
   /** The user as it is stored with the run. */
   readonly user: JsonObject;
-  /** Which assistants the run may use; absent: any. */
+  /** Returns whether the run may use an assistant with this metadata; absent: it may use any. */
   readonly mayUse?: Permits | undefined;
 }
 
@@ -116,7 +116,7 @@ const VALUES: readonly StreamMode[] = ["values"];
 
 /**
  * Converts a request to the form in which its run is stored. The config in the thread's record is not merged into the run's config, because
- * it may belong to another assistant.
+ * the thread's config may come from another assistant.
  */
 export function runDraftOf(
   run_id: string,
@@ -207,7 +207,7 @@ function isEmpty(object: JsonObject): boolean {
 
 const PLACE = ["checkpoint_id", "checkpoint_ns", "checkpoint_map"];
 
-/** Removes the checkpoint to start from, which belongs to this run alone, from the config. */
+/** Removes the members that name the run's start checkpoint, because they belong to this run alone. */
 function unplaced(config: JsonObject): JsonObject {
   const { configurable } = config;
   if (!isObject(configurable) || !PLACE.some((name) => Object.hasOwn(configurable, name))) return config;

@@ -11,7 +11,8 @@ import type { Journal } from "../ports/journal.ts";
 import { pendingInterruptsOf } from "./api-records.ts";
 
 /**
- * The number of checkpoints that are read at a time, newest first, to find the last checkpoint of a run. Later runs may have added many.
+ * The number of checkpoints that are read at a time, to find the last checkpoint of a run. Later runs may have added many checkpoints after
+ * it.
  */
 const CHECKPOINTS_PER_READ = 100;
 
@@ -21,10 +22,12 @@ interface Deps {
 }
 
 /**
- * The result of a run that has ended: its last state, reduced to the output keys of its graph. If the run
- * paused, the result also has `__interrupt__` (an empty list at a breakpoint). If the run failed or timed
- * out, the result has only `__error__`. The result is never null, because clients look for these keys without
- * a type check. `run` is undefined after a rollback; then the result is the thread's state.
+ * The result of a run that has ended: its last state, reduced to the output keys of its graph.
+ * - If the run paused, the result also has `__interrupt__` (an empty list at a breakpoint).
+ * - If the run failed or timed out, the result has only `__error__`.
+ * - After a rollback, `run` is undefined, and the result is the thread's state.
+ *
+ * The result is never null, because clients look for these keys without a type check.
  */
 export function runResultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): Eventually<JsonObject> {
   if (run?.status === "error" || run?.status === "timeout") {

@@ -34,9 +34,10 @@ interface FollowThreadDeps {
 }
 
 /**
- * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread; with `after` 0 or less, all stored
- * events. Without `after`: the events of the current run and of later runs. If no event of the thread has the number `after` yet, the
- * reader starts at the first event. `withEnds`: the reader also reports the end of each run. The reader MUST be closed.
+ * Reads the events of a thread's runs. The reader MUST be closed.
+ * @param after only events with a higher number in the thread; 0 or less: all stored events; undefined: the events of the current run and
+ *   of later runs. If no event has this number yet, the reader starts at the first event
+ * @param withEnds true: the reader also reports the end of each run
  * @throws ServiceError `thread.not_found`
  */
 async function followThread(
@@ -56,7 +57,7 @@ export interface RunListQuery {
   readonly limit: number;
   readonly offset: number;
   readonly status?: RunStatus;
-  /** All these entries must be contained in the run's metadata. */
+  /** The run's metadata must contain all these entries. */
   readonly metadata?: JsonObject;
 }
 
@@ -73,9 +74,9 @@ export interface RunSearchQuery extends RunFilter {
   readonly cursor?: string;
   /** By creation. Default `desc`. */
   readonly sort_order?: "asc" | "desc";
-  /** True: only paused runs, whose thread still waits for answers or at a breakpoint because of the run. False: only other runs. */
+  /** True: only paused runs: their thread waits, because of the run, for answers or at a breakpoint. False: only other runs. */
   readonly paused?: boolean;
-  /** All these entries must be contained in the metadata of the run's thread. */
+  /** The metadata of the run's thread must contain all these entries. */
   readonly thread_metadata?: JsonObject;
   /** Only runs of threads that this permission allows. */
   readonly permission?: Permission | undefined;
@@ -118,8 +119,8 @@ export interface Runs extends RunCancellation {
    */
   start(key: ThreadKey, request: RunRequest, options?: StartOptions): Promise<RunRecord>;
   /**
-   * Starts a run without a thread: a hidden thread is made for it. The hidden thread is deleted when the run ends, unless the request says
-   * to keep it. After a crash the run is resumed, unless `temporary` is `bound` (the run ends with its client's connection). Throws as
+   * Starts a run without a thread: a hidden thread is made for the run. The thread is deleted when the run ends, unless the request says to
+   * keep it. After a crash the run is resumed, unless `temporary` is `bound` (the run ends with its client's connection). Throws as
    * {@link start} does.
    */
   startAlone(
@@ -197,7 +198,7 @@ export function createRuns(deps: RunsDeps): Runs {
     return deps.hasUsers === true ? withRunUser(draft, null) : draft;
   }
 
-  /** The draft, also with the values that the schemas of its graph's machine return, if there are such schemas. */
+  /** The draft with the arguments that the schemas of its graph's machine return; the unchanged draft if there are no schemas. */
   function parsed(key: ThreadKey, draft: RunDraft, isEvent = false): Eventually<RunDraft> {
     const parsing = engine.parseRun?.(draft, () => startValues(key, draft));
     if (parsing === undefined) return draft;
@@ -208,9 +209,8 @@ export function createRuns(deps: RunsDeps): Runs {
   }
 
   /**
-   * Waits for a schema to validate an answer that names no interrupt. Such an answer is for the question that was open when it was given,
-   * and not for one that has been asked since.
-   * @throws ServiceError `resume.conflict`
+   * Waits for a schema to validate an answer that names no interrupt. Such an answer is for the question that is open at the call.
+   * @throws ServiceError `resume.conflict` if that question is no longer open after the validation
    */
   async function ofSameQuestion(key: ThreadKey, run: Promise<RunDraft>): Promise<RunDraft> {
     const [question, draft] = await Promise.all([openQuestion(key), run]);
@@ -293,8 +293,7 @@ export function createRuns(deps: RunsDeps): Runs {
     const request = webhooks.accept(requested);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
-    // Avoids `await` on values that are available already: each `await` takes a turn of the microtask queue and 200 bytes. For the same
-    // reason promises are returned without `await`.
+    // Avoids `await` on values that are available already: each `await` takes a turn of the microtask queue and 200 bytes.
     const resolved = assistants.resolve(key.tenant, request.assistant_id, by?.mayUse);
     const assistant = resolved instanceof Promise ? await resolved : resolved;
     const id = by === undefined ? newId() : by.run_id;
@@ -437,7 +436,7 @@ export function createRuns(deps: RunsDeps): Runs {
       return { runs: shown, ...cursors };
     },
 
-    // A run that had already ended is not looked up again, because it may be deleted by now.
+    // A run that has already ended is not looked up again, because it may be deleted by now.
     result: async (key, run) => {
       if (isTerminal(run.status)) return runResultOf(deps, key, { run });
       const end = await system.ended(key, run.run_id);

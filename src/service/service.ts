@@ -76,7 +76,7 @@ export interface ServerService extends Service {
    * runs without such checks.
    */
   protocolWith(runs: Pick<Runs, "start">): ThreadProtocol;
-  /** Makes machine events that use `parts`, which check the permissions of a user. The server's own machine events have no such checks. */
+  /** Makes machine events that use `parts`, which check the permissions of a user. The server's own `events` have no such checks. */
   eventsWith(parts: Pick<Service, "threads" | "states" | "runs">): MachineEvents;
 }
 
@@ -118,7 +118,7 @@ export function withoutCronsOfDeleted(
     async delete(tenant, name, permits) {
       const deleted = await assistants.delete(tenant, name, permits);
       const { assistant_id } = deleted;
-      // A default assistant still exists after its deletion, which only resets it. Then its crons stay.
+      // Deleting a default assistant only resets it. It still exists, and keeps its crons.
       const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
       if (isGone) await crons.deleteOfAssistant(tenant, assistant_id);
       return deleted;

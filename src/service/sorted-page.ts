@@ -2,8 +2,8 @@
 const MAX_ENTRIES_IN_MEMORY = 10_000;
 
 /**
- * Pages over the results of a scan, in a sort order that differs from the order of the scan. Only a limited number of entries are in
- * memory. When these have been returned, the scan runs again to collect the next ones.
+ * Pages over the results of a scan, in another sort order than that of the scan. Only a limited number of entries are in memory. When these
+ * have been returned, the scan runs again to collect the next ones.
  */
 export class SortedPages<T> {
   readonly #scan: () => AsyncIterable<T>;

@@ -45,7 +45,8 @@ async function atRoot(journal: Journal, key: ThreadKey, id: string): Promise<Sta
 }
 
 /**
- * Resolves a start from a subgraph's checkpoint. The run continues at that checkpoint, and all graphs above the subgraph get a new branch.
+ * Finds the subgraph's checkpoint from which a run starts, and the checkpoints of the graphs above the subgraph. The run gives each of
+ * these graphs a new branch.
  */
 async function within(
   journal: Journal,

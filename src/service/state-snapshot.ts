@@ -36,8 +36,8 @@ export interface SnapshotContext {
 }
 
 /**
- * The state at a checkpoint as the API shows it. `later`: the next newer checkpoint of the same namespace. It is undefined for the latest
- * checkpoint, whose finished tasks may still wait for other tasks of their superstep.
+ * The state at a checkpoint as the API shows it. `later`: the next newer checkpoint of the same namespace; undefined if there is none.
+ * Without it, finished tasks of the checkpoint may still wait for other tasks of their superstep.
  */
 export async function stateSnapshot(
   context: SnapshotContext,

@@ -63,9 +63,11 @@ export function storedRunActors(
 }
 
 /**
- * The state of a graph in its statechart. The graph of a pending run is always at the start. The graph of any other run is in the machine's
- * own state, if the graph is made from an XState machine. Otherwise it is at the nodes that run next, if the latest checkpoint belongs to
- * this run and has such nodes; else at the end if the run has succeeded, and at the start if not.
+ * The state of a graph in its statechart:
+ * - at the start, if the run is pending;
+ * - else the machine's own state, if the graph is made from an XState machine;
+ * - else the nodes that run next, if the latest checkpoint belongs to this run and has such nodes;
+ * - else the end if the run has succeeded, and the start if not.
  */
 function graphStateAt(
   run: RunRecord,

@@ -24,7 +24,7 @@ export interface ThreadExpiryDeps {
  */
 export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 
-/** Milliseconds before the first search. Short, so that even a server that restarts often deletes expired threads. */
+/** Milliseconds before the first search. The time is short, so that even a server that restarts often deletes expired threads. */
 const FIRST_SWEEP_MS = 60_000;
 
 /** The number of threads that are deleted or pruned in one batch. */
@@ -33,8 +33,8 @@ const THREADS_PER_BATCH = 20;
 const PAUSE_MS = 20;
 
 /**
- * Deletes or prunes expired threads in the background, at intervals; the lifetime of a thread says which of the two. The expiry is stored
- * and indexed, so each search reads only the threads that are due, and continues the work of an earlier process.
+ * Deletes or prunes expired threads in the background, at intervals. The expiry is stored and indexed: each search reads only the threads
+ * that are due, and continues the work of an earlier process.
  */
 export class ThreadExpiry {
   readonly #deps: ThreadExpiryDeps;

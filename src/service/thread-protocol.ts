@@ -38,8 +38,8 @@ export interface FollowStart {
 /** The operations of the thread-centric protocol (version 2) that the operations on runs and threads do not cover. */
 export interface ThreadProtocol {
   /**
-   * Starts a run, creating the thread if needed. If the thread waits for an answer, the input is that answer. Throws as {@link Runs.start}
-   * does.
+   * Starts a run, and creates the thread if it does not exist. If the thread waits for an answer, the run's input is that answer. Throws as
+   * {@link Runs.start} does.
    */
   start(key: ThreadKey, request: RunRequest): Promise<RunRecord>;
   /**
@@ -104,7 +104,7 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
       try {
         return await runs.start(key, { ...rest, command: { resume: input } });
       } catch (cause) {
-        // Another client has answered the interrupt or deleted the thread first. So the input is treated as an ordinary input.
+        // Another client has answered the interrupt or deleted the thread first, so the input becomes an ordinary input.
         if (!waitsNoMore(cause)) throw cause;
         return startWithInput();
       }
@@ -169,7 +169,8 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
       else if (isNew) {
         const last = await journal.runs(key, { limit: REPLAYED_RUNS, offset: 0 });
         const begun = last.filter(({ started_at }) => started_at !== null).map(({ seq_base }) => seq_base);
-        // The number at which a run starts is itself excluded, because it may belong to the end of the previous run.
+        // Starts after the number of the run's first event, which is also the number of the previous run's end. `followWhole` still reads
+        // the run from its first event.
         from.push(begun.length === 0 ? 0 : Math.min(...begun));
       }
       return hub.followWhole(key, Math.min(...from));

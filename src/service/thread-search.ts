@@ -6,7 +6,7 @@ import type { Catalog, ThreadSelection } from "../ports/catalog.ts";
 import { type ValuePath, valueAtPath } from "./value-path.ts";
 
 export interface ThreadSearchFilter extends ThreadFilter {
-  /** All these entries must be contained in the thread's state. */
+  /** The thread's state must contain all these entries. */
   readonly values?: JsonObject;
   /** Only threads that this permission allows. */
   readonly permission?: Permission | undefined;

@@ -61,7 +61,7 @@ function pendingInterruptReader(
     });
 }
 
-/** The question of a thread whose machine the next run migrates; null for other threads. */
+/** The question that a thread's machine asks once the next run has migrated it; null if the next run migrates no machine. */
 async function migratedQuestion(
   journal: Journal,
   engine: Engine,
@@ -102,8 +102,8 @@ export interface ThreadStates {
   history(key: ThreadKey, request: HistoryRequest, projection: StateProjection): AsyncIterable<JsonObject>;
   /**
    * Changes the state at a checkpoint. If the checkpoint is not the latest, the change begins a new branch. Resolves when the change is
-   * stored, with the new checkpoint as the API shows it. `by`: the identity of the user who changes the state; the metadata of the new
-   * checkpoint names it.
+   * stored, with the new checkpoint as the API shows it.
+   * @param by the identity of the user who changes the state, for the metadata of the new checkpoint
    * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
    */
   update(key: ThreadKey, position: StatePosition, update: UpdateRequest, by?: string): Promise<JsonObject>;
@@ -180,8 +180,8 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
 
   /**
    * Yields the checkpoints of {@link checkpoints}. On the first page of the root graph's history, the thread's current checkpoint comes
-   * first, if it matches. The current checkpoint is not always the newest: after a rollback, for example, the thread has returned to an
-   * earlier checkpoint. A later page then contains the current checkpoint again, at its place in the order.
+   * first, if it matches. It is not always the newest: after a rollback, for example, the thread has returned to an earlier checkpoint. A
+   * later page then shows it again, at its place in the order.
    */
   async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, request: HistoryRequest) {
     const { metadata } = request;

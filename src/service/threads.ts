@@ -48,8 +48,8 @@ export interface ThreadUpdate {
 
 export interface Threads {
   /**
-   * Creates a thread, with its state if supersteps are given: all of it or nothing. `permits` decides whether `do_nothing` may return the
-   * existing thread; if not, `thread.exists` is thrown.
+   * Creates a thread, together with its state if supersteps are given. If the state cannot be made, no thread is created. `permits` decides
+   * whether `do_nothing` may return the existing thread; if not, `thread.exists` is thrown.
    * @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable`; with supersteps also the engine's
    *   errors
    */
@@ -270,8 +270,8 @@ export function permittedThread(journal: Journal, key: ThreadKey): Eventually<Th
 }
 
 /**
- * Reads a thread and the data to which its record refers. If data is missing and the thread has changed, for example because of a rollback,
- * everything is read again. If the thread has not changed, the missing data means that the storage is damaged.
+ * Reads a thread and the data to which its record refers. If `read` fails and the thread has changed meanwhile, for example by a rollback,
+ * everything is read again. If the thread has not changed, the error of `read` is thrown.
  */
 export async function readConsistently<T>(
   journal: Journal,

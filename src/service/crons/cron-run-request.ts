@@ -26,8 +26,8 @@ interface Deps {
 }
 
 /**
- * Checks whether the runs of a cron would be refused, so that the error is reported when the cron is created. Conditions that depend on the
- * later state of the thread cannot be checked here.
+ * Checks whether the runs of a cron will be refused, so that the error is reported when the cron is created or changed. Conditions that
+ * depend on the later state of the thread cannot be checked here.
  * @throws ServiceError `validation.failed`, with the invalid fields
  */
 export async function checkCronRun(

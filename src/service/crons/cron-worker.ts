@@ -32,7 +32,6 @@ interface Fired extends Pick<CronRecord, "last_run"> {
 
 /** The number of slots that are read at a time. A slot is a time at which a cron fires. */
 const SLOTS_PER_READ = 16;
-/** Milliseconds before a retry. */
 const RETRY_PAUSE_MS = 1_000;
 /**
  * The longest delay of the timer, in milliseconds. The wall clock may be changed during a delay, so it has to be read again from time to
@@ -41,11 +40,11 @@ const RETRY_PAUSE_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 
 /**
- * Errors that say that a cron's thread or assistant is missing. If the run of a cron fails to start with such an error, the cron is
- * deleted; but if the cron has a user, only if the thread or assistant was really deleted.
+ * Errors that say that a cron's thread or assistant is missing. After such an error, the cron is deleted. It is kept if the thread and the
+ * assistant exist, and only the cron's user may not reach them.
  */
 const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
-/** Temporary errors. After such an error, the run of the slot (the time at which the cron fires) is started again later. */
+/** Temporary errors. After such an error, the run of the slot (a time at which the cron fires) is started again later. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "server.busy",
   "server.draining",
@@ -56,8 +55,8 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 /**
  * Fires each cron at its slots (the times of its schedule), each slot once. The run is stored together with an idempotency key made from
- * the cron and the slot. Then the cron moves on to its next slot. After a crash between these two steps, the run is found by its key and
- * not started again. Of the slots that were missed while the server was down, only one fires.
+ * the cron and the slot; then the cron moves on to its next slot. After a crash between these two steps, the key prevents a second run. Of
+ * the slots that were missed while the server was down, only one fires.
  */
 export class CronWorker {
   readonly #deps: Deps;
@@ -176,7 +175,7 @@ export class CronWorker {
       // The run of this slot was started before. It has since ended and been deleted, so there is nothing to do.
       if (code === "request.gone") return { isOver: false };
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
-      // The same error is thrown when the cron's user may not reach the thread or the assistant. Then the cron is kept, because the
+      // The same error is thrown when the cron's user may not reach the thread or the assistant. In that case the cron is kept, because the
       // permissions may change again.
       const isOver = OVER.has(code) && (isNobodys(cron) || (await crons.isUseless(at.tenant, cron)));
       const error = toPlainError(cause);

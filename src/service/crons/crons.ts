@@ -61,17 +61,16 @@ export interface CronOwner {
   readonly cron_id: string;
   /** The user for whom the cron starts runs, in the form in which users are stored. */
   readonly user: JsonObject;
-  /** Decides which assistants the cron may use; absent: all. */
+  /** Returns whether the cron may use an assistant with this metadata; absent: it may use all. */
   readonly mayUse?: Permits | undefined;
 }
 
 /**
- * The crons of all tenants. `permits` decides, by the metadata of a cron, whether the request may reach it. A cron that the request may not
- * reach counts as missing.
+ * The crons of all tenants. `permits` returns whether the request may reach a cron with the given metadata. Other crons count as missing.
  */
 export interface Crons {
   /**
-   * @throws ServiceError `validation.failed`, `assistant.not_found`, `graph.not_found`
+   * Creates a cron whose runs get a thread of their own. @throws ServiceError `validation.failed`, `assistant.not_found`, `graph.not_found`
    */
   create(tenant: string, settings: NewCron, owner?: CronOwner): Promise<CronRecord>;
   /** Creates a cron whose runs use this thread. @throws ServiceError as {@link create}, and `thread.not_found` */
@@ -281,7 +280,7 @@ export function createCrons(parts: Deps): Crons {
   };
 }
 
-/** Applies an update to a cron. Its next slot (the time at which it fires next) is computed again, from now on. */
+/** Applies an update to a cron, and computes the next time at which it fires, from `now` on. */
 function merged(before: CronRecord, settings: CronDefinition, now: number): CronRecord {
   const { run, metadata, on_run_completed, ...times } = settings;
   const cron = { ...before, ...times, updated_at: now };
@@ -303,7 +302,7 @@ const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;
 
 /**
- * The cron after it has fired at `slot`. Its next slot is the first time of its schedule after both `slot` and `now`. All times are epoch
+ * The cron after it has fired at `slot`. It fires next at the first time of its schedule after both `slot` and `now`. All times are epoch
  * milliseconds.
  */
 export function advancedCron(cron: CronRecord, slot: number, now: number): CronRecord {

@@ -4,8 +4,8 @@ import { memberOf, type Permission } from "../../model/permitted-resources.ts";
 import type { ItemKey, Namespace } from "../../model/store-item.ts";
 
 /**
- * The largest number of items and namespaces that one operation may skip because the caller may not reach them. There is a limit, because
- * skipping an item costs as much as finding one.
+ * The largest number of items and namespaces that one operation may skip because the caller may not reach them. Skipping an item costs as
+ * much as finding one.
  */
 const MAX_SKIPPED = 10_000;
 

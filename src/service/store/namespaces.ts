@@ -14,8 +14,7 @@ export async function listNamespaces(
 ): Promise<readonly Namespace[]> {
   const first = prefix.indexOf(ANY);
   const lead = first < 0 ? prefix : prefix.slice(0, first);
-  // Wildcards and suffixes are compared with complete namespaces, so with them the namespaces are cut to `max_depth` only after the
-  // comparison.
+  // Wildcards and suffixes are compared with complete namespaces. If there are any, namespaces are cut to `max_depth` after the comparison.
   const whole = first >= 0 || suffix.length > 0;
   const depth = whole ? Infinity : max_depth;
   const page: Namespace[] = [];

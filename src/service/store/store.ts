@@ -215,8 +215,8 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   /**
-   * Locks items: between the check of an item for a caller with a permission and its change, nobody else changes the item in this process.
-   * Callers without a permission may reach all items. Their changes are not checked, and do not wait for each other.
+   * Locks items, so that nobody else in this process changes an item between the permission check of a write and the write. Callers without
+   * a permission may reach all items: their writes are not checked, and do not wait for each other.
    */
   const locks = new KeyedMutex();
 
@@ -233,7 +233,7 @@ export function createStore(deps: StoreDeps): Store {
     if (writes.length === 0) return results;
     const changes = await changesOf(writes);
     const change = async () => {
-      // Checks after the embedder and the locks, which take some time: meanwhile, a newer attempt of the run may have replaced the caller.
+      // The embedder and the locks have taken some time, in which a newer attempt of the run may have replaced the caller.
       check?.();
       await items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });
     };

@@ -20,7 +20,8 @@ function payloadOf({ run, values, waiting }: DeliveryContent, now: number): stri
     run_ended_at: run.ended_at === null ? null : toIso(run.ended_at),
     webhook_sent_at: toIso(now),
     values,
-    // The pending interrupts of a paused run. By these, the receiver can tell a paused run from a finished run: both have the same status.
+    // The pending interrupts of a paused run. They tell the receiver that the run is paused and not finished, because both have the same
+    // status.
     ...(waiting !== null && { interrupts: waiting }),
     ...(run.error !== null && { error: run.error.message }),
   });
@@ -49,9 +50,8 @@ export interface SenderDeps {
 const MAX_ERROR_CHARACTERS = 300;
 
 /**
- * Makes one delivery attempt. The policy is checked again, for the URL and for the addresses to which the URL's host name resolves now. (If
- * the webhook is a path on this server, the addresses are not checked.) The connection then goes to exactly one of these addresses. `self`:
- * the URL of this server.
+ * Makes one delivery attempt. The policy is checked again, for the URL and, unless the webhook is a path on this server, for the addresses
+ * to which the URL's host name resolves now. The connection goes to one of these addresses. `self`: the URL of this server.
  */
 export async function sendWebhook(
   { client, clock, policy, version }: SenderDeps,
@@ -70,7 +70,7 @@ export async function sendWebhook(
     if (!own && !addresses.every((address) => mayReach(address, policy.allowInternal))) {
       return never(null, `The URL ${NOT_PUBLIC_REASON}`);
     }
-    // Rotates through the addresses, since one of them may not work.
+    // Each attempt uses the next address, because one of them may not work.
     const address = addresses[delivery.attempts % addresses.length];
     if (address === undefined) throw new Error("its name has no address");
     const body = payloadOf(content, clock.now());

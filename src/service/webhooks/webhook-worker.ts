@@ -22,8 +22,8 @@ export interface WebhookWorkerDeps extends SenderDeps {
 /** No new attempt begins while this many attempts are in progress, at all targets together. */
 const MAX_ATTEMPTS = 64;
 /**
- * A target is failing if it did not answer its last attempt. No new attempt at a failing target begins while this many attempts at failing
- * targets are in progress.
+ * No new attempt at a failing target (one that did not answer its last attempt) begins while this many attempts at failing targets are in
+ * progress.
  */
 const MAX_ATTEMPTS_FAILING = 16;
 /** The number of deliveries of a target that are read at a time. */
@@ -32,9 +32,9 @@ const DELIVERIES_PER_READ = 32;
 const RETRY_PAUSE_MS = 1_000;
 
 /**
- * Attempts the pending deliveries, each at least once and in no particular order. Only a few deliveries of
- * each target are in memory; the rest is read from storage, target by target. So neither a long queue nor a
- * receiver that does not answer slows down the deliveries to other targets.
+ * Attempts the pending deliveries, each at least once and in no particular order. Only a few deliveries of each target are in memory; the
+ * rest is read from storage, target by target. A long queue, or a receiver that does not answer, does not slow down the deliveries to other
+ * targets.
  */
 export class WebhookWorker {
   readonly #deps: WebhookWorkerDeps;
@@ -57,8 +57,8 @@ export class WebhookWorker {
   }
 
   /**
-   * Starts with the deliveries that are stored, and then takes each new delivery when it has been stored. `self`: the URL of this server,
-   * for webhooks that are paths.
+   * Starts with the stored deliveries, and continues with each new delivery when it has been stored. `self`: the URL of this server, for
+   * webhooks that are paths.
    */
   async start(self: URL): Promise<void> {
     const { outbox, logger, scheduler } = this.#deps;

@@ -9,7 +9,7 @@ import { checkWebhook } from "./target-check.ts";
 
 export interface Webhooks {
   /**
-   * Returns the request as it may be stored: if webhooks are disabled, its webhook is removed.
+   * Checks the webhook of a request. Returns the request, without the webhook if webhooks are disabled.
    * @throws ServiceError `validation.failed` when the webhook is not allowed
    */
   accept<Request extends { readonly webhook?: string }>(request: Request): Request;
