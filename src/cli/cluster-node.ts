@@ -260,12 +260,13 @@ export class ClusterNodeProcesses {
   /** Starts the process that serves a shard under a lease. `delay`: the milliseconds before the next start if this process ends early. */
   #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
-    const since = systemClock.mono();
+    let readyAt: number | undefined;
     const child: NodeChild = startShardProcess(this.#task(shard, epoch));
     this.#children.set(shard, child);
     send(child, this.#news);
     child.started.then(
       ({ peer }) => {
+        readyAt = systemClock.mono();
         if (peer !== undefined) child.peer = peer;
         if (!this.#isOpen) return;
         this.#logger.info("a shard is served by this node", { shard });
@@ -281,7 +282,7 @@ export class ClusterNodeProcesses {
       this.#children.delete(shard);
       if (!this.#isOpen || this.#isStopping || child.isReleased === true) return;
       this.#logger.error("the process of a shard ended", { shard, code, signal });
-      this.#serveAgain(shard, restartDelayAfterEnd(since, delay));
+      this.#serveAgain(shard, restartDelayAfterEnd(readyAt, delay));
     });
   }
 

@@ -19,7 +19,7 @@ const TASK_VARIABLE = "HEDDLE_SHARD_PROCESS";
 /** The delay before the restart of a process that has ended early, in milliseconds. It doubles with each further early end. */
 export const FIRST_RESTART_DELAY_MS = 250;
 const LONGEST_RESTART_DELAY_MS = 30_000;
-/** A process that ends within this time after its start has ended early. */
+/** A process that ends within this time after it was ready, or before it was, has ended early. */
 const EARLY_END_MS = 10_000;
 
 /** Milliseconds of delay for the next restart, if the process ends early again after a restart with `delay`. */
@@ -27,10 +27,10 @@ export const nextRestartDelay = (delay: number): number => Math.min(2 * delay, L
 
 /**
  * Milliseconds before the restart of a process that has just ended: `delay` if it has ended early, otherwise
- * {@link FIRST_RESTART_DELAY_MS}. `since`: when the process was started, in milliseconds of the monotonic clock.
+ * {@link FIRST_RESTART_DELAY_MS}. `readyAt`: when the process was ready, in milliseconds of the monotonic clock; undefined if it never was.
  */
-export const restartDelayAfterEnd = (since: number, delay: number): number =>
-  systemClock.mono() - since < EARLY_END_MS ? delay : FIRST_RESTART_DELAY_MS;
+export const restartDelayAfterEnd = (readyAt: number | undefined, delay: number): number =>
+  readyAt === undefined || systemClock.mono() - readyAt < EARLY_END_MS ? delay : FIRST_RESTART_DELAY_MS;
 
 /** The settings that a parent process passes to a child process when it starts it. */
 export interface ShardTask extends Pick<ShardPlace, "number" | "count"> {
@@ -183,7 +183,7 @@ export class ShardProcesses {
 
   /** Restarts the process of a shard when it ends. */
   #keep(number: number, delay: number): void {
-    const since = systemClock.mono();
+    const readyAt = systemClock.mono();
     this.#children.get(number)?.once("exit", (code, signal) => {
       if (this.#isStopping) return;
       this.#logger.error("the process of a shard ended; it is started again", {
@@ -191,7 +191,7 @@ export class ShardProcesses {
         code,
         signal,
       });
-      this.#restart(number, restartDelayAfterEnd(since, delay));
+      this.#restart(number, restartDelayAfterEnd(readyAt, delay));
     });
   }
 
