@@ -13,7 +13,6 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import { describeLoadError } from "./describe-load-error.ts";
 import { createModuleLoader, type ModuleLoader, type ModuleOptions } from "./module-loader.ts";
 
-/** Milliseconds: the timeout for loading one graph file. */
 const LOAD_TIMEOUT_MS = 30_000;
 
 export interface LoadOptions extends ModuleOptions {

@@ -67,7 +67,7 @@ interface Registration {
   unregister(): Promise<void>;
 }
 
-/** The active registrations of tsx, by the path of the tsconfig; undefined for files without a tsconfig. */
+/** The active registrations of tsx, by the path of the tsconfig. The key undefined is for files without a tsconfig. */
 const registrations = new Map<string | undefined, Registration>();
 
 /**

@@ -17,7 +17,7 @@ export function resolvesToHeddle(file: string, entry: string): boolean {
     const manifest = createRequire(import.meta.url).resolve("heddle/package.json");
     const { exports } = JSON.parse(readFileSync(manifest, "utf8")) as Manifest;
     const ours = dirname(manifest);
-    // If Heddle runs from its sources, `entry` is a source file. The name `heddle` then resolves to another module, which is the built one.
+    // If Heddle runs from its sources, `entry` is a source file, but the name `heddle` resolves to the built module.
     return join(ours, exports?.["."]?.default ?? "") === entry && isResolvedFrom(ours, realpathSync(file));
   } catch {
     return false;

@@ -10,7 +10,6 @@ const SRC = new URL("../", import.meta.url);
 /** The root of the package; the build is in its folder `dist/src`. */
 const ROOT = new URL(EXTENSION === ".ts" ? "../" : "../../", SRC);
 
-/** The path of the package's folder. */
 export const PACKAGE_FOLDER = fileURLToPath(ROOT);
 
 /** The URL of a file or folder of the package, from its root. */

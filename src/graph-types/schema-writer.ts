@@ -7,8 +7,8 @@ export type Compiler = typeof ts;
 const DIALECT = "http://json-schema.org/draft-07/schema#";
 
 /**
- * The largest depth of nested types. Types nested deeper get a schema that allows any value: the depth of a generic type may
- * be infinite.
+ * The largest depth of nested types. A type nested deeper gets a schema that allows any value, because the depth of a generic type may be
+ * infinite.
  */
 const MAX_DEPTH = 24;
 /** The largest number of types in one schema. */

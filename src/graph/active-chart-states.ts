@@ -8,8 +8,8 @@ import type { ChartState } from "../model/statechart.ts";
 export type ChartValue = string | { readonly [state: string]: ChartValue };
 
 /**
- * Returns `value`, which may be any data of a graph, as a {@link ChartValue} if it is a string or an object; otherwise
- * undefined. The members of an object are not checked.
+ * Returns `value` as a {@link ChartValue} if it is a string or an object; otherwise undefined. The members of an object
+ * are not checked.
  */
 export const asStateValue = (value: unknown): ChartValue | undefined =>
   typeof value === "string" || isObject(value) ? (value as ChartValue) : undefined;
@@ -35,9 +35,8 @@ export function chartValueOf(chart: ChartState, running: Iterable<readonly strin
 }
 
 /**
- * The path of chart states to a node. `nodes`: the names of the nodes around it, outermost first, then its own name. A
- * name that is not in the chart, because the graph has changed, becomes part of the path as it is, and so do all names
- * after it.
+ * The path of chart states to a node. `nodes`: the names of the nodes around it, outermost first, then its own name.
+ * From the first name that is not in the chart, because the graph has changed, all names are returned as they are.
  */
 function pathTo(chart: ChartState, nodes: readonly string[]): readonly string[] {
   const [node, ...inner] = nodes;

@@ -1,9 +1,8 @@
 import { START } from "./definition-checks.ts";
 
 /**
- * The breakpoints of a run that lie in the subgraph at `path` (the node names from the root graph down). Such a
- * breakpoint is given as `node|inner`, and returned as `inner`. A name or `*` without a path means nodes of the root
- * graph only.
+ * The breakpoints of a run in the subgraph at `path` (the node names from the root graph down); null if there are none.
+ * A breakpoint `node|inner` is returned as `inner`. A name or `*` without a path only means nodes of the root graph.
  */
 export function breakpointsWithin(
   points: readonly string[] | "*" | null,

@@ -18,8 +18,8 @@ export interface ChannelRule {
   /** The name of the rule, for drawings and the definition's hash. */
   readonly kind: string;
   /**
-   * How long a value lasts. `kept`: until it is overwritten. `step`: until the end of the step after the write. `never`: until the attempt of the
-   * run ends, because it is never stored.
+   * How long a value lasts. `kept`: until it is overwritten. `step`: until the end of the step after the write. `never`: it is never
+   * stored, and lasts until the attempt of the run ends.
    */
   readonly life: "kept" | "step" | "never";
   /** The value before the first write; undefined if the key then has no value. */

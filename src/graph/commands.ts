@@ -22,8 +22,7 @@ export interface To<N extends string = string, U = unknown> {
  */
 export interface ToParent {
   readonly "~heddle": "parent";
-  // These fields have other names than those of To. Otherwise TypeScript would infer type parameters of To from a
-  // ToParent.
+  // These fields are named differently from those of To, because TypeScript would otherwise infer type parameters of To from a ToParent.
   readonly parent: string | Send | readonly (string | Send)[];
   readonly write?: unknown;
 }
@@ -68,8 +67,8 @@ interface ToNode {
 }
 
 /**
- * Makes a command that names the next nodes, with or without an update. As in LangGraph, the node's edges apply too: `to(END)` adds nothing, and a
- * node with an edge still continues along it.
+ * Makes a command that names the next nodes, with or without an update. As in LangGraph, the node's edges apply too: `to(END)` adds
+ * nothing, and a node with an edge still continues along it.
  */
 export const to: ToNode = Object.assign(toNode, { parent: toParent });
 

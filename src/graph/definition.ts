@@ -35,7 +35,7 @@ export type EdgeRule =
  * ended in a step of the graph.
  */
 export interface ChangedChildMachine {
-  /** The number of the child machine. It is unique on the branch of the thread. */
+  /** The number of the child machine. No other actor in the history of the checkpoint has this number. */
   readonly start: number;
   /** The number of the child machine's parent machine; null if the parent is the root machine. */
   readonly parent: number | null;
@@ -56,7 +56,7 @@ export interface ChildNode {
 export interface MachineSchemas {
   /** The JSON Schema of the input; null if it is not known. */
   readonly inputJson: JsonObject | null;
-  /** Whether `parseEvent` needs the values of the thread: the graph has several versions of the machine, with schemas of their own. */
+  /** True if `parseEvent` needs the values of the thread, because each version of the machine has schemas of its own. */
   readonly areByVersion: boolean;
   /** The schema of the input; null if none is declared. */
   readonly input: Schema | null;
@@ -80,15 +80,18 @@ export interface MachineParts {
   readonly recursionLimit: number;
   /** The reason to refuse `answer`, given the value of the interrupt (`question`); undefined if the answer is accepted. */
   refusesAnswer(answer: unknown, question: unknown): string | undefined;
-  /** The question that the machine asks when a stored state is migrated, with the schema of its answer; null if nothing is migrated. */
+  /**
+   * The question that the machine asks after its stored state was migrated, with the schema of the answer; null if the state needs no
+   * migration or cannot be migrated.
+   */
   migratedQuestion(values: JsonObject): QuestionAfterMigration | null;
   /** The reason to refuse an event that the machine accepts in none of its states; undefined for other events. */
   refusesEvent(event: unknown): string | undefined;
   /** The events that the machine accepts while some of its invoked actors are running; null if none of them is running. */
   acceptedEvents(values: JsonObject): AcceptedEvents | null;
   /**
-   * The fault of a client's write to a key that the machine keeps for itself; undefined if there is none. `values` returns
-   * the state with the write.
+   * What is wrong with a client's write to a key that the machine keeps for itself; undefined if nothing is. `values` returns the state
+   * with the write.
    */
   writeFault(
     write: JsonObject,

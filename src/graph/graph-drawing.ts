@@ -56,9 +56,8 @@ const schemaNode = (id: string): DrawnNode => ({
 const dataOf = (name: string, isGraph: boolean) => ({ id: ["heddle", isGraph ? "Graph" : "Node"], name });
 
 /**
- * Prepares the drawing of a subgraph for use in the drawing of its parent: removes its start and its end,
- * each of them only if exactly one other node can take its place. Returns undefined if the subgraph has only
- * one node, or no single first node. Then it is drawn as one node.
+ * Prepares the drawing of a subgraph for use in the drawing of its parent: removes its start and its end, each only if exactly one other
+ * node can take its place. Undefined if the subgraph has only one node, or no single first node; it is then drawn as one node.
  */
 function expand(drawn: GraphDrawing, name: string): { drawing: GraphDrawing; ends: Ends } | undefined {
   const inner = withoutEnd(withoutEnd(drawn, "target"), "source");
@@ -76,8 +75,8 @@ function expand(drawn: GraphDrawing, name: string): { drawing: GraphDrawing; end
 }
 
 /**
- * Finds the first node of a drawing (with `target`: the only node that is no edge's target) or the last one (with `source`). Ignores the node
- * `without` and its edges. Undefined if no node or several nodes qualify.
+ * Finds the only first node of a drawing (with `target`: no edge leads to it) or the only last node (with `source`: no edge leaves it).
+ * Ignores the node `without` and its edges. Undefined if there is no such node, or more than one.
  */
 function singleEnd(
   { nodes, edges }: GraphDrawing,

@@ -5,16 +5,14 @@ import { JSON_SCHEMA_DIALECT, jsonSchemaOf, embedSchema, type SchemaSide } from 
 import type { Schema } from "./standard-schema.ts";
 
 /**
- * Makes the JSON Schemas of a graph's input, output, state and context. A key that cannot be described may have any
- * value. No input key is required, because the thread may already have a value for it. In the output schema, the keys
- * that the graph requires are required. For a graph made from an XState machine, the schemas have the keys and values
- * of the machine's initial context, unless these depend on its input. If the machine declares a schema of its input,
- * that schema is the input schema.
+ * Makes the JSON Schemas of a graph's input, output, state and context. A key that cannot be described may have any value. No input key is
+ * required, because the thread may already have a value for it. In the output schema, the keys that the graph requires are required. If a
+ * machine declares a schema of its input, that schema is the input schema.
  */
 export function definitionSchemas(definition: DescribedGraph, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name, machine } = definition;
   const title = name ?? graph_id;
-  // The types of a machine's context are known only to the TypeScript compiler, so the keys and values of the initial context are used.
+  // Only the TypeScript compiler knows the types of a machine's context, so the keys and values of the initial context are used.
   const machineContext = machine?.firstContext() ?? {};
   const stored = [...rules].filter(([key, { life }]) => life !== "never" && key !== machine?.inputKey);
   const keys = [...Object.keys(machineContext), ...stored.map(([key]) => key)];

@@ -14,8 +14,8 @@ export interface OutlineEdge {
 export const CONDITIONAL = "chosen";
 
 /**
- * The guard of the edges that are drawn for a node whose function declares no targets: to the end, and to all nodes to
- * which no other edge leads (to all nodes, if another edge leads to each of them).
+ * The guard of the edges of a node that declares no targets. They are drawn to the end and to all nodes without another incoming edge; if
+ * there are none, to all nodes.
  */
 const UNDECLARED = {
   guard: CONDITIONAL,

@@ -222,9 +222,8 @@ export class NextStepTriggers {
 
 /**
  * Plans the next step from the writes of a step's tasks, given in task order. Also returns the nodes that still wait.
- * @param unrun planned tasks that have not run, and that a state update replaces. If such a task has waited for other
- * nodes (option `after`), and the update counts as a run of one of these, the task is planned again: it does not wait
- * for the other nodes a second time
+ * @param unrun planned tasks that have not run, and that a state update replaces. Such a task is planned again if it has waited for other
+ *   nodes (option `after`) and the update counts as a run of one of these: it does not wait for the others a second time
  */
 export function planNext(
   definition: GraphDefinition,
@@ -287,14 +286,13 @@ function updateJoins(
 ): IncompleteJoins {
   let waiting = joins;
   for (const node of definition.joins) {
-    // Leaves out nodes for which the join no longer waits: an earlier version of the graph may have stored them.
+    // Leaves out nodes that the join no longer waits for, which an earlier version of the graph may have stored.
     const before = entryOfNode(waiting, node.name).filter((name) => node.after.includes(name));
     const arrivals = new Set(before);
     for (const { task } of finished) if (node.after.includes(task.name)) arrivals.add(task.name);
     if (arrivals.size === before.length) continue;
     const trigger = `join:${node.after.join("+")}:${node.name}`;
-    // The join is complete, and its node is deferred. If a node for which the join has waited runs again in
-    // the meantime, the join does not begin anew.
+    // The join is complete, but its node is deferred. The join does not begin anew if a node that it has waited for runs again meanwhile.
     if (entryOfNode(deferred, node.name).includes(trigger)) continue;
     if (unrun.some(({ name, triggers: by }) => name === node.name && by.includes(trigger))) {
       triggers.addPull(node.name, trigger);

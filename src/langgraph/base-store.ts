@@ -29,8 +29,8 @@ const MAX_RESULTS = 1_000;
 const MAX_PAGES = 10;
 
 /**
- * Access to the store for one attempt of a run. Operations go through the `NodeIo` of a node function that is running. If none is running,
- * they are refused.
+ * Access to the store for one attempt of a run. Operations go through the `NodeIo` of a running node function, and are refused if no node
+ * function is running.
  */
 export class AttemptStoreAccess {
   readonly #open = new Set<Pick<NodeIo, "store">>();
@@ -69,7 +69,7 @@ export function createBaseStore(library: Library, store: Pick<AttemptStoreAccess
       return resultOf(library, ops, own);
     });
   };
-  // The base class must come from the user's copy of the library. All of its methods call `batch`.
+  // All methods of `BaseStore` call `batch`. The class must come from the user's copy of the library.
   const made = Object.create(library.checkpoint.BaseStore.prototype) as BaseStore;
   return Object.assign(made, { batch });
 }

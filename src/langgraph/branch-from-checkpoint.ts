@@ -15,10 +15,7 @@ import { checkpointTupleOf, newLangGraphData, storedLangGraphData } from "./chec
 import { SaverCheckpoint } from "./saver-checkpoints.ts";
 import type { Library } from "./user-library.ts";
 
-/**
- * Where a run begins a branch: the root graph continues from an older checkpoint, and one of its subgraphs from a checkpoint that the run's
- * configuration names. Also used for a subgraph that continues in this way.
- */
+/** Where a graph begins a branch: the graph continues from an older checkpoint, and so do subgraphs within it. */
 export interface BranchStart {
   /** The namespace of the checkpoint from which the graph continues. */
   readonly ns: string;
@@ -29,7 +26,7 @@ export interface BranchStart {
 }
 
 /**
- * Returns where a run begins a branch, if its configuration names the checkpoint of a subgraph. Otherwise null. Also null if the run has
+ * Returns where a run begins a branch, if its configuration names the checkpoint of a subgraph; otherwise null. Also null if the run has
  * already made a checkpoint, has an input (which goes to the root graph) or has a command (whose answer goes to the interrupted task).
  */
 export function branchStartOf({ kwargs }: RunRecord, { head }: Position): BranchStart | null {
@@ -42,8 +39,8 @@ export function branchStartOf({ kwargs }: RunRecord, { head }: Position): Branch
 }
 
 /**
- * Returns the planned tasks `next` of a branch. The task that calls the subgraph at whose checkpoint the branch begins gets the property
- * `from`: the checkpoints from which this subgraph and the subgraphs within it continue.
+ * Returns the planned tasks `next` of a branch. The task that runs the first subgraph of `within` gets the property `from`: the checkpoints
+ * from which this subgraph and the subgraphs within it continue.
  */
 export function withBranchSubgraphStarts(
   { ns, next: before, within }: BranchStart,
@@ -60,7 +57,10 @@ export function withBranchSubgraphStarts(
   );
 }
 
-/** Replaces planned tasks by those of the stored checkpoint that have `from`, the checkpoints from which a task's subgraphs continue. */
+/**
+ * Replaces planned tasks by the tasks with the same ids in the stored checkpoint `known`, if these have `from`: the checkpoints from which
+ * a task's subgraphs continue.
+ */
 export function withStoredSubgraphStarts(
   tasks: readonly PlannedTask[],
   known: CheckpointHead | null,
@@ -96,13 +96,13 @@ interface Parts {
 }
 
 /**
- * The branch of a run that continues from an older checkpoint. It begins with a copy of that checkpoint (a fork), from which LangGraph
- * continues. The tasks after a fork have new ids, so they run again and interrupt again. LangGraph 1.4 and later forks the root graph by
- * itself. Earlier versions continue from the older checkpoint, and the interrupts that they store there are never found.
+ * The branch of a run that continues from an older checkpoint. It begins with a fork, which is a copy of that checkpoint. The tasks after a
+ * fork have new ids, so they run again and interrupt again. LangGraph before 1.4 does not fork the root graph itself: it stores the new
+ * interrupts at the older checkpoint, where they are never found.
  *
- * This class also makes subgraphs continue from checkpoints of another branch. When a task runs again, its subgraph has a new namespace
- * without checkpoints. So the subgraph's `checkpoint_map` gets an entry for the new namespace with the id of the other branch's checkpoint.
- * When LangGraph reads that checkpoint, this class returns a fork of the checkpoint.
+ * Subgraphs also continue from checkpoints of another branch. When a task runs again, its subgraph has a new namespace without checkpoints.
+ * So the subgraph's `checkpoint_map` gets an entry for the new namespace, with the id of the other branch's checkpoint. When LangGraph
+ * reads that checkpoint, {@link startPosition} returns a fork of the checkpoint.
  */
 export class CheckpointBranch {
   readonly #parts: Parts;
@@ -111,8 +111,8 @@ export class CheckpointBranch {
   /** True if the configuration names the checkpoint of a subgraph. */
   readonly #startsInSubgraph: boolean;
   /**
-   * The checkpoints from which subgraphs continue, by namespace, for namespaces without task ids. These namespaces are the same on every
-   * branch; all other namespaces contain task ids, which are new on a branch.
+   * The checkpoints from which subgraphs continue, by namespace. It contains only namespaces without task ids, which are the same on every
+   * branch.
    */
   readonly #lasting: ReadonlyMap<string, SubgraphCheckpoint>;
   readonly #begin = new Map<string, readonly SubgraphCheckpoint[]>();
@@ -143,7 +143,7 @@ export class CheckpointBranch {
     const [first] = from;
     if (first === undefined) return undefined;
     const { recorder, stage } = this.#parts;
-    // A node function may call several graphs, whose namespaces end in a number. The number is kept.
+    // A node function may call several graphs, whose namespaces end in a number; the number is kept.
     const inner = `${taskNamespace(ns, name, task)}${/(\|\d+)*$/.exec(first.ns)?.[0] ?? ""}`;
     if (recorder.hasCheckpoint(inner) || (await stage.read(inner, null)) !== null) return undefined;
     this.#begin.set(inner, from);
@@ -151,8 +151,8 @@ export class CheckpointBranch {
   }
 
   /**
-   * The checkpoint that LangGraph gets when it reads a checkpoint by id, or the latest checkpoint (`id` null), if the graph begins a branch
-   * there. Undefined if the read is not for a branch; then the stored checkpoint is read.
+   * The checkpoint with which to answer LangGraph's read of a checkpoint (`id` null: of the latest), if the graph at `ns` begins a branch
+   * there. Undefined if it does not; the caller then reads the stored checkpoint.
    */
   startPosition(ns: string, id: string | null): Promise<Position | null> | undefined {
     const made = this.#forks.get(ns);
@@ -203,13 +203,13 @@ export class CheckpointBranch {
     return this.#forkOf(position, ns);
   }
 
-  /** The ids of the last checkpoints of the graphs that contain the graph at a namespace, by their namespaces. */
+  /** The ids of the last checkpoints of the graphs around the graph at `ns`, by namespace. */
   #parentsOf(ns: string): Record<string, string> {
     const parents: Record<string, string> = {};
     const segments = ns.split("|");
     for (const [depth, parentNs] of parentNamespaces(ns).entries()) {
       const { id } = this.#parts.recorder.loop(parentNs);
-      // A number in a namespace distinguishes the graphs that one node function calls. Such a graph does not contain the others.
+      // If a number follows `parentNs`, that graph is not a parent: one node function called both graphs.
       if (id !== null && !/^\d+$/.test(segments[depth] ?? "")) parents[parentNs] = id;
     }
     return parents;

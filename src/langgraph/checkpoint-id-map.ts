@@ -5,10 +5,9 @@ import type { CheckpointPayload } from "./graph-progress.ts";
 import { storedLangGraphData } from "./checkpoint-records.ts";
 
 /**
- * Maps the checkpoint ids that LangGraph makes to the ids under which the checkpoints are stored. Checkpoints are ordered by id, and
- * LangGraph makes ids from the wall clock, which may be set back. If LangGraph's id is not greater than all earlier ids of the thread, the
- * checkpoint is stored under another id, which is greater. LangGraph continues to use its own id, and derives task ids from it, so
- * LangGraph's id is stored with the checkpoint.
+ * Maps the checkpoint ids that LangGraph makes to the ids under which the checkpoints are stored. The two differ if LangGraph's id is not
+ * greater than all earlier ids of the thread, for example because the wall clock was set back. LangGraph continues to use its own id, and
+ * derives task ids from it, so that id is stored with the checkpoint.
  */
 export class CheckpointIdMap {
   readonly #source: Pick<ExecutionServices, "checkpointId">;
@@ -44,10 +43,7 @@ export class CheckpointIdMap {
     return this.storedIdOf(config.configurable?.checkpoint_id ?? "");
   }
 
-  /**
-   * The metadata of a checkpoint, with stored ids in `parents`: the ids of the checkpoints of the graphs that contain the checkpoint's
-   * graph.
-   */
+  /** The metadata of a checkpoint, with stored ids in `parents` (the checkpoints of the graphs around the checkpoint's graph). */
   withStoredIds(own: CheckpointMetadata): CheckpointMetadata {
     if (this.#stored.size === 0) return own;
     const parents = Object.entries(own.parents ?? {}).map(([ns, id]) => [ns, this.storedIdOf(id)]);

@@ -170,9 +170,9 @@ interface TaskSite {
 }
 
 /**
- * Adds writes to the pending writes of a task. Normal writes are in `result.goto`, in order; if two have the same index, the first is kept.
- * Writes to {@link SPECIAL_CHANNELS} (interrupts, answers, an error) are in `steps.lg`, where the last of each channel is kept, and also in
- * the fields that the API reads.
+ * Adds writes to the pending writes of a task. Writes to {@link SPECIAL_CHANNELS} (interrupts, answers, an error) are stored in `steps.lg`,
+ * where a later write replaces an earlier one, and in the fields that the API reads. Other writes are stored in `result.goto`, in order; of
+ * two writes with the same index, the first is kept.
  * @param writes each value as `serialise` returns it
  */
 export function addWrites(
@@ -244,7 +244,7 @@ function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly 
 
 function errorOf(written: unknown): PlainError | null {
   if (written === undefined) return null;
-  // `asKept` has already shortened the message. Older records may lack a name or a message.
+  // Older records may lack a name or a message.
   const { name = "Error", message = "" } = isObject(written) ? written : { message: String(written) };
   return { error: String(name), message: String(message) };
 }

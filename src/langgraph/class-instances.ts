@@ -45,7 +45,7 @@ export function toObjectData(value: object): ObjectData {
   return { kind: null, members: jsonOf(value) };
 }
 
-/** The value that `JSON.stringify` would write: the result of `toJSON`, or the object's own members. */
+/** The JSON form of an object: the result of its `toJSON`, or its own members. */
 function jsonOf(value: object): unknown {
   const { toJSON } = value as { readonly toJSON?: unknown };
   return typeof toJSON === "function" ? (toJSON.call(value, "") as unknown) : asObject(value);

@@ -5,7 +5,7 @@ import type { Library } from "./user-library.ts";
 import { rememberCopy } from "./serialisation.ts";
 
 /**
- * Restores a value from the data that `serialise` has made of it: a copy in which objects have the library's classes. An object whose class
+ * Restores a copy of a value from the data that `serialise` has made of it. Objects get the library's classes again; an object whose class
  * is unknown becomes plain data. As long as the copy is not modified, `serialise` returns the identical data for it.
  */
 export function deserialise(library: Library, value: unknown, depth = 0): unknown {

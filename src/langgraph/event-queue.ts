@@ -56,7 +56,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     return this.#over;
   }
 
-  /** Stops the run: further chunks, events and node calls are ignored. */
+  /** Stops the run: further chunks, events and node calls are ignored. Checkpoints and writes are still taken. */
   stop(): void {
     this.#stopped = true;
   }
@@ -128,8 +128,8 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     this.#events.push(events);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // Events are delivered in the next turn of the event loop, because by then all events of a step are in the queue. LangGraph plans a
-    // step in promise callbacks, without a turn of the event loop, and then waits for the nodes that it has started.
+    // Delivers the events in the next turn of the event loop. LangGraph plans a step in promise callbacks, before that turn, so all events
+    // of the step are then in the queue.
     this.#stage.soon(() => {
       this.#isScheduled = false;
       const all = this.#events;

@@ -70,8 +70,8 @@ export class ExecutionRecorder {
   /** Stored checkpoints of subgraphs that were read in this attempt, by namespace. */
   readonly #read = new Map<string, Position>();
   /**
-   * True if {@link forgetPastSteps} may have something to forget: since its last call a graph has made a checkpoint, or that call has kept
-   * a task of a past step because the task was in use.
+   * True if {@link forgetPastSteps} may have something to forget: a graph has made a checkpoint since the last call, or the last call had
+   * to keep a task that was in use.
    */
   #hasPastSteps = false;
   /** Checkpoints that were put to the saver but have not been streamed yet, by namespace and id. */
@@ -120,7 +120,7 @@ export class ExecutionRecorder {
 
   put(raw: SaverCheckpoint): void {
     this.#raws.set(`${raw.ns} ${raw.id}`, raw);
-    // Reading `values` serialises them now. Later events contain parts of them, for which the result can then be reused.
+    // Serialises the values now. Later events contain parts of them, which then need not be serialised again.
     void raw.values;
   }
 
@@ -270,9 +270,8 @@ export class ExecutionRecorder {
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
-    // LangGraph streams the start of all tasks of the step from which a run continues, including tasks that have ended (`hasEnded`) and do
-    // not run again. In the branches below, members are listed one by one, because an object literal that begins with a spread costs a
-    // microsecond for each member.
+    // LangGraph streams the start of all tasks of the step from which a run continues, including tasks that have ended and do not run
+    // again. Members are listed one by one, because an object literal that begins with a spread costs a microsecond for each member.
     const hasEnded = this.pendingWrites.get({ ns, checkpoint, task: id })?.result !== undefined;
     if (hasEnded) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path, ...(sent && { sent }) });
@@ -339,9 +338,9 @@ export class ExecutionRecorder {
   }
 
   /**
-   * Forgets tasks of past steps, their writes, and the graphs that their node functions called. A task does not run again once its graph
-   * has made the next checkpoint. Called when everything recorded has been passed to the run's actor, so that a run of many steps does not
-   * keep the data of all of its steps in memory.
+   * Forgets tasks of past steps, their writes, and the graphs that their node functions called, so that a run of many steps does not keep
+   * all of them in memory. A step is past when its graph has made the next checkpoint. The caller MUST have passed everything recorded to
+   * the run's actor.
    * @param isInUse whether a task has not been settled yet
    */
   forgetPastSteps(isInUse: (task: string) => boolean): void {

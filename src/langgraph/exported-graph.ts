@@ -37,8 +37,7 @@ export interface LoadedExport {
   /** The name of the export. Absent for a graph that a program passed. */
   readonly name?: string;
   /**
-   * Further files from which to resolve LangGraph.js. There may be several installations of LangGraph.js, and different files may resolve
-   * it to different installations; the installation that made the graph is needed.
+   * Further files from which to resolve LangGraph.js. The file itself may resolve an installation other than the one that made the graph.
    */
   readonly alsoIn?: readonly string[];
   readonly found: unknown;

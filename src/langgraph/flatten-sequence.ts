@@ -27,9 +27,9 @@ interface Writer {
 }
 
 /**
- * Flattens a node into one runnable. LangGraph makes a sequence of the user's function and of the writers of its result. It gives each part
- * of the sequence a separate configuration and tracing root, and races each part against the abort signal: six times for each node,
- * although only the user's code needs this. If callbacks are set, the unflattened sequence runs, because callbacks must see each part.
+ * Flattens a node into one runnable. LangGraph makes a sequence of the user's function and of the writers of its result. Each part gets a
+ * configuration and a tracing root of its own, and is raced against the abort signal, although only the user's function needs this. If
+ * callbacks are set, the unflattened sequence runs, because callbacks must see each part.
  * @param whole the runnable that LangGraph runs for the node
  * @param body the part of `whole` that runs the user's function; undefined if the node has none
  */

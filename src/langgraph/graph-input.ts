@@ -47,7 +47,7 @@ export function pendingInterruptIds({ head, writes }: Position): readonly string
   return [...new Set(all)];
 }
 
-/** Converts a command to a LangGraph `Command`. */
+/** Converts a command to a LangGraph `Command`. `pending`: the ids of the pending interrupts. */
 export function toLangGraphCommand(
   library: Library,
   command: Command,
@@ -67,9 +67,9 @@ export function toLangGraphCommand(
 }
 
 /**
- * The reason to refuse an answer (`command.resume`), given the ids of the pending interrupts; null if it is accepted. If no interrupt is
- * pending but nodes have yet to run (`unfinished`), after a state update or before a breakpoint, LangGraph gives the answer to the first
- * node that interrupts. With `strict_resume`, such an answer is refused.
+ * The reason to refuse an answer (`command.resume`), given the ids of the pending interrupts; null if it is accepted. `unfinished`: nodes
+ * have yet to run. If no interrupt is pending then, LangGraph gives the answer to the first node that interrupts; with `strict_resume`, the
+ * answer is refused.
  */
 export function answerRefusal(
   { command, strict_resume }: Pick<RunKwargs, "command" | "strict_resume">,

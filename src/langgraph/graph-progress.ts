@@ -46,7 +46,7 @@ export class GraphProgress {
   readonly #marks: CheckpointRunData;
   /** Keys of the graph's state that are neither stored nor shown to clients. */
   readonly hidden: ReadonlySet<string>;
-  /** The id of the graph's last checkpoint; null if it has made none. */
+  /** The id of the graph's last checkpoint; null if it has none. */
   id: string | null;
   head: CheckpointHead | null;
   visibleState: JsonObject;

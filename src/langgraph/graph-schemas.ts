@@ -20,9 +20,9 @@ interface Builder {
 export type ReadTypes = () => Promise<ReadonlyMap<string, TypeSchemas> | null>;
 
 /**
- * JSON Schemas of a graph's input, output, state and configuration. If the graph is defined by schemas (zod, StateSchema), LangGraph makes
- * the JSON Schemas. An `Annotation` only has the names of channels; the schemas of the channels then come from their TypeScript types
- * (`types`) or, if these are not known, from the reducer and default of common channels. In the state schema, no member is required.
+ * JSON Schemas of a graph's input, output, state and configuration. LangGraph makes them if the graph is defined by schemas (zod,
+ * StateSchema). An `Annotation` only names channels: their schemas come from their TypeScript types (`types`) or, if these are not known,
+ * from the reducer and default of common channels. In the state schema, no member is required.
  */
 export function langGraphSchemas(
   library: Library,

@@ -38,9 +38,9 @@ import { untrackedKeys } from "./untracked-channels.ts";
 export type DriveGraph = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
 
 /**
- * One attempt of a run of a compiled LangGraph.js graph. LangGraph's Pregel loop plans the steps, and its calls of nodes are intercepted:
- * for each node, the run's actor starts a task, and only then does the node function run. The events of the loop are queued, and processed
- * in order when the loop waits for node functions or has ended.
+ * One attempt of a run of a compiled LangGraph.js graph. LangGraph's Pregel loop plans the steps. Its calls of nodes are intercepted: the
+ * run's actor starts a task for each, and only then does the node function run. The events of the loop are queued until the loop waits for
+ * node functions or has ended.
  */
 export class HostedExecution implements Execution {
   readonly run: RunRecord;
@@ -292,8 +292,8 @@ export class HostedExecution implements Execution {
   }
 
   #emit(fact: Parameters<EngineHost["emit"]>[0]): number {
-    // Events recorded earlier are emitted first, to keep the order. But once the root graph has made a checkpoint, they are emitted
-    // together with the step of that checkpoint.
+    // Emits the recorded events first, to keep the order. But events that follow a new checkpoint of the root graph wait for the step of
+    // that checkpoint.
     if (!this.#recorder.hasAdvanced) this.#report([]);
     return this.#stage.emit(fact);
   }
@@ -315,7 +315,7 @@ export class HostedExecution implements Execution {
     this.#forgetPastSteps();
   }
 
-  /** After the end of the graph nothing is forgotten, because a node function that ignored its signal may still settle. */
+  /** Forgets past steps, except after the end of the graph: a node function that ignored its signal may still settle. */
   #forgetPastSteps(): void {
     if (this.#ended === null) this.#recorder.forgetPastSteps((task) => this.#unsettled.has(task));
   }

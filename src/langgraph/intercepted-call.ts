@@ -35,7 +35,7 @@ export interface BodyOptions {
   readonly places: JsonObject | undefined;
 }
 
-/** LangGraph's call of a node. It waits until its task may run. */
+/** LangGraph's call of a node. It waits until the run's actor lets the node function run. */
 export class InterceptedCall {
   readonly task: string;
   readonly name: string;
@@ -136,8 +136,8 @@ interface InfoConfig {
  */
 export class NodeCallContext {
   /**
-   * Errors that node functions have thrown. If a node function calls a graph, an error of that graph's nodes is also thrown by the calling
-   * node function. Such an error is found here, so that it does not count as an error of the calling node.
+   * Errors that node functions have thrown. An error of a graph that a node function called is thrown again by the calling node function.
+   * It is found here, so it does not count as an error of the calling node.
    */
   readonly #thrown = new WeakSet<object>();
 

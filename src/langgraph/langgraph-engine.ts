@@ -37,7 +37,7 @@ export type OnFailure = (
  */
 export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
   const scopes = new NodeCallContext();
-  // A node may start a run. The new run must not inherit the asynchronous context of this node.
+  // The asynchronous context for runs and state updates. A run that a node starts must not inherit the context of that node.
   const outside = new AsyncResource("LangGraphRun");
   const hosted = new WeakMap<CompiledGraph, CompiledGraph>();
   /** The executions of current attempts, by run id. */

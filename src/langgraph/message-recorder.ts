@@ -61,8 +61,8 @@ export class MessageRecorder {
   }
 
   /**
-   * Reports that the messages in a node's update are complete. Called when the node has returned, because LangGraph below 1.7 does not
-   * stream messages that a node returns in a command.
+   * Yields a fact for each complete message in a node's update that was streamed or is new. LangGraph below 1.7 does not stream messages
+   * that a node returns in a command.
    * @param before the state before the update
    */
   *completed(ns: string, update: unknown, before: JsonObject, meta: () => JsonObject): Generator<Fact> {
@@ -95,8 +95,8 @@ function messagesIn(state: unknown): readonly Message[] {
 
 /**
  * The namespace of the graph that a message comes from. Depending on its version, LangGraph streams a message under the namespace of its
- * graph, or under the namespace of its task. In the second case, the metadata has the same namespace. A task's namespace ends with a
- * segment for the task, and a segment for each task of the functional API that called it; these segments are removed.
+ * graph, or under that of its task, which is then also in the metadata. A task's namespace ends with a segment for the task, and a segment
+ * for each task of the functional API that called it; these segments are removed.
  */
 function graphNamespace(ns: readonly string[], metadata: JsonObject | undefined): readonly string[] {
   const { langgraph_checkpoint_ns, checkpoint_ns, langgraph_path } = metadata ?? {};

@@ -13,7 +13,7 @@ export type TaskKey = Pick<TaskWrites, "ns" | "checkpoint" | "task">;
 
 const keyOf = ({ ns, checkpoint, task }: TaskKey) => `${ns} ${checkpoint} ${task}`;
 
-/** Pending writes of a run's tasks. It records which of them have changed since they were passed to the run's actor. */
+/** Pending writes of a run's tasks, and which of them have changed since they were passed to the run's actor. */
 export class PendingWrites {
   readonly #byTask = new Map<string, TaskWrites>();
   /** The keys of tasks whose writes have changed, in the order of the writes. */
@@ -82,7 +82,10 @@ export class PendingWrites {
     return { ...rest, value, id, resumable: true, ns: this.#asked.get(id) ?? ns, when: "during" };
   }
 
-  /** Records the origin of interrupts. The innermost task writes an interrupt first; the tasks that contain it write it again. */
+  /**
+   * Records the origin of interrupts. Only the first write of an interrupt counts: the innermost task writes it first, and the tasks around
+   * it write it again.
+   */
   #noteOrigin(
     { ns, name, task }: Omit<TaskKey, "checkpoint"> & { readonly name: string },
     value: unknown,

@@ -44,18 +44,17 @@ export interface SaverIo {
   putWrites(writes: RawWrites): void;
 }
 
-/** The number of checkpoints that are read at once for a list. */
 const CHECKPOINTS_PER_READ = 100;
 
 /**
  * The largest number of checkpoints that the saver keeps for one namespace. Older ones have long been stored: the root graph computes at
- * most one step ahead of storage, and a subgraph a few steps. With durability `exit`, nothing is stored before the end, and `subgraph` is
- * the limit of every namespace.
+ * most one step ahead of storage, and a subgraph a few steps. With durability `exit`, nothing is stored before the end of the run, so the
+ * limit `subgraph` also holds for the root graph.
  */
 const MAX_RECENT = { root: 8, subgraph: 64 };
 /**
- * The saver forgets the checkpoints of a subgraph after the graph that contains it has made this many further checkpoints. By then the
- * subgraph's checkpoints are stored, and the subgraph does not run again, because its namespace contains the id of a task of a past step.
+ * The saver forgets a subgraph when the graph around it has made more than this many further checkpoints. By then the subgraph's
+ * checkpoints are stored, and it does not run again, because its namespace contains the id of a task of a past step.
  */
 const MAX_AGE = 3;
 
@@ -69,8 +68,8 @@ class AttemptSaver {
   readonly #storesAtEnd: boolean;
   readonly #recent = new Map<string, Map<string, SaverCheckpoint>>();
   /**
-   * For each graph, by namespace: the namespaces of the subgraphs that its tasks run. The number counts the checkpoints that the graph has
-   * made since the last checkpoint of the subgraph or of a graph within it; see {@link MAX_AGE}.
+   * For each graph, by namespace: its subgraphs, by namespace, each with the number of checkpoints that the graph has made since the last
+   * checkpoint in the subgraph; see {@link MAX_AGE}.
    */
   readonly #subgraphs = new Map<string, Map<string, number>>();
   readonly #writes = new Map<string, RawWrites[]>();
@@ -306,9 +305,8 @@ class AttemptSaver {
 }
 
 /**
- * The namespace of the graph whose task runs the subgraph at `ns`. Undefined for the root graph. Also undefined for a namespace that does
- * not end in a task id: such a subgraph continues from its last checkpoint in later steps too, so it must not be forgotten together with
- * the step that called it.
+ * The namespace of the graph around the subgraph at `ns`; undefined for the root graph. Also undefined if `ns` does not end in a task id:
+ * such a subgraph continues from its last checkpoint in later steps, so it must not be forgotten.
  */
 function namespaceAbove(ns: string): string | undefined {
   // A number at the end distinguishes the graphs that one node function calls.

@@ -3,10 +3,7 @@ import { isObject, MAX_DEPTH } from "../model/json.ts";
 import { ClassInstance, NonJsonValue } from "../model/non-json-data.ts";
 import { toObjectData } from "./class-instances.ts";
 
-/**
- * The last data copy of each object that was serialised. All servers of a process share this map. An entry disappears when its object is
- * garbage-collected.
- */
+/** The last data copy of each object that was serialised. All servers of a process share this map. */
 const shown = new WeakMap<object, unknown>();
 
 /** Objects that were serialised during the current call of `inOneTurn`; null outside such a call. */
@@ -38,11 +35,10 @@ export function rememberCopy(live: object, as: unknown, depth: number): void {
 }
 
 /**
- * Serialises a value of a graph's state to data. JSON values are copied, and so is the JSON form of most class instances. Instances of
- * classes that can be restored (messages, errors, `Send` and a few more) become a {@link ClassInstance}. Values that JSON cannot express (a
- * Date, a Map, NaN) become a {@link NonJsonValue}. The copy shares nothing with the original. If an object has not changed since it was
- * last serialised, the earlier copy is returned. If it has changed, the new copy contains the earlier copies of its unchanged parts, so
- * that the items of two lists can be compared by identity.
+ * Serialises a value of a graph's state to data. The result shares nothing with the value: JSON values are copied, and so is the JSON form
+ * of most class instances. Instances of classes that can be restored (messages, errors, `Send` and a few more) become a
+ * {@link ClassInstance}. Values that JSON cannot express (a Date, a Map, NaN) become a {@link NonJsonValue}. Parts that have not changed
+ * since they were last serialised keep their earlier copy, so that the items of two lists can be compared by identity.
  * @throws ServiceError `value.unstorable`, with the path, if the value contains itself, is nested too deeply, or has a member `__proto__`
  */
 export function serialise(value: unknown): unknown {
@@ -61,7 +57,7 @@ function at(value: unknown, depth: number): unknown {
     case "object":
       return value === null ? null : objectAt(value, depth);
     default:
-      // Functions and symbols are stored as `undefined`, for example as items of a list.
+      // For undefined, functions and symbols, for example as items of a list.
       return new NonJsonValue({ kind: "undefined", data: null });
   }
 }

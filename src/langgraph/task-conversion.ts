@@ -32,7 +32,7 @@ export function nodeCallOf(
     assistant,
     attempt: record.attempt,
     try: attempt ?? tries,
-    // LangGraph itself makes retries and timeouts.
+    // LangGraph itself handles retries and timeouts.
     tries: 1,
     timeout: null,
     subgraph: false,
@@ -77,8 +77,8 @@ export function settledTaskOfWrites(
 }
 
 /**
- * The outcome of a task, with the error that its node function threw. When a task of an entrypoint (functional API) fails, LangGraph stops
- * the entrypoint and stores an AbortError for the entrypoint; the run must instead fail with the error of the node function.
+ * The outcome of a task, with the error of its node function instead of an AbortError. When a task of an entrypoint (functional API) fails,
+ * LangGraph stops the entrypoint, and stores an AbortError for it.
  */
 export function withBodyError(settled: SettledTask, outcome: TaskOutcome): SettledTask {
   const isStopped = settled.kind === "failed" && settled.error?.error === "AbortError";

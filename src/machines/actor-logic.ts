@@ -2,7 +2,7 @@ import { allStates, isMachine, type Machine } from "./xstate-types.ts";
 
 export type LogicKind = "promise" | "machine" | "transition" | "callback or observable" | "missing";
 
-/** An id that no actor may have: XState assigns its actors to the keys of an object, and this key would set the object's prototype. */
+/** An id that no actor may have: XState stores actors in an object by their ids, and this id would set the object's prototype. */
 export const RESERVED_ACTOR_ID = "__proto__";
 
 interface Logic {
@@ -11,8 +11,8 @@ interface Logic {
 }
 
 /**
- * The kind of an actor's logic; `missing` if the value is no actor logic. XState does not record the kind, so it is found from the members
- * of the logic. Promise logic is recognised by its `transition`: the event `xstate.promise.resolve` ends an actor of this logic.
+ * The kind of an actor's logic; `missing` if the value is no actor logic. XState does not record the kind. Promise logic is recognised by
+ * its `transition`, which ends the actor for the event `xstate.promise.resolve`.
  */
 export function kindOfActor(logic: unknown): LogicKind {
   if (typeof logic !== "object" || logic === null || !("transition" in logic)) return "missing";

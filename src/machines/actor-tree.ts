@@ -22,8 +22,8 @@ import {
 } from "./xstate-types.ts";
 
 /**
- * The largest number of events that actors process in one step, and also of transitions in one step. Without these limits, actors that keep
- * sending events to each other, or a circle of `always` or `raise`, would never end the step.
+ * The largest number of events, and of transitions, in one step. Without it, actors that keep sending events to each other, or a circle of
+ * `always` or `raise`, would never end the step.
  */
 const MAX_EVENTS_PER_STEP = 10_000;
 
@@ -31,9 +31,8 @@ const MAX_EVENTS_PER_STEP = 10_000;
 export type TreeStart = { readonly input: unknown } | { readonly snapshot: JsonObject };
 
 /**
- * Creates the root actors of a machine. XState copies the options of each new actor several times, which takes longer than the rest of the
- * creation. So these actors are created without options: the input or the stored snapshot reaches them through the `getInitialSnapshot` of
- * their logic.
+ * Creates the root actors of a machine, without options: XState copies options several times, which takes longer than the rest of the
+ * creation. The input or the stored snapshot reaches an actor through the `getInitialSnapshot` of its logic.
  */
 export class RootActorFactory {
   readonly #xstate: XStateLibrary;
@@ -81,9 +80,9 @@ interface ActorStep {
 }
 
 /**
- * A machine and its child actors during one step. They are XState's own actor objects, but none of them is started with `start()`. Instead,
- * this class passes events to the pure transition functions of their logic, and carries out the returned actions in the same order as
- * XState. Promises, timers and custom actions are not carried out: they become {@link Effect}s.
+ * A machine and its child actors during one step. They are XState's own actor objects, but are not started with `start()`: this class calls
+ * the pure transition functions of their logic, and carries out the returned actions in the same order as XState. Promises, timers and
+ * custom actions are not carried out: they become {@link Effect}s.
  */
 export class ActorTree {
   readonly root: XStateActor;
@@ -397,7 +396,7 @@ function ancestorsOf({ _parent: parent }: XStateActor): readonly XStateActor[] {
 const addressOf = (actor: XStateActor): Address =>
   [...ancestorsOf(actor), actor].slice(1).map(({ id }) => id);
 
-/** The address of an actor, and the logic of which it was made. */
+/** The address of an actor, and the names that lead to its logic. */
 const identityOf = (actor: XStateActor): Omit<PromiseStart, "input"> => ({
   at: addressOf(actor),
   owner: ancestorsOf(actor)

@@ -156,9 +156,8 @@ interface Search {
 }
 
 /**
- * Returns the keys of the places that lead to a hit, an outcome for which `isHit` returns true. A place leads to a hit if `isStep` returns
- * true for one of its steps. `isStep` gets the outcomes of the step, and `leads`, which returns true for a hit and for an outcome whose
- * place leads to a hit.
+ * Returns the keys of the places that lead to a hit (an outcome for which `isHit` returns true). A place leads to a hit if `isStep` returns
+ * true for one of its steps. `leads` tells `isStep` whether an outcome is a hit, or ends in a place that leads to a hit.
  */
 function placesLeadingTo(
   { steps }: Search,

@@ -80,8 +80,8 @@ const isAboutType = ({ path }: SchemaIssue) => {
 const MAX_HOPS = 8;
 
 /**
- * Returns the JSON Schema of an event's data with the additional member `type`; null if the schema does not describe objects. A part that
- * refers to the schema of the data itself does not get the `type`: it refers to a copy under `$defs`.
+ * Returns the JSON Schema of an event's data with the additional member `type`; null if the schema does not describe objects. References of
+ * the schema to itself become references to a copy under `$defs`, which has no additional `type`.
  */
 function schemaOfEvent(type: string, data: JsonObject): JsonObject | null {
   const json = refersToWhole(data) ? withCopyOfItself(data) : data;

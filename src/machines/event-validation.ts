@@ -33,8 +33,8 @@ export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }:
 });
 
 /**
- * A schema that accepts an event if the machine takes it, guards included, and that describes the possible events for forms. It does not
- * validate the events' data: that was done when they were sent.
+ * A schema that accepts an event if the machine takes it, guards included, and that describes the possible events for forms. The data of an
+ * event is not validated here, because it was validated when the event was sent.
  */
 export function acceptedEventSchema(
   waiting: Waiting,
@@ -55,8 +55,7 @@ export function acceptedEventSchema(
 
 /**
  * The JSON Schema of the events of some types or descriptors. If the data of at least one of them can be described, the schema has an
- * `anyOf` with a schema for each of `events`, in the same order. A schema longer than {@link MAX_SCHEMA_LENGTH} is left without the
- * `anyOf`.
+ * `anyOf` with a schema for each of `events`, in the same order, unless that makes it longer than {@link MAX_SCHEMA_LENGTH}.
  */
 export function describeEvents(events: readonly string[], schemas: DeclaredSchemas | null): JsonObject {
   const isOpen = events.some((type) => type.endsWith("*"));

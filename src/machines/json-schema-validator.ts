@@ -3,10 +3,7 @@ import type { Schema, SchemaResult } from "../graph/standard-schema.ts";
 import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
 import { jsonSchemaFieldErrors } from "../model/json-schema-errors.ts";
 
-/**
- * The keywords by the kind of their value. The value of these is a schema; below are those with an object of schemas, a list of schemas, a
- * number, or another value.
- */
+/** Keywords whose value is a schema. The sets below are of keywords with other kinds of values. */
 const SCHEMA_KEYWORDS = new Set(
   "additionalProperties contains contentSchema else if items not propertyNames then unevaluatedItems unevaluatedProperties".split(
     " ",
@@ -124,7 +121,6 @@ function patternFault(pattern: unknown, at: string): string | undefined {
   }
 }
 
-/** Checks a `$ref`, `$dynamicRef` or `$recursiveRef`. */
 function referenceFault(ref: unknown, at: string, root: JsonObject): string | undefined {
   if (typeof ref !== "string") return `${at} must be a text`;
   const found = resolveReference(root, ref);
@@ -187,8 +183,8 @@ function resolvePointer(root: JsonObject, ref: string): unknown {
 }
 
 /**
- * Finds a schema that leads back to itself for the same value: `{ "$ref": "#" }`. The validator would not end. A schema that is used again
- * for a member or an item of the value is no fault.
+ * Finds a schema that leads back to itself for the same value, such as `{ "$ref": "#" }`: the validator would not end. A schema that is
+ * used again for a member or an item of the value is no fault.
  */
 function circleFault(root: JsonObject, at: string): string | undefined {
   const finished = new Set<unknown>();
@@ -270,8 +266,8 @@ function withoutPrototypes(value: unknown): unknown {
 }
 
 /**
- * Adds the `default` of each missing property to a value, also in list items and by the schemas that `$ref` and `allOf` name. What a default
- * itself lacks is not added, because that could go on for ever.
+ * Adds the `default` of each missing property to a value, also in list items and by the schemas that `$ref` and `allOf` name. Nothing is
+ * added within a default, because that could go on for ever.
  */
 function withDefaults(schema: unknown, value: unknown, root: JsonObject): unknown {
   if (!isObject(schema)) return value;
@@ -311,7 +307,7 @@ function withDefaultMembers(properties: JsonObject, value: JsonObject, root: Jso
   return filled;
 }
 
-/** The default of a schema: its own, or else the first of those that its `$ref` and its `allOf` name. */
+/** The default of a schema: its own, or else the first of those that its `$ref` and its `allOf` name; null if there is none. */
 function findDefault(schema: unknown, root: JsonObject): { readonly default: unknown } | null {
   if (!isObject(schema)) return null;
   if (Object.hasOwn(schema, "default")) return { default: schema["default"] };

@@ -107,7 +107,7 @@ function chartTransitions(
   { target = [], guard, actions }: Transition,
 ): readonly ChartTransition[] {
   const condition = guard !== undefined && { guard: guardName(guard) };
-  // A transition without a target and actions forbids its event.
+  // A transition without a target and without actions only forbids its event, so it is not drawn.
   if (target.length === 0) return actions.length === 0 ? [] : [{ ...condition }];
   return target.map(({ id }) => ({ target: `#${prefix}${id}`, ...condition }));
 }

@@ -23,7 +23,6 @@ export type Address = readonly string[];
 /** Whether the actor at the address `at` is the actor at `top`, or one of its descendants. */
 export const isWithin = (at: Address, top: Address): boolean => top.every((id, level) => at[level] === id);
 
-/** A promise actor to start. */
 export interface PromiseStart {
   readonly at: Address;
   /**
@@ -38,7 +37,7 @@ export interface PromiseStart {
 /** What the driver's caller has to do after a transition. Effects are carried out in order. */
 export type Effect =
   | ({ readonly kind: "start" } & PromiseStart)
-  /** Stop the promise actors at or below an address, and drop the timers that actors there have set or would receive. */
+  /** Stop the promise actors at or below an address, and drop the timers that were set by or for actors there. */
   | { readonly kind: "stop"; readonly at: Address }
   /**
    * Send an event to an actor after a delay in milliseconds. `from`: the actor that set the timer. A timer without an id cannot be
@@ -70,7 +69,6 @@ export type Effect =
   /** Run a custom action of the machine. */
   | { readonly kind: "action"; run(): unknown };
 
-/** The state of a child machine. */
 export interface ChildState {
   readonly value: unknown;
   readonly context: JsonObject;

@@ -451,7 +451,7 @@ function jsonOrText(logged: unknown): string {
 /** The latest time that a JavaScript `Date` can represent, in epoch milliseconds. */
 const LATEST_TIME_MS = 8.64e15;
 
-/** When a timer is due, in epoch milliseconds. Like for `setTimeout`, an invalid or negative delay counts as 0. */
+/** When a timer is due, in epoch milliseconds. As with `setTimeout`, an invalid or negative delay counts as 0. */
 function dueAfter(delay: number, ctx: Ctx): number {
   const ms = Number.isFinite(delay) ? Math.max(0, Math.ceil(delay)) : 0;
   return Math.min((ctx["~now"]?.() ?? 0) + ms, LATEST_TIME_MS);
@@ -490,7 +490,7 @@ const versionedQuestion = ({ version }: MachineDriver, state: JsonObject, waitin
 });
 
 /**
- * Whether a question was asked by a version of the machine that will be migrated. The events that the migrated machine takes depend on the
+ * Whether the version of the machine that asked a question has to be migrated. The events that the migrated machine takes depend on the
  * thread's state, so an answer is checked completely only when its run has migrated the machine.
  */
 function isOfMigrated(versions: MachineVersions, question: unknown): boolean {

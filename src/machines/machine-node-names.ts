@@ -3,7 +3,6 @@ export const TRANSITION_NODE = "xstate.transition";
 export const WAIT_NODE = "xstate.wait";
 export const ACTIONS_NODE = "xstate.actions";
 
-/** The maximum length of a node name, in characters. */
 const MAX_NAME_CHARACTERS = 100;
 
 /**

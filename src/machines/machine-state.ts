@@ -60,8 +60,8 @@ export interface StoredMachine {
   readonly rest: JsonObject;
   readonly work: readonly Work[];
   /**
-   * A counter that actors and timers share, continued over all machines of the thread. Each actor that is started and each timer that is
-   * set takes the next number: an actor as its `start`, a timer in its `id`.
+   * A counter that actors and timers share, continued over all machines of the thread. Each promise actor or child machine that is started,
+   * and each timer that is set, takes the next number: an actor as its `start`, a timer in its `id`.
    */
   readonly started: number;
   readonly timers: readonly SetTimer[];

@@ -1,6 +1,6 @@
 import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
-/** Tells of the events of clients and timers that arrive while promise actors run. */
+/** Reports the events of clients and timers that arrive while promise actors run. */
 interface Interruptions {
   /** Returns whether the machine can take one of the waiting events. */
   isDue(): boolean;

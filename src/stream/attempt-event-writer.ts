@@ -11,17 +11,17 @@ import { TailChunk, type LiveState, type TailLimits } from "./log-tail.ts";
 import { factSize } from "./fact-size.ts";
 
 /**
- * When readers see a fact, which is an entry of a run's event log. `os`: when the fact would survive the end of the process. `memory`: when
- * the write of its chunk starts. If the process then crashes, readers may have seen facts that the log does not contain.
+ * When readers may see a new fact (an entry of a run's event log). `os`: when its chunk is written, so that it survives a crash of the
+ * process. `memory`: as soon as the write starts, so that a crash may lose facts that readers have seen.
  */
 export type StreamSync = "os" | "memory";
 
 export interface LogLimits {
   /** The maximum number of facts in one chunk. Readers get a chunk as one piece. */
   readonly chunkFacts: number;
-  /** The maximum size of one chunk, in estimated bytes. */
+  /** The maximum size of one chunk, in estimated bytes. A single larger fact gets a chunk of its own. */
   readonly chunkWeight: number;
-  /** Limits of the stored chunks that a log keeps in memory. */
+  /** Limits of the chunks that a log keeps in memory. */
   readonly tail: TailLimits;
 }
 
@@ -39,14 +39,14 @@ export interface LogDeps {
   readonly limits: LogLimits;
 }
 
-/** The writer of the facts of one attempt of a run. It collects facts into chunks, and stores the chunks. */
+/** Writes the facts of one attempt of a run: collects them into chunks, and stores the chunks. */
 export class AttemptEventWriter implements Sink {
   readonly #log: RunLog;
   readonly #deps: LogDeps;
   readonly #epoch: number;
-  /** False when a newer attempt has replaced this writer, or the log has ended. */
+  /** False after `kill`. The results of writes in flight are then ignored. */
   #alive = true;
-  /** False after `close`. Chunks in flight are still tracked until they are stored. */
+  /** False after `close` or `kill`. Further facts are dropped. */
   #open = true;
   #next: number;
   /** The id of the first event in the chunk that is being filled. */
@@ -56,14 +56,11 @@ export class AttemptEventWriter implements Sink {
   #weight = 0;
   #scheduled = false;
   #inFlight = 0;
-  /**
-   * Chunks that the run's actor has taken to store them in its own append, oldest first. `waiting`: the callbacks of the chunks with states
-   * that became full while `take` added facts. They are called when the taken chunk is stored, and let readers see those chunks.
-   */
+  /** Chunks that `take` has returned and that are not stored yet, oldest first. `waiting`: callbacks to call when the chunk is stored. */
   #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
   /**
-   * Set while `take` adds facts: the callbacks of the chunks with states that became full in the meantime. Readers do not see such a chunk
-   * before its callback was called; see {@link Sink.take}.
+   * Set while `take` runs. For each chunk that becomes full meanwhile and refers to states, it contains a callback that shows the chunk to
+   * readers. The callbacks are called when the caller of `take` has stored these states.
    */
   #waiting: (() => void)[] | undefined;
 
@@ -88,8 +85,7 @@ export class AttemptEventWriter implements Sink {
     const id = this.#next;
     const weight = factSize(fact, values);
     const { chunkFacts, chunkWeight } = this.#deps.limits;
-    // A full chunk is written immediately, even if the write of an earlier chunk is in flight, because the journal keeps the order of the
-    // writes.
+    // A full chunk does not wait for writes in flight, because the journal keeps the order of the writes.
     const full = this.#facts.length >= chunkFacts || this.#weight + weight > chunkWeight;
     if (full && this.#facts.length > 0) this.#publish();
     if (values !== undefined) (this.#states ??= new Map()).set(this.#facts.length, { values, head });
@@ -126,8 +122,7 @@ export class AttemptEventWriter implements Sink {
 
   close(): void {
     if (!this.#open) return;
-    // Drops facts that are not in a chunk yet. Nobody needs them, because the run's record, which is stored already, has the final number
-    // of events.
+    // All facts up to the end of the run are stored already. Facts that were added after the end are dropped.
     this.#drop();
     this.#open = false;
     this.#log.close();
@@ -137,7 +132,7 @@ export class AttemptEventWriter implements Sink {
     if (this.#alive) this.#log.break();
   }
 
-  /** Stops the writer, because a newer attempt has started or the log has ended. */
+  /** Stops the writer, because a newer attempt has started, or because the log has ended or is broken. */
   kill(): void {
     this.#alive = false;
     this.#open = false;
@@ -183,7 +178,7 @@ export class AttemptEventWriter implements Sink {
       (cause: unknown) => {
         this.#inFlight--;
         if (!this.#alive) return;
-        // A failure of the storage affects many runs and is logged elsewhere, so it is logged here only at the level `debug`.
+        // While the whole storage fails, the outage is logged elsewhere, so each run only logs at the level `debug`.
         const isOutage = this.#deps.journal.whenWritable() !== undefined;
         this.#deps.logger[isOutage ? "debug" : "warn"]("a run's events could not be stored", {
           run: this.#log.run,

@@ -21,7 +21,7 @@ import {
 } from "./render-context.ts";
 import { messageMeta } from "./render-data-loader.ts";
 
-/** The modes `checkpoints`, `tasks` and `debug`: checkpoints, and the start and the end of their tasks. */
+/** The stream modes `checkpoints`, `tasks` and `debug`. They show checkpoints, and the start and the end of tasks. */
 
 type CheckpointFact = FactOf<"checkpoint">;
 type TaskFact = FactOf<"task">;
@@ -36,9 +36,7 @@ const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | 
   checkpoint_map: checkpointMapOf(ns, id, head?.metadata ?? {}),
 });
 
-/**
- * The configuration with which a run would resume from this checkpoint. The user is left out, because another user may resume the thread.
- */
+/** The configuration to continue from checkpoint `id`. The user of this run is left out, because another user may continue the thread. */
 function configAt(run: RunRecord, ns: string, id: string): JsonObject {
   const { config } = run.kwargs;
   const place = { thread_id: run.thread_id, checkpoint_ns: ns, checkpoint_id: id };
@@ -76,15 +74,15 @@ function plannedOf(
   };
 }
 
-/** A child machine, shown as a task that runs a subgraph. `own`: the name of the child, with its id. */
+/** A child machine, shown as a task that runs a subgraph. `own`: the last segment of the child's namespace, `name:id`. */
 function childTaskOf(run: RunRecord, ns: string, own: string): JsonObject {
   const [name = "", id = ""] = own.split(":");
   return plannedOf(run, ns, { id, name, path: ["__pregel_push", name], triggers: [] }, { subgraph: true });
 }
 
 /**
- * Calls `put` with the checkpoint, and with its state if states are shown. Does nothing if the mode does not show the fact, or if the
- * checkpoint is no longer stored.
+ * Calls `put` with the data of the event, which includes the state if the reader wants states. Does nothing if the mode does not show the
+ * fact, or if the checkpoint was deleted.
  */
 function withCheckpoint(
   fact: CheckpointFact,
@@ -133,7 +131,7 @@ export const debugModeCheckpoint: EventRenderer<"checkpoint"> = {
     }),
 };
 
-/** The time in a checkpoint's id, in milliseconds. */
+/** The time in a checkpoint's id, in milliseconds; undefined if the id is not a version 6 UUID. */
 function timeOf(id: string): number | undefined {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-/.test(id) ? uuid6Time(id).ms : undefined;
 }
@@ -144,9 +142,9 @@ function envelope(type: string, step: number | null, at: number, payload: JsonOb
 
 // --- tasks ---
 
-/** A task as its checkpoint planned it, and the number of its step. */
+/** A planned task, and the number of its superstep. */
 export interface TaskWithStep {
-  /** The step; null if the checkpoint is not stored any more. */
+  /** Null if the checkpoint that planned the task is no longer stored. */
   readonly step: number | null;
   readonly planned: PlannedTask | undefined;
 }
@@ -161,7 +159,7 @@ export function findPlannedTask(
   }));
 }
 
-/** The metadata of a task's events. The task's messages have the same metadata. */
+/** The metadata that the events and the messages of a task have. */
 export function taskMeta(
   run: RunRecord,
   fact: TaskFact | ResultFact,
@@ -178,7 +176,7 @@ export function taskMeta(
   });
 }
 
-/** The input of a task: the input with which `send` created the task, or else the state at the task's checkpoint. */
+/** The input of a task: `sent` if `send()` created the task with an input, otherwise the state at the task's checkpoint. */
 export function resolveTaskInput(
   context: RenderContext,
   { ns, checkpoint }: TaskFact | ResultFact,
@@ -203,9 +201,7 @@ function withStart(
   );
 }
 
-/**
- * An error as JSON text, in the same form as in the tasks of a thread's state. Clients parse the text, and show the error under its `name`.
- */
+/** An error as JSON text, as in the tasks of a thread's state. Clients parse the text, and show the error under its `name`. */
 const errorText = ({ error, message }: PlainError) => JSON.stringify({ name: error, message });
 
 function resultOf({ id, name, update, written, error, interrupts }: ResultFact): JsonObject {

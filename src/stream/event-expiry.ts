@@ -20,14 +20,11 @@ export interface ExpiryDeps {
 /** The default lifetime of events in milliseconds: a day. */
 export const DEFAULT_EVENT_TTL = 86_400_000;
 
-/** How many threads are checked, or how many records of idempotency keys are deleted, in one batch. */
+/** The maximum number of threads to check, or of idempotency keys to delete, in one batch. */
 const ENTRIES_PER_BATCH = 100;
 /** Milliseconds between batches, so that a search through many threads does not delay other work for long. */
 const PAUSE_MS = 100;
-/**
- * The shortest and the longest time between two searches for expired events, in milliseconds. Within these limits, the time is a tenth of
- * the events' lifetime.
- */
+/** Milliseconds. Limits of the time between two searches for expired events, which is a tenth of the events' lifetime. */
 const MIN_INTERVAL_MS = 1_000;
 const MAX_INTERVAL_MS = 3_600_000;
 

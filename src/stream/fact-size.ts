@@ -1,16 +1,15 @@
 import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/** The bytes of an object without its members. */
+/** Estimated bytes of an object without its members. */
 const OBJECT_BYTES = 48;
 /** How many list items or object members are measured; the others are assumed to be similar. */
 const MAX_SAMPLE = 16;
 const DEPTH = 4;
 
 /**
- * Estimates the bytes that a fact takes in memory. The estimate has to be fast, so only a sample of a long list is measured. The state to
- * which a fact refers counts in full, although the states of several facts share most of their values. So the estimate is usually too high,
- * and chunks are removed from memory too early instead of too late.
+ * Estimates the bytes that a fact takes in memory. To be fast, it measures only a sample of a long list. It counts the whole state to which
+ * the fact refers, although other facts share most of that state, so the estimate is usually too high.
  */
 export function factSize(fact: Fact, values: JsonObject | undefined): number {
   const state = values === undefined ? 0 : size(values, DEPTH);

@@ -2,12 +2,10 @@ import { eventCountOf } from "../model/run-event.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 
-/** How many chunks are read at a time. */
 const CHUNKS_PER_READ = 64;
 
 /**
- * Finds the checkpoint of the root graph in the event log of a run, and returns the id of the last event that shows the checkpoint; -1 if
- * the checkpoint is not in the log.
+ * Returns the id of the last event that shows a checkpoint of the root graph; -1 if the run's event log does not contain the checkpoint.
  */
 export async function checkpointEventId(
   journal: Journal,

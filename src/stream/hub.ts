@@ -20,7 +20,7 @@ export interface HubDeps {
   readonly scheduler: Scheduler;
   /** Limits how many states are read at a time. */
   readonly memory?: ResponseMemoryBudget;
-  /** Limits how much of a turn of the event loop the rendering of large states takes. */
+  /** Limits the time that the rendering of large states takes per turn of the event loop. */
   readonly budget?: TimeBudget;
   readonly logger: Logger;
   readonly sync?: StreamSync;
@@ -29,30 +29,30 @@ export interface HubDeps {
 
 export interface FollowOptions {
   /**
-   * The id of the last event that the reader already has; -1 if it has none. An id that the run has not reached is treated as -1: reading
+   * The id of the last event that the reader already has; -1 if it has none. An id that the run has not reached is treated as -1: showing
    * all events again is better than a stream that ends without events.
    */
   readonly after: number;
 }
 
-/** The event logs of all runs. The actors of runs get writers of these logs; everybody else gets readers. */
+/** The event logs of all runs. The hub gives writers to the actors of runs, and readers to everybody else. */
 export interface Hub extends RunEventSinks {
-  /** Makes a reader of the events of a run that waits, runs or has ended. The reader MUST be closed. */
+  /** Makes a reader of the events of one run, which may be pending, running or ended. The caller MUST close the reader. */
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**
-   * Makes a reader of the events of all runs of a thread, including future runs, above the thread's event number
-   * `after` (0: from the first). `withEnds`: the reader also returns the end of each run. The number of this end is one
-   * more than the number of the run's last event. The reader never ends by itself, and MUST be closed.
+   * Makes a reader of the events of all runs of a thread, including future runs. `after`: the thread's number of the last event that the
+   * client has; 0: none. `withEnds`: the reader also returns the end of each run, which has an event number of its own. The caller MUST
+   * close the reader.
    */
   followThread(key: ThreadKey, after: number, withEnds?: boolean): ThreadReader;
   /**
-   * Like {@link followThread} with `withEnds`, but reads each run from its first event. It is for clients that need all earlier events of a
-   * run to understand the next one.
+   * Like {@link followThread} with `withEnds`, but reads each run from its first event. It is for protocols whose events depend on all
+   * earlier events of the run.
    */
   followWhole(key: ThreadKey, after: number): ThreadReader;
   /** Disconnects all readers, and removes all logs from memory. Called when the server stops. */
   close(): void;
-  /** The numbers of logs in memory, of readers of single runs, and (`watches`) of threads of which all runs are followed. */
+  /** The numbers of logs in memory, of readers of these logs, and (`watches`) of threads whose new runs are being watched. */
   readonly counts: { readonly logs: number; readonly readers: number; readonly watches: number };
 }
 
@@ -69,7 +69,7 @@ class StreamHub implements Hub, LogOwner {
   readonly #shared: SharedReads;
   readonly #logs = new ReleasingMap<string, RunLog>();
   readonly #watches = new Map<string, NewRunWatch>();
-  /** Threads that are being deleted, and the logs of their runs, by thread. */
+  /** The logs of threads that are being deleted, by thread. */
   readonly #deletions = new Map<string, Set<RunLog>>();
   /** The number of readers of each run, including runs that have ended and have no log in memory. */
   readonly #readers = new Map<string, number>();
@@ -107,7 +107,7 @@ class StreamHub implements Hub, LogOwner {
     }
     const sink = log.open(epoch, first);
     log.record = run;
-    // Usually no reader follows all runs of a thread. The check of the size then avoids building the key.
+    // Usually no thread is watched, so the check of the size avoids building the key.
     if (this.#watches.size > 0) this.#watches.get(threadOf(key))?.began(run);
     return sink;
   }
@@ -134,7 +134,7 @@ class StreamHub implements Hub, LogOwner {
   removed(key: ThreadKey): void {
     const name = threadOf(key);
     this.#watches.get(name)?.end();
-    // Removes the watch, because it has ended. A new thread with the same id gets a new watch.
+    // A new thread with the same id gets a new watch.
     this.#watches.delete(name);
   }
 
@@ -157,8 +157,7 @@ class StreamHub implements Hub, LogOwner {
       else this.#confirm(log);
     }
     const isId = Number.isSafeInteger(after) && after >= 0;
-    // `run` may be outdated: the run may have started or ended since it was read. If the log was made here, `#confirm` checks whether the
-    // run has ended.
+    // The log's next event id is used if it is known, because `run` may be outdated: the run may have started or ended since it was read.
     const start = isId && after < (log?.next ?? boundOf(run)) ? after : -1;
     const later = isId && start < 0 && log !== undefined && log.next === undefined ? after : undefined;
     const data = log === undefined ? this.#newData(key, run) : (log.data ??= this.#newData(key, run, log));
@@ -235,7 +234,7 @@ class StreamHub implements Hub, LogOwner {
     this.#closed = true;
     for (const watch of this.#watches.values()) watch.break();
     this.#watches.clear();
-    // Some logs call `changed` in `break`, which removes them from the map. `#drop` removes the others.
+    // `break` leaves an ended log in the map, so `#drop` removes it.
     for (const log of this.#logs.values()) {
       log.break();
       this.#drop(log);
@@ -267,13 +266,12 @@ class StreamHub implements Hub, LogOwner {
   }
 
   /**
-   * Checks that the run of a new log has not ended. The caller may have read the run's record before the run ended, and the old log of the
-   * run may have been removed since. Then no attempt would ever open the new log, and its readers would wait forever.
+   * Ends a new log if its run has already ended: the caller may have read the run's record before that end. Without this check, the readers
+   * of the log would wait forever, because no attempt ever writes to it.
    */
   #confirm(log: RunLog): void {
     const confirm = async () => {
-      // Because of the `await`, the following lines run after the caller, even if the journal answers synchronously. Otherwise `dismiss`
-      // could remove the log before its first reader has joined.
+      // The `await` lets the first reader join before `dismiss`, which removes a log that has no reader.
       const run = await this.#deps.journal.sharedRun(log.key, log.run);
       const thread = run === undefined ? await this.#deps.journal.thread(log.key) : null;
       if (thread === undefined && log.state === "waiting") log.threadDeletion = "deleted";
@@ -301,7 +299,7 @@ function addToDeletion(logs: Set<RunLog>, log: RunLog): void {
   log.threadDeletion = "pending";
 }
 
-/** A number above all event ids that the run may have used. It is needed for runs without a log in memory. */
+/** A number above all event ids that the run may have used. */
 function boundOf(run: RunRecord): number {
   return isTerminal(run.status) ? run.next_event : Math.max(run.next_event, run.event_mark);
 }

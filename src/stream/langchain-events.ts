@@ -14,9 +14,9 @@ import { resolveTaskInput, taskMeta, findPlannedTask } from "./checkpoint-modes.
 import { type TokenEventFrame, messageMeta } from "./render-data-loader.ts";
 
 /**
- * The mode `events`: shows a run as LangChain's event objects (version 2). In runs that request this mode, graphs of LangGraph.js emit the events
- * themselves. For other graphs, the events are derived from the stored facts of the run: the graph is a chain, each node is a chain within it,
- * and a streamed message is a call of a chat model within its node. Nodes of subgraphs are included; `parent_ids` gives their position.
+ * The stream mode `events`: LangChain's event objects (version 2). Graphs of LangGraph.js emit these events themselves, in runs that
+ * request the mode. For other graphs, the events are derived from the facts of the run: the graph is a chain, each node is a chain within
+ * it, and a streamed message is a call of a chat model within its node.
  */
 
 /** The name of the outermost chain. Clients look for this name. */
@@ -52,8 +52,8 @@ const derived = <T extends FactKind>(render: EventRenderer<T>["put"]): EventRend
 });
 
 /**
- * The renderer of an event that is no longer shown. Older versions of Heddle showed the output of a chain in pieces, which LangChain does
- * not do for graphs and their nodes. The event still takes an id, because the ids of stored events must not change.
+ * Renders nothing, for an event that only older versions of Heddle showed. The event still takes an id, because the ids of stored events
+ * must not change.
  */
 const nothing = { put: () => undefined };
 
@@ -88,10 +88,7 @@ export const langchainInterruptRenderers = [nothing, nothing, runPaused] as cons
 
 // --- nodes ---
 
-/**
- * The ids of the chains that contain a namespace: first the chain of the graph, then the chain of each task on the path to the subgraph
- * with this namespace.
- */
+/** The ids of the chains around a graph with this namespace, outermost first: the run, then each task on the path to the graph. */
 function parentsOf(run: RunRecord, ns: string): readonly string[] {
   const tasks = ns === "" ? [] : ns.split("|").map((part) => part.slice(part.lastIndexOf(":") + 1));
   return [run.run_id, ...tasks];
@@ -125,10 +122,7 @@ export const taskStarted = derived<"task">((fact, id, context) =>
   ),
 );
 
-/**
- * True when the node has returned in this run. It has not if it failed or waits at an interrupt, or if it returned in an earlier run
- * (`again`).
- */
+/** True when the node has returned in this run. False if it failed, waits at an interrupt, or had returned in an earlier run (`again`). */
 const returned = ({ error, update, interrupts, again }: FactOf<"result">): boolean =>
   error === undefined && again === undefined && (update !== undefined || interrupts.length === 0);
 

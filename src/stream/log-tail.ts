@@ -4,8 +4,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 
 /**
- * A state in memory to which a fact (an entry of a run's event log) refers, and the checkpoint of the state if the fact reports a new
- * checkpoint.
+ * A state in memory to which a fact (an entry of a run's event log) refers. `head`: its checkpoint, if the fact reports a new checkpoint.
  */
 export interface LiveState {
   readonly values: JsonObject;
@@ -19,7 +18,7 @@ export interface SharedOutput<Rendered extends { readonly size: number }> {
   output: Eventually<Rendered>;
 }
 
-/** A chunk in memory, with data that is not stored with it: live states, and rendered output. */
+/** A chunk in memory, with the states to which its facts refer, and with rendered output. */
 export class TailChunk {
   readonly chunk: EventChunk;
   /** One more than the id of the chunk's last event. */
@@ -28,10 +27,7 @@ export class TailChunk {
   /** The states to which the facts refer, by the index of the fact in the chunk. */
   readonly states: ReadonlyMap<number, LiveState> | undefined;
   stored = false;
-  /**
-   * Rendered output of the chunk, by the key of the view that rendered it. It is the output of the whole chunk or, if that is large, of the
-   * part that was rendered last.
-   */
+  /** Rendered output of the chunk, by the key of its view. A large chunk is rendered in parts, of which only the last one is kept. */
   rendered: Map<string, SharedOutput<{ readonly size: number }>> | undefined;
 
   constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
@@ -84,7 +80,7 @@ export class LogTail {
     return this.#entries.length - this.#head;
   }
 
-  /** The first event id in the tail; undefined when it is empty. */
+  /** The first event id in the tail; undefined when the tail is empty. */
   get first(): number | undefined {
     return this.#entries[this.#head]?.chunk.first;
   }
@@ -100,7 +96,9 @@ export class LogTail {
     this.trim();
   }
 
-  /** Removes the oldest stored entries until the limits are met. It is called again when further entries have been stored. */
+  /**
+   * Removes the oldest entries until the limits are met. An entry that is not stored yet is never removed, nor are the entries after it.
+   */
   trim(): void {
     while (this.length > 1) {
       if (this.#weight <= this.#limits.weight && this.#facts <= this.#limits.facts) break;
@@ -123,11 +121,10 @@ export class LogTail {
     this.#facts = 0;
   }
 
-  /** The entry that contains event `id`; if no entry contains it, the first entry after it. Undefined if there is none. */
+  /** The entry that contains event `id`, or the oldest entry if the event is older. Undefined if the event is newer than all entries. */
   find(id: number): TailChunk | undefined {
     const entries = this.#entries;
-    // If no entry ends after `id`, there is nothing to find. The search below relies on this check: it assumes that the newest entry ends
-    // after `id`.
+    // The search below assumes that the newest entry ends after `id`.
     const newest = entries[entries.length - 1];
     if (newest === undefined || newest.end <= id) return undefined;
     let low = this.#head;

@@ -12,12 +12,15 @@ import { blankMessage, type TokenEventFrame, messageMeta } from "./render-data-l
 
 /**
  * The stream modes `messages-tuple` and `messages`. `messages-tuple` shows each new piece of a message, in events with the name `messages`.
- * `messages` shows each message as received so far.
+ * `messages` shows, for each piece, the whole message as received so far.
  */
 
 // --- messages-tuple ---
 
-/** The name of a message's event. Tokens of subgraphs are always shown; the name includes their namespace only if the reader requested subgraphs. */
+/**
+ * The name of a message's event. It includes the namespace of a subgraph only if the reader requested subgraphs. The messages themselves
+ * are shown in either case.
+ */
 function nameOf(ns: string, meta: JsonObject, subgraphs: boolean): string {
   if (ns === "" || !subgraphs) return "messages";
   const leaf = meta["langgraph_checkpoint_ns"];
@@ -60,7 +63,7 @@ export const pieceTuple: EventRenderer<"piece"> = {
 
 export const completeTuple: EventRenderer<"complete"> = {
   put(fact, id, context) {
-    // A streamed message is skipped, because its tokens have already been shown.
+    // The pieces of a streamed message have been shown already.
     if (fact.streamed) return;
     const event = nameOf(fact.ns, fact.meta, context.subgraphs);
     context.put(id, event, json([fact.message, messageMeta(context.data.run, fact.meta)]));
@@ -84,7 +87,7 @@ export const piecePartial: EventRenderer<"piece"> = { put: partial };
 
 export const renderMessageComplete: EventRenderer<"complete"> = {
   put(fact, id, context) {
-    // A message of a subgraph that is not shown here is shown when the subgraph returns it to the root graph.
+    // A reader that did not request subgraphs gets the message when the subgraph returns it to the root graph.
     if (!isShown(fact.ns, context) || fact.message["type"] === "remove") return;
     context.put(id, "messages/complete", json([fact.message]));
   },
@@ -105,10 +108,7 @@ export const renderInputComplete: EventRenderer<"checkpoint"> = {
   },
 };
 
-/**
- * The state before the input from which this checkpoint was made; undefined if the checkpoint was made from something else, or from the
- * input of another run.
- */
+/** The state before the run's input, if the checkpoint applies this input; otherwise undefined. */
 function beforeInput(
   context: RenderContext,
   { id }: FactOf<"checkpoint">,
@@ -116,7 +116,7 @@ function beforeInput(
   const stateAt = (at: string | null): Eventually<JsonObject | undefined> =>
     at === null ? {} : andThen(context.state("", at), (state) => state ?? undefined);
   return andThen(context.checkpoint("", id), (head) => {
-    // Another run made the checkpoint, so the input before it is not the input of this run.
+    // Another run made the checkpoint, from an input of its own.
     if (head === null || head.run_id !== context.data.run.run_id) return undefined;
     const { parent, source } = head;
     if (source === "input") return stateAt(parent);

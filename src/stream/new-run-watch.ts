@@ -1,14 +1,13 @@
 import type { RunRecord } from "../model/run.ts";
 
-/** A listener for new runs of a thread. */
 export interface RunListener {
   /** Called when a run has begun, and when the watch has ended. */
   runsChanged(): void;
 }
 
 /**
- * Notifies the readers of a thread of each run that begins. It loads no thread and no actor into memory. It is created for the first reader
- * of the thread, and removed when the last reader leaves.
+ * Notifies the readers of a thread of each run that begins, without loading the thread. The hub creates it for the first reader of the
+ * thread, and removes it when the last reader leaves.
  */
 export class NewRunWatch {
   readonly #onEmpty: () => void;
@@ -18,7 +17,7 @@ export class NewRunWatch {
   #broken = false;
   #over = false;
 
-  /** `running`: the thread's run in progress. */
+  /** `running`: the thread's run in progress, if any. `onEmpty`: called when the last reader has left. */
   constructor(running: RunRecord | undefined, onEmpty: () => void) {
     this.#last = running;
     this.#onEmpty = onEmpty;

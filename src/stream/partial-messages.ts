@@ -7,17 +7,15 @@ export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
 
 /**
  * The messages that are being streamed at one position of a run's event log, each as received so far. The key of a message is the id of the
- * fact that began the message. A map is not changed once its chunk has been rendered, so readers can share it. The texts of many positions
- * take little memory, because V8 stores a text that was made by appending as a reference to the shorter text.
+ * fact that began it. Readers share a map once its chunk is rendered, so it is not changed any more.
  */
 export type Partials = ReadonlyMap<number, JsonObject>;
 
-/** A message that has no content yet. */
 export function startMessage({ id, name }: MessageFact): JsonObject {
   return { content: "", ...blankMessage, id, type: "ai", example: false, name };
 }
 
-/** Adds one piece to a message, in the same way as clients do. */
+/** Adds one piece to a message, by the rules by which clients join pieces. */
 export function extendMessage(message: JsonObject, fact: PieceFact): JsonObject {
   if (fact.t === "token") return { ...message, content: joinContent(message["content"], fact.text) };
   const {
@@ -76,7 +74,7 @@ function joinCalls(before: unknown, more: unknown): readonly unknown[] {
   return calls;
 }
 
-/** Joins two lists of content blocks or of tool call chunks. An entry is appended to an earlier entry with the same `index`. */
+/** Joins two lists of content blocks or of tool call chunks. An entry is joined to an earlier entry with the same `index`. */
 function joinByIndex(before: unknown, more: unknown): readonly unknown[] {
   const parts = [...asList(before)];
   for (const part of asList(more)) {

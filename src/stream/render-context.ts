@@ -19,7 +19,7 @@ type Slot<T extends FactKind> = (typeof eventModes)[T][number];
 export interface RenderContext {
   readonly data: RenderDataLoader;
   readonly subgraphs: boolean;
-  /** False: states are left out of the events of checkpoints, and of the inputs of tasks. */
+  /** False: events of checkpoints have no state, and events of tasks have no input. */
   readonly showsStates: boolean;
   /** The beginning of a streamed message. `m`: the id of the fact that began the message. */
   head(m: number): Eventually<TokenEventFrame>;
@@ -35,33 +35,29 @@ export interface RenderContext {
   put(id: number, event: string, data: JsonText): void;
 }
 
-/**
- * Renders one of the events of a kind of fact; it may also render nothing. {@link eventModes} lists the events of each kind; an entry of
- * such a list, the mode of the event, is called its slot.
- */
+/** Renders one slot of a kind of fact. A slot is an entry of the kind's list in {@link eventModes}: the stream mode of one event. */
 export interface EventRenderer<T extends FactKind> {
-  /** Renders the fact. The next renderer is called when this call has returned or resolved. */
+  /**
+   * Renders the event with the id `id`, or nothing. The next renderer is called when this call has returned or its promise has resolved.
+   */
   put(fact: FactOf<T>, id: number, context: RenderContext): Eventually<void>;
 }
 
 /**
- * The renderers of a run's events, by kind of fact and by the stream mode that shows it (see {@link eventModes}). If one mode shows several
- * events of a fact, there is a list with a renderer for each, in the order of {@link eventModes}.
+ * The renderers of a run's events, by kind of fact and by slot. If a mode has several slots of one kind, a list contains a renderer for
+ * each, in the order of {@link eventModes}.
  */
 export type ModeTable = {
   readonly [T in FactKind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };
 };
 
-/**
- * True if facts of this namespace are shown. Facts of the root graph are always shown. Facts of subgraphs are shown only if the reader has
- * requested subgraphs.
- */
+/** True if facts of this namespace are shown. Facts of subgraphs are shown only if the reader has requested subgraphs. */
 export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;
 
 export const eventName = (event: string, ns: string): string =>
   ns === "" ? event : sseEventName(`${event}|${ns}`);
 
-/** The part of a state that the graph returns as its output: the channels `output`, or the whole state if `output` is undefined. */
+/** The part of a state that the graph returns: the channels `output`, or the whole state if `output` is undefined. */
 export function outputOf(state: JsonObject | null, output: readonly string[] | undefined): JsonObject | null {
   return state === null || output === undefined ? state : pick(state, output);
 }

@@ -19,7 +19,7 @@ export interface TokenEventFrame {
   readonly after: string;
 }
 
-/** Caches that the readers of all runs share. Entries are not invalidated: of a stored checkpoint, only the parent can change. */
+/** Caches that the readers of all runs share. Entries are not invalidated: a stored checkpoint does not change, except its parent. */
 export class SharedReads {
   /** Checkpoints by thread, namespace and id. */
   readonly checkpoints = new WeakCache<Checkpoint>();
@@ -39,14 +39,13 @@ export interface RenderDataDeps {
   readonly shared: SharedReads;
 }
 
-/** The maximum number of cached {@link TokenEventFrame}s of one run. A frame that was removed from the cache is made again from its fact. */
+/** The maximum number of cached {@link TokenEventFrame}s of one run. A frame that was removed is made again from its fact. */
 const MAX_FRAMES = 1024;
 /**
- * The maximum number of checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. The newest
- * checkpoints are kept. This many are enough for the subgraphs that usually run at the same time.
+ * The maximum number of checkpoints that are cached for one run. They are cached because the facts of tasks refer to them. This many are
+ * enough for the subgraphs that usually run at the same time.
  */
 const MAX_SNAPSHOTS = 8;
-/** How many chunks are read at a time. */
 const CHUNKS_PER_READ = 64;
 
 /** The cached parts of a checkpoint. Each part is undefined until it is needed. */
@@ -70,8 +69,7 @@ export class RenderDataLoader {
   #hasOwnEvents: boolean | undefined;
 
   /**
-   * `recent` returns the chunk that contains an event, if the chunk is in memory; for an event before the chunks in memory, the oldest of
-   * them.
+   * `recent` returns the chunk in memory that contains an event. For an event before all chunks in memory, it returns the oldest of them.
    */
   constructor(
     { journal, memory, shared }: RenderDataDeps,
@@ -89,8 +87,7 @@ export class RenderDataLoader {
 
   /**
    * The state at a checkpoint; null if it was never stored or was deleted.
-   * @throws ServiceError `thread.not_found` if the thread was deleted. Otherwise the stream would continue without the events that show
-   *   states
+   * @throws ServiceError `thread.not_found` if the thread was deleted, so that the stream does not continue without states
    */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
     return andThen(
@@ -99,7 +96,10 @@ export class RenderDataLoader {
     );
   }
 
-  /** Returns null, or throws if the data is missing because the thread was deleted. */
+  /**
+   * Returns null for missing data.
+   * @throws ServiceError `thread.not_found` if the data is missing because the thread was deleted
+   */
   #missing(): Eventually<null> {
     return andThen(this.#journal.thread(this.key), (thread) => {
       if (thread === undefined) throw threadDeleted();
@@ -112,7 +112,7 @@ export class RenderDataLoader {
       if (found === undefined)
         return andThen(this.#inline(ns, checkpoint), (inline) => inline?.values ?? null);
       const known = this.#shared.states.get(found);
-      // Rendering a large state takes long. So it waits for a turn of the event loop of its own, even if the state need not be read.
+      // Rendering a large state takes long, so it gets a turn of the event loop of its own, even if the state is cached.
       if (known !== undefined) return this.#shared.turn(this.key.tenant).then(() => known);
       const values = this.#values(found);
       if (!(values instanceof Promise)) return values;
@@ -149,7 +149,7 @@ export class RenderDataLoader {
     );
   }
 
-  /** A stored checkpoint, from the cache or from storage. It includes the input of its graph, which may be large. */
+  /** A stored checkpoint, from the cache or from storage; undefined if it is not stored. */
   #checkpoint(ns: string, id: string): Eventually<Checkpoint | undefined> {
     const { tenant, thread } = this.key;
     const name = `${tenant}\n${thread}\n${ns}\n${id}`;
@@ -162,8 +162,8 @@ export class RenderDataLoader {
   }
 
   /**
-   * Finds the copy of a checkpoint in an earlier fact. In a run with durability `exit`, only the last checkpoint is stored, so facts
-   * contain copies of the others. The reader may have started after the fact with the copy.
+   * Finds the copy of a checkpoint in the facts of the run. Only a run with durability `exit` has copies, because it stores only its last
+   * checkpoint. All facts are searched, because the reader may have started after the fact with the copy.
    */
   #inline(ns: string, id: string): Eventually<InlineState | undefined> {
     return this.run.kwargs.durability === "exit" ? this.#seekInline(ns, id) : undefined;
@@ -176,12 +176,12 @@ export class RenderDataLoader {
     return undefined;
   }
 
-  /** The cached parts of a checkpoint. All tasks that run from the checkpoint refer to it. */
+  /** The cached parts of a checkpoint; undefined if none is cached. */
   snapshot(id: string): Snapshot | undefined {
     return this.#snapshots.get(id);
   }
 
-  /** Caches parts of a checkpoint (state, head), in addition to the parts that are cached already. */
+  /** Caches parts of a checkpoint, in addition to the parts that are cached already. */
   remember(id: string, { state, head }: Snapshot): void {
     const known = this.#snapshots.get(id);
     if (known !== undefined) {
@@ -196,7 +196,7 @@ export class RenderDataLoader {
     this.#snapshots.set(id, { state, head });
   }
 
-  /** The beginning of the message whose first fact has this id. Undefined if it is not cached; then {@link seek} has to be called. */
+  /** The beginning of the message whose first fact has this id. Undefined if it is not cached; then the caller has to call {@link seek}. */
   head(id: number): TokenEventFrame | undefined {
     return this.#heads.get(id);
   }
@@ -211,15 +211,15 @@ export class RenderDataLoader {
   }
 
   /**
-   * Reads the beginning of the message whose first fact has this id into the cache. The cache does not have it if the reader has started in
-   * the middle of the message, or if it was removed to make room.
+   * Reads the beginning of the message whose first fact has this id into the cache. It is not there if the reader has started in the middle
+   * of the message, or if it was removed to make room.
    */
   seek(id: number): Eventually<void> {
     const recent = this.#recent?.(id);
     if (recent !== undefined && this.#learnFrom(recent, id)) return;
     return andThen(this.#journal.events(this.key, this.run.run_id, id - 1, 1), ([chunk]) => {
       if (chunk !== undefined && this.#learnFrom(chunk, id)) return;
-      // The beginning of the message is not found. Its tokens are shown without metadata, which is better than not showing them.
+      // The beginning of the message is not found. Its tokens are shown without metadata, rather than not at all.
       this.learn(id, { t: "message", id: `${this.run.run_id}:${id}`, name: null, ns: "", meta: {} });
     });
   }
@@ -236,12 +236,12 @@ export class RenderDataLoader {
     });
   }
 
-  /** Reads the facts of the run, from event `from` to the event before `until`. They are in memory or in storage. */
+  /** Reads the facts of the run, from event `from` to the event before `until`, from memory or from storage. */
   async *facts(from: number, until: number): AsyncGenerator<Fact> {
     for (let at = from; at < until;) {
       const recent = this.#recent?.(at);
       const chunks =
-        // If `at` is below the events in memory, `recent` returns the oldest chunk in memory. The storage is read in this case.
+        // For an event before all chunks in memory, `recent` returns the oldest chunk in memory, so the storage is read.
         recent === undefined || recent.first > at
           ? await this.#journal.events(this.key, this.run.run_id, at - 1, CHUNKS_PER_READ)
           : [recent];
@@ -282,7 +282,7 @@ function headOf(fact: MessageFact, run: RunRecord): TokenEventFrame {
   };
 }
 
-/** The members that every piece of a streamed message has, with empty values. A piece may replace them. */
+/** The members that every piece of a streamed message has, with empty values. A piece may have values of its own. */
 export const blankMessage: JsonObject = {
   tool_calls: [],
   additional_kwargs: {},

@@ -16,16 +16,15 @@ export interface ReaderState {
   partials: Partials | undefined;
   /** One more than the id of the last event that `partials` includes; -1 if `partials` cannot be used for the next chunk. */
   at: number;
-  /** The characters of the output that was rendered last. */
+  /** The number of characters in the output that was rendered last. */
   size: number;
   /**
-   * Set if the output became too large before the end of the slice: the id of the last event that was rendered. Reading has to continue
+   * Set if the output became too large before the end of the slice: the id of the last event that was rendered. The reader has to continue
    * after this event.
    */
   stoppedAt: number | undefined;
 }
 
-/** The state of a reader that has rendered nothing. */
 export const newReaderState = (): ReaderState => ({
   partials: undefined,
   at: -1,
@@ -44,11 +43,14 @@ export interface ChunkSlice {
   readonly entry: TailChunk;
   readonly after: number;
   readonly data: RenderDataLoader;
-  /** True if several readers follow this run, so that rendered output is cached for the others. */
+  /** True if several readers follow this run. Rendered output is then cached for the others. */
   readonly shared: boolean;
   /** The state of the reader for whom the slice is rendered. */
   readonly memo: ReaderState;
-  /** Set if the slice has no events, but marks the end of the run. `record`: the run's record; undefined if the run was rolled back or deleted. */
+  /**
+   * Set if the slice has no events, but marks the end of the run. `record`: the run's record; undefined if the run was rolled back or
+   * deleted.
+   */
   readonly ended?: { readonly record: RunRecord | undefined };
 }
 
@@ -57,13 +59,13 @@ export interface StreamView<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
   readonly renderers: Readonly<Record<Fact["t"], RenderersOfKind | undefined>>;
-  /** False: states are left out of the events of checkpoints, and of the inputs of tasks. */
+  /** False: events of checkpoints have no state, and events of tasks have no input. */
   readonly showsStates: boolean;
   /** The namespaces to show; null: all. */
   readonly only: ReadonlySet<string> | null;
   /** True if the view shows messages as received so far, so that all earlier pieces of a message are needed to render the next piece. */
   readonly accumulates: boolean;
-  /** True if the view has modes in which many facts refer to the same checkpoints ({@link REMEMBERS}). Then checkpoints are cached. */
+  /** True: checkpoints are cached, because the view has a mode ({@link REMEMBERS}) in which many facts refer to the same checkpoint. */
   readonly remembers: boolean;
   readonly format: OutputFormat<Out>;
   /** Rendering stops within a slice when its output has this many characters. */
@@ -79,7 +81,7 @@ export interface OutputFormat<Out> {
   begin(isShared: boolean): { put(id: number, event: string, data: JsonText): void; done(): Out };
 }
 
-/** The format of server-sent events. The output is empty if the view shows nothing. */
+/** The format of server-sent events. */
 export const sseFormat: OutputFormat<SseOutput> = {
   name: "sse",
   begin(isShared) {
@@ -94,14 +96,12 @@ export const sseFormat: OutputFormat<SseOutput> = {
 export interface ViewOptions {
   /** The namespaces whose facts are shown; `""` is the namespace of the root graph. Absent: all. */
   readonly namespaces?: readonly string[] | undefined;
-  /** False: states are left out of the modes `checkpoints`, `tasks` and `debug`. */
+  /** False: events of checkpoints have no state, and events of tasks have no input. */
   readonly showsStates?: boolean | undefined;
   readonly maxOutput?: number | undefined;
 }
 
-/**
- * Creates a view. A mode without a renderer shows nothing. Control events, such as `metadata` and `error`, are in every view.
- */
+/** Creates a view of these modes. Every view also shows the events `metadata` and `error`. */
 export function createView<Out>(
   modes: readonly StreamMode[],
   subgraphs: boolean,
@@ -134,7 +134,10 @@ interface Rendered<Out> {
   readonly stoppedAt: number | undefined;
 }
 
-/** Renders a slice for a view. It is synchronous if all data to which the facts of the slice refer is in memory. */
+/**
+ * Renders a slice for a view, and updates the state of the reader (`slice.memo`). Returns a promise only if data has to be read, or if a
+ * large state waits for a turn of the event loop.
+ */
 export function render<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Out> {
   const { entry, memo } = slice;
   return andThen(rendered(slice, view), ({ out, partials, size, stoppedAt }) => {
@@ -155,7 +158,7 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
   const found = entry.rendered.get(view.key) as SharedOutput<Rendered<Out>> | undefined;
   if (found?.after === after) return found.output;
   const output = new Rendering(slice, view).run();
-  // Does not cache the output of a reader that starts within the chunk, or that is behind other readers, because no other reader can use
+  // Does not cache the output for a reader that starts within the chunk, or that is behind the other readers: hardly any other reader needs
   // it.
   if (found === undefined ? after >= entry.chunk.first : after < found.after) return output;
   const shared: SharedOutput<Rendered<Out>> = { after, output };
@@ -164,7 +167,7 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
   if (output instanceof Promise) {
     output.then(
       (done) => (shared.output = done),
-      // After an error, the output is removed from the cache, so that the next reader tries again. This reader gets the error from `output`.
+      // After an error, the next reader renders the chunk again. This reader gets the error from `output`.
       () => kept.get(view.key) === shared && kept.delete(view.key),
     );
   }
@@ -250,7 +253,7 @@ class Rendering<Out> implements RenderContext {
   head(m: number): Eventually<TokenEventFrame> {
     const head = this.data.head(m);
     if (head !== undefined) return head;
-    // Looks into the cache again after the read, because another reader may have removed the message from the cache in the meantime.
+    // Looks into the cache again, because another reader may have removed the message from the cache during the read.
     return andThen(this.data.seek(m), () => this.head(m));
   }
 
@@ -276,7 +279,7 @@ class Rendering<Out> implements RenderContext {
     });
   }
 
-  /** The state that is held in memory for the current fact, if the fact refers to this checkpoint; otherwise undefined. */
+  /** The state in memory for the current fact, if the fact refers to this checkpoint; otherwise undefined. */
   #live(checkpoint: string): LiveState | undefined {
     const { entry } = this.#slice;
     const live = entry.states?.get(this.#index);
@@ -287,8 +290,8 @@ class Rendering<Out> implements RenderContext {
   }
 
   /**
-   * Caches what later facts may refer to, even if the current fact itself is not shown. If it returns a promise, it MUST be called again
-   * for the same fact when the promise has resolved.
+   * Caches what later facts may refer to, even if the current fact is not shown. If a promise is returned, the caller MUST call again for
+   * the same fact when the promise has resolved.
    */
   #meet(fact: Fact): Promise<unknown> | undefined {
     if (fact.t === "message") {
@@ -318,8 +321,8 @@ class Rendering<Out> implements RenderContext {
   }
 
   /**
-   * Reads a message from its beginning, because this reader has started in the middle of it. Returns the message as it was before the
-   * current fact.
+   * Reads all pieces of a message before the current fact. The reader needs them if it has started in the middle of the message, or if it
+   * has dropped the message.
    */
   async #rebuild(m: number): Promise<JsonObject> {
     let message = startMessage((await this.head(m)).fact);
@@ -331,8 +334,8 @@ class Rendering<Out> implements RenderContext {
 }
 
 /**
- * The maximum number of messages whose streaming is tracked at the same time. If there are more, the oldest one is dropped, and read again when its next
- * piece arrives.
+ * The maximum number of messages whose streaming is tracked at the same time. Beyond it, the oldest message is dropped, and read again when
+ * its next piece arrives.
  */
 const MAX_STREAMING_MESSAGES = 256;
 

@@ -12,8 +12,8 @@ export interface MemoryLimits {
 
 const LIMITS: MemoryLimits = { tenant: 32 * 1024 * 1024, all: 128 * 1024 * 1024, reads: 2 };
 /**
- * A tenant may always use its limit divided by this number (2 MiB), however much memory other tenants use. Otherwise all responses in
- * progress could wait for each other until clients of other tenants that read nothing are disconnected.
+ * A tenant may always use its limit divided by this number (2 MiB), however much memory other tenants use. So it does not have to wait
+ * until stalled clients of other tenants are disconnected.
  */
 const FAIR_PART = 16;
 /** Milliseconds after which a client that reads nothing is disconnected, if any response waits for memory. */
@@ -21,8 +21,8 @@ const STALL_MS = 10_000;
 /** Milliseconds between two searches for stalled clients. */
 const CHECK_INTERVAL_MS = 1_000;
 /**
- * Up to this number of tenants, the usage record of a tenant without responses is kept. If it were removed immediately, each request of a
- * tenant would create a new record.
+ * The usage records of tenants without responses are removed only if there are more records than this, so that not every request has to
+ * create a new record.
  */
 const MIN_RECORDS = 64;
 
@@ -30,19 +30,19 @@ const MIN_RECORDS = 64;
 interface TenantUsage {
   bytes: number;
   reading: number;
-  /** The bytes of the last value that was read for a response of this tenant. They are the estimate for values that are being read. */
+  /** The bytes of the last value that was read for this tenant. Each value that is being read is assumed to be as large. */
   expected: number;
   /** The number of the tenant's responses and reads in progress. When it is 0, this record may be dropped. */
   shares: number;
   /** Responses that wait for memory. */
   readonly waiting: MemoryShare[];
-  /** Reads that wait until other reads have ended. They do not wait for memory. */
+  /** Reads that wait because {@link MemoryLimits.reads} others are in progress. */
   readonly reads: (() => void)[];
 }
 
 /**
- * A budget for the memory of responses that are being sent: lists, large values and events. If clients of one tenant request large data and
- * read it slowly, the tenant's responses wait for each other. Responses of other tenants usually do not have to wait for them.
+ * A budget for the memory of responses that are being sent: lists, large values and events. If the clients of one tenant request large data
+ * and read it slowly, usually only the responses of this tenant have to wait.
  */
 export class ResponseMemoryBudget {
   readonly #scheduler: Scheduler;
@@ -59,7 +59,7 @@ export class ResponseMemoryBudget {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  /** Makes the {@link MemoryShare} of one response. It MUST be closed. */
+  /** Makes the {@link MemoryShare} of one response. The caller MUST close it. */
   share(tenant: string): MemoryShare {
     const share = new MemoryShare(this, tenant, this.#open(tenant));
     this.#shares.add(share);
@@ -100,8 +100,8 @@ export class ResponseMemoryBudget {
   }
 
   /**
-   * True if there is memory for one more value of a response, and not too many values are being read. There is always memory if only this
-   * response of the tenant uses memory: it would otherwise wait for itself forever.
+   * True if there is memory for one more value of a response, and not too many values are being read. If no other response of the tenant
+   * uses memory, there is always enough, because the response would otherwise wait for itself forever.
    */
   hasMemory({ use, bytes }: MemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;

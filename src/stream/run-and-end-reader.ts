@@ -10,15 +10,13 @@ import { newReaderState, type ChunkSlice } from "./rendering.ts";
 interface Deps extends RenderDataDeps {
   readonly key: ThreadKey;
   readonly run: RunRecord;
-  /**
-   * The id of the last event that the client has. If the client also has the end of the run, the number of that end; -1 if it has nothing.
-   */
+  /** The number of the last event that the client has, which may be the end of the run; -1 if it has none. */
   readonly after: number;
   /** Returns one more than the id of the run's last event if that is known in memory; otherwise 0. */
   readonly next: () => number;
   /**
-   * True: if the thread is deleted, the reader reports that the run has failed. It is for a protocol that cannot report a deletion in
-   * another way: its clients would wait forever for the end of the run.
+   * True: if the thread is deleted, the reader reports that the run has failed. It is for a protocol that has no event for a deletion:
+   * without this report, its clients would wait forever for the end of the run.
    */
   readonly failsWithThread: boolean;
 }
@@ -32,7 +30,7 @@ export class RunAndEndReader implements Reader {
   /** True when events have been returned. */
   #hasRead = false;
   #closed = false;
-  /** The result of every read after the end of the run was returned. */
+  /** What `next` returns after it has returned the end of the run. */
   #afterEnd: NoEventsReason = "end";
 
   constructor(inner: Reader, deps: Deps) {
@@ -87,8 +85,7 @@ export class RunAndEndReader implements Reader {
   #ended(): Eventually<ChunkSlice | NoEventsReason> {
     const { journal, key, run, next } = this.#deps;
     return andThen(journal.sharedRun(key, run.run_id), (record) => {
-      // The run has not ended, so the log has ended for another reason, such as a shutdown. There are no more events, and no end of the run
-      // to report.
+      // The run has not ended. The log has ended for another reason, such as a shutdown.
       if (this.#closed || (record !== undefined && !isTerminal(record.status))) return "end";
       const first = Math.max(this.#hasRead ? this.#inner.cursor + 1 : 0, record?.next_event ?? next());
       return this.#endAt(first, record);
@@ -97,7 +94,7 @@ export class RunAndEndReader implements Reader {
 
   #endAt(first: number, record: RunRecord | undefined): ChunkSlice | NoEventsReason {
     const { key, run, after } = this.#deps;
-    // There is no end to report: the client already has it, or the run was rolled back before any event was read.
+    // There is no end to report: the client has it, or the run was rolled back before any event was read.
     if (first <= after || first === 0) return this.#afterEnd;
     this.#end = first;
     const entry = new TailChunk({ run_id: run.run_id, first, facts: [] }, first + 1);

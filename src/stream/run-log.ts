@@ -41,7 +41,7 @@ export class RunLog {
   readonly #tail: LogTail;
   #state: LogState = "waiting";
   #sink: AttemptEventWriter | undefined;
-  /** The chunks that are being stored, in the order of their ids. */
+  /** The chunks that are being stored, in the order of their event ids. */
   #pending: TailChunk[] = [];
   #closing = false;
   #dismissed: number | undefined;
@@ -85,8 +85,7 @@ export class RunLog {
   }
 
   /**
-   * The id of the first event that can be read from memory. Infinity means that no event of this log is visible yet; then the last events
-   * of an older attempt may not be stored yet.
+   * The id of the first event that can be read from memory. Infinity if no chunk of this log is visible yet; then readers read the storage.
    */
   get from(): number {
     return this.#shown ? (this.#tail.first ?? this.#visible) : Number.POSITIVE_INFINITY;
@@ -113,9 +112,8 @@ export class RunLog {
 
   open(epoch: number, first: number): Sink {
     this.#sink?.kill();
-    // The older attempt has chunks in flight, which are no longer tracked. Writes take effect in order. So once the first chunk of the new
-    // attempt is stored, the journal shows which of the older chunks were stored. Until then, the first chunk of the new attempt is not
-    // visible.
+    // The older attempt has chunks in flight, and it is unknown which of them will be stored. Writes take effect in order, so this is known
+    // when the first chunk of the new attempt is stored. Until then, readers do not see that chunk.
     if (this.#pending.length > 0) {
       for (const entry of this.#pending) entry.stored = true;
       this.#pending = [];
@@ -127,8 +125,7 @@ export class RunLog {
       this.#shown = first === 0;
     }
     this.#state = "live";
-    // An event id that readers may have seen is never used again. With `sync: "memory"`, readers may have seen ids of events that were not
-    // stored.
+    // An event id that readers may have seen is never used again. With `sync: "memory"`, the events that they have seen may not be stored.
     this.#sink = new AttemptEventWriter(this, this.#deps, epoch, Math.max(first, this.#visible));
     return this.#sink;
   }
@@ -140,7 +137,7 @@ export class RunLog {
     this.#end();
   }
 
-  /** Adds a complete chunk that is being stored. Usually readers see the chunk only when it and all chunks before it are stored. */
+  /** Adds a chunk that is being stored. Readers see it when it and all chunks before it are stored, or immediately if `#early` is set. */
   expect(entry: TailChunk): void {
     this.#pending.push(entry);
     if (this.#early) {
@@ -170,7 +167,7 @@ export class RunLog {
     else this.#wake();
   }
 
-  /** Ends the log when all its chunks are stored. No more facts may be added. */
+  /** Ends the log when all its chunks are stored. */
   close(): void {
     this.#closing = true;
     if (this.#pending.length === 0) this.#end();
@@ -210,8 +207,7 @@ export class RunLog {
 
   #show(entry: TailChunk): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
-    // The chunks in memory have no gaps: if this chunk does not directly follow the newest chunk in memory, the chunks in memory are
-    // removed first.
+    // The chunks in memory have no gaps. So older chunks are removed if this chunk does not directly follow them.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();
     this.#shown = true;
     this.#visible = entry.end;
@@ -222,8 +218,7 @@ export class RunLog {
     this.#state = "ended";
     this.record = undefined;
     this.#sink?.kill();
-    // Wakes the readers before the hub checks whether the log is still needed. Readers that have read everything then leave, so most logs
-    // have no readers at the check.
+    // Wakes the readers first. Those that have read everything leave, so the hub can usually remove the log at once.
     this.#wake();
     this.#owner.changed(this);
   }

@@ -19,8 +19,8 @@ export type NoEventsReason = "wait" | "end" | "cut" | DeletedDuringRead;
 /** A reader of events. It has a cursor, moves at its own pace, and does not slow down the writer. */
 export interface Reader {
   /**
-   * Returns the next events, in order, each exactly once, and moves the cursor past them. MUST NOT be called again before a returned promise has
-   * settled.
+   * Returns the next events, in order, each exactly once, and moves the cursor past them. MUST NOT be called again before a returned
+   * promise has settled.
    * @throws ServiceError `journal.damaged` if events are missing; it never skips them
    */
   next(): Eventually<ChunkSlice | NoEventsReason>;
@@ -43,11 +43,10 @@ const MAX_CHUNKS_PER_READ = 256;
 /** The approximate number of facts that are read in advance. */
 const READ_AHEAD_FACTS = 1024;
 
-/** Where a reader starts. */
 export interface ReaderStart {
   /** The id of the last event that the client has; -1: start at the first event. */
   readonly start: number;
-  /** An event id that replaces `start` if the run has reached it. The reader waits until the log knows whether the run has. */
+  /** An event id that replaces `start` if the run has reached it. The reader waits until the log knows its next event id. */
   readonly later: number | undefined;
 }
 
@@ -62,8 +61,8 @@ export class RunReader implements Reader {
   #ahead: readonly EventChunk[] = [];
   #index = 0;
   /**
-   * The number of chunks that are read at a time. It begins with {@link MIN_CHUNKS_PER_TURN}, so that the first read returns a short run completely:
-   * the run may be deleted before a second read.
+   * The number of chunks that are read at a time. It begins with {@link MIN_CHUNKS_PER_TURN}, so that the first read returns a short run
+   * completely: the run may be deleted before a second read.
    */
   #limit = MIN_CHUNKS_PER_TURN;
   /** True when the log has not changed since the storage was read to its end. */
@@ -189,8 +188,7 @@ export class RunReader implements Reader {
       if (record !== undefined) return undefined;
       return andThen(this.#journal.thread(key), (thread) => {
         if (thread === undefined) return "thread_deleted";
-        // The record of the run is missing. If the run has a log in memory, the run has just ended with a rollback, which is an ordinary
-        // end.
+        // Only the run is missing. If it has a log in memory, it has just ended with a rollback, which is an ordinary end.
         return this.#log === undefined ? "run_deleted" : undefined;
       });
     });

@@ -48,8 +48,8 @@ import {
 const CACHED = ',"__metadata__":{"cached":true}}';
 
 /**
- * The renderers of the events of all stream modes, by the kind of a fact (an entry of a run's event log) and by slot (a mode of this kind in
- * {@link eventModes}). The events of the mode `messages-tuple` have the name `messages`.
+ * The renderers of the events of all stream modes, by the kind of a fact (an entry of a run's event log) and by slot (a mode of this kind
+ * in {@link eventModes}).
  */
 const table: ModeTable = {
   start: {
@@ -120,8 +120,7 @@ const table: ModeTable = {
   custom: {
     custom: {
       put(fact, id, context) {
-        // Custom events are shown to every reader of the run, as tokens are: even custom events of subgraphs to readers that did not
-        // request subgraphs.
+        // Every reader of a run gets the custom events of its subgraphs, whether or not it requested subgraphs. The same holds for tokens.
         context.put(id, eventName("custom", context.subgraphs ? fact.ns : ""), fact.json);
       },
     },

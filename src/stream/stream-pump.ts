@@ -7,20 +7,20 @@ import type { DeletedDuringRead, NoEventsReason, Reader } from "./run-reader.ts"
 import { LARGE_OUTPUT } from "./log-tail.ts";
 import type { ChunkSlice } from "./rendering.ts";
 
-/** The output to which a pump sends pieces. It may join small pieces before it sends them, and buffers pieces that a slow peer has not taken yet. */
+/** The output of a pump. It may join small pieces, and it buffers pieces that a slow peer has not taken yet. */
 export interface PumpOutput<Out> {
   /** Sends a piece. Returns false if the peer is slow; the pump then waits until {@link StreamPump.drained} is called. */
   put(piece: Out): boolean;
   /** Sends buffered data. Returns false if the peer is slow. */
   flush(): boolean;
   /**
-   * Called when the peer is slow. If much data is buffered for the peer, drops the buffer and returns the id of the last event that was
-   * sent. The pump reads the later events again when the peer has caught up.
+   * Called when the peer is slow. If much data is buffered, drops the buffer and returns the id of the last event that was sent; otherwise
+   * returns undefined. The pump reads the dropped events again when the peer has caught up.
    */
   shed?(): number | undefined;
   /**
-   * Ends the output, and shows the outcome to the peer: a normal end, or a deletion. For `cut`, `stalled` and `failed`, the peer has to
-   * connect again with its last event id.
+   * Ends the output, and shows the outcome to the peer. After `cut`, `stalled` and `failed`, the peer has to connect again with its last
+   * event id.
    */
   finish(outcome: Exclude<PumpOutcome, "left">): void;
 }
@@ -28,7 +28,7 @@ export interface PumpOutput<Out> {
 /**
  * How a pump ended. `ended`: all events were sent. `cut`: the log ended early, for example because the server stops. `stalled`: the peer
  * read nothing for too long. `failed`: the events could not be read. `left`: the peer closed the connection. `thread_deleted`,
- * `run_deleted`: there are no more events to read.
+ * `run_deleted`: the events were deleted with their thread or run.
  */
 export type PumpOutcome = "ended" | "cut" | "stalled" | "failed" | "left" | DeletedDuringRead;
 
@@ -47,8 +47,9 @@ export interface OutputMemory {
   readonly budget: ResponseMemoryBudget;
   readonly tenant: string;
   /**
-   * Set if a slice can be rendered only once. It returns true if the output of a slice may be large; then the pump waits for memory before
-   * it renders the slice. If this function is absent, output that has to wait for memory is dropped and rendered again later.
+   * Set if a slice can be rendered only once. Returns true if the output of a slice may be large; the pump then waits for memory before it
+   * renders the slice. If the function is absent, the pump renders first; if there is no memory, it drops the output and renders again
+   * later.
    */
   readonly mayBeLarge?: (slice: ChunkSlice) => boolean;
 }
@@ -100,8 +101,8 @@ export class StreamPump<Out> {
   }
 
   /**
-   * Flushes the output now. If the pump is busy or the peer is slow, the flush follows later. A pending read does not delay it: otherwise
-   * the answer to a command would be sent only when the run that the command has started emits an event.
+   * Flushes the output, even while a read is pending: the answer to a command must not wait for the next event. If the peer is slow, the
+   * pump flushes when the peer has caught up.
    */
   nudge(): void {
     if (this.#blocked || this.#done) return;
@@ -109,8 +110,7 @@ export class StreamPump<Out> {
       if (!this.#outlet.flush()) this.#block();
       return;
     }
-    // The pump may have flushed already and be about to become idle, so it has to flush again. If the peer is slow, the pump notices it
-    // after the pending read.
+    // A busy pump may have flushed already, so it has to flush once more before it becomes idle. It then also notices if the peer is slow.
     this.#missed = true;
     if (this.#isReading) this.#outlet.flush();
   }
@@ -207,7 +207,7 @@ export class StreamPump<Out> {
     return andThen(this.#render(got), (piece) => this.#put(piece, got));
   }
 
-  /** Reserves memory before a slice is rendered that can be rendered only once. Returns the result of {@link #reserve}. */
+  /** Reserves memory for a slice that can be rendered only once and may be large. Returns undefined if the slice can be rendered now. */
   #beforeRender(slice: ChunkSlice): Eventually<Step> | undefined {
     const { memory } = this.#options;
     if (memory?.mayBeLarge === undefined || this.#isAdmitted || slice.ended !== undefined) return undefined;
@@ -221,8 +221,8 @@ export class StreamPump<Out> {
     const { memory } = this.#options;
     const isLarge = size > LARGE_OUTPUT;
     if (isLarge && memory !== undefined && memory.mayBeLarge === undefined && !this.#isAdmitted) {
-      // If the pump has to wait for memory, drops the output and renders the slice again later. Thousands of pumps may wait, so a waiting
-      // pump keeps no output.
+      // If there is no memory, drops the output and renders the slice again later. Thousands of pumps may wait, so none of them keeps
+      // output.
       const waiting = this.#reserve(slice, memory);
       if (waiting !== undefined) return waiting;
     }
@@ -237,8 +237,8 @@ export class StreamPump<Out> {
   }
 
   /**
-   * Reserves memory for the output of a slice. Returns undefined if the memory is reserved. Otherwise the pump has to wait, and reads the
-   * slice again afterwards.
+   * Reserves memory for the output of a slice. Returns undefined if the memory is reserved. Otherwise the pump has to wait, and then reads
+   * the slice again.
    */
   #reserve(slice: ChunkSlice, { budget, tenant }: OutputMemory): Eventually<Step> | undefined {
     // Sends the output that is already rendered first, so that it does not wait for memory together with this slice.

@@ -14,12 +14,9 @@ interface Deps {
   readonly journal: Journal;
   readonly logger: Logger;
   readonly watch: NewRunWatch;
-  /** Opens a reader of one run. */
+  /** Opens a reader of one run. `after`: the id of the last event that the client has; -1: none. */
   readonly follow: (run: RunRecord, after: number) => Reader;
-  /**
-   * True: the end of each run is returned too. The number of this end is one more than the number of the run's last
-   * event.
-   */
+  /** True: the reader also returns the end of each run, which has an event number of its own. */
   readonly withEnds: boolean;
 }
 
@@ -35,17 +32,16 @@ export class ThreadReader implements Reader, RunListener {
   readonly #watch: NewRunWatch;
   #run: RunRecord | undefined;
   #reader: Reader | undefined;
-  /** True when the permission to read the events of the current run has been checked. */
+  /** True when the events of the current run may be returned without a further check of the permission. */
   #isPermitted = false;
-  /** The thread's event number of the last event that was read. */
   #cursor: number;
   /** The first event number (`seq_base`) of the last run that was read or skipped. */
   #base = 0;
   #page: readonly RunRecord[] = [];
   #index = 0;
   /**
-   * The version of the {@link NewRunWatch} up to which all new runs have been found. It begins below all versions, so that the first search
-   * reads the storage.
+   * The version of the {@link NewRunWatch} up to which all new runs have been found. It begins more than one below the first version, so
+   * that the first search reads the storage.
    */
   #upTo = -2;
   #waits = false;
@@ -146,10 +142,10 @@ export class ThreadReader implements Reader, RunListener {
   #got(got: ChunkSlice | NoEventsReason): Eventually<ChunkSlice | NoEventsReason> {
     if (this.#isPermitted || typeof got === "string") return this.#took(got);
     const { key, journal } = this.#deps;
-    // Reads the thread only now, because a thread is stored when one of its runs has events.
+    // Reads the thread only now, because only a run that has events is sure to have a stored thread.
     return andThen(journal.thread(key), (thread) => {
       if (this.#closed) return "end";
-      // The run is skipped. A promise is used, because a chain of thousands of synchronous calls would overflow the stack.
+      // Skips the run. The promise prevents a stack overflow if thousands of runs are skipped.
       if (thread === undefined || !isPermitted(key, thread))
         return Promise.resolve().then(() => this.#over());
       this.#isPermitted = true;
@@ -183,8 +179,8 @@ export class ThreadReader implements Reader, RunListener {
     const watch = this.#watch;
     const { version } = watch;
     if (this.#upTo === version) return false;
-    // Exactly one run has begun since the last search, and the watch knows it. So the run is not looked up in the storage, which thousands
-    // of readers would do at the same time.
+    // Exactly one run has begun since the last search, and the watch knows it. So thousands of readers do not all search the storage for
+    // it.
     if (this.#upTo === version - 1) return this.#takeLast();
     const { journal, key } = this.#deps;
     const from = Math.max(this.#cursor, this.#base);
@@ -193,7 +189,7 @@ export class ThreadReader implements Reader, RunListener {
       this.#page = found.filter(({ seq_base }) => seq_base > this.#base);
       this.#index = 0;
       if (this.#page.length > 0) return this.#seek();
-      // All runs except the run that began last are stored now. The last run may not be stored yet, but the watch knows it.
+      // All runs are stored, perhaps except the one that began last, which the watch knows.
       return watch.version === version ? this.#takeLast() : this.#seek();
     });
   }
@@ -222,7 +218,7 @@ export class ThreadReader implements Reader, RunListener {
 }
 
 /**
- * True if the current run has no more events. `thread_deleted` counts too: whether the thread itself was deleted is known from the watch.
+ * True if the current run has no more events. `thread_deleted` also counts: the watch reports separately whether the thread was deleted.
  */
 const isOver = (got: ChunkSlice | NoEventsReason): got is Exclude<NoEventsReason, "wait" | "cut"> =>
   got === "end" || got === "run_deleted" || got === "thread_deleted";

@@ -25,8 +25,8 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
 }
 
 /**
- * A key that is neither stored nor shown to clients. Its value lasts as long as the run's attempt, and need not be storable.
- * Nodes MUST NOT rely on the value being there. Two writes in one superstep are an error.
+ * A key that is neither stored nor shown to clients. Its value lasts as long as the run's attempt, and need not be storable. Nodes MUST NOT
+ * rely on the value, because a restart loses it. Two writes in one superstep are an error.
  * @throws ServiceError `graph.invalid` if `schema` is not a Standard Schema
  */
 export function untracked<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {

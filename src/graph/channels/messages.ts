@@ -63,7 +63,7 @@ export function messages(
     // Uses spread, because copying a frozen array with `concat` takes five times as long.
     const value = Object.freeze([...old, ...incoming]);
     let places = positionsOf(old);
-    // If another list was already made from the old one, and has extended the map, this list needs a new map.
+    // Another list has already been made from the old list and has extended its map, so this list needs a map of its own.
     if (places.size !== old.length) places = new Map(old.map((message, i) => [message.id, i]));
     for (let i = old.length; i < value.length; i++) places.set((value[i] as Message).id, i);
     positionsByList.set(value, places);

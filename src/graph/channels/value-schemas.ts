@@ -2,7 +2,7 @@ import type { JsonObject } from "../../model/json.ts";
 
 const text = { type: "string" };
 
-/** The JSON Schema of a list of messages. By `langgraph_type`, clients find the key to show as a chat. */
+/** The JSON Schema of a list of messages. `langgraph_type` tells clients which key to show as a chat. */
 export const messageListSchema: JsonObject = {
   type: "array",
   langgraph_type: "messages",

@@ -1,7 +1,7 @@
 import type { EventFilter } from "../../model/protocol-event-filter.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
 
-/** A tree of namespace prefixes, with one level for each segment. */
+/** A node in a tree of namespace prefixes, which has one level for each segment. */
 interface PrefixNode {
   /** True when a prefix ends here. */
   isEnd: boolean;
@@ -11,8 +11,8 @@ interface PrefixNode {
 export type EventTest = (event: ProtocolEvent) => boolean;
 
 /**
- * Compiles a filter to a predicate. Every event is tested, and a client may name many namespaces. So the namespaces are compiled into a
- * tree of prefixes. A test only looks up the segments of the event's namespace, however many prefixes there are.
+ * Compiles a filter to a predicate. The namespaces are compiled to a tree of prefixes, because every event is tested and a client may name
+ * many namespaces.
  */
 export function eventTestOf({ channels, namespaces, depth }: EventFilter): EventTest {
   const isWanted = (channel: string): boolean =>

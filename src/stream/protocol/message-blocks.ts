@@ -116,7 +116,7 @@ function callOf({ id, name, args }: JsonObject): JsonObject {
     const parsed: unknown = args === "" ? {} : JSON.parse(String(args));
     if (isObject(parsed)) return { type: "tool_call", id, name, args: parsed };
   } catch {
-    // The arguments are not valid JSON. The call is emitted as an invalid tool call below.
+    // The call is returned below as an invalid tool call.
   }
   return { type: "invalid_tool_call", id, name, args, error: "The arguments are no JSON object" };
 }

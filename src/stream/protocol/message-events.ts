@@ -22,8 +22,8 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /**
- * The maximum number of messages whose streaming is tracked at the same time. If there are more, the oldest message is dropped: its further
- * pieces are not emitted, and when it is complete, it is emitted again as a whole.
+ * The maximum number of messages whose streaming is tracked at the same time. Beyond it, the oldest message is dropped: its further pieces
+ * are not emitted, and the complete message is emitted as a whole.
  */
 const MAX_STREAMING_MESSAGES = 256;
 
@@ -78,7 +78,7 @@ export class MessageEvents {
 
   #start(role: string, id: string, ns: string, meta: JsonObject): Streaming {
     const node = meta["langgraph_node"];
-    // `run_id` is the id of the message. It distinguishes messages that one node streams at the same time.
+    // `run_id` is the id of the message, so that clients can tell apart messages that one node streams at the same time.
     const emit: BlockEventHandler = (data) => this.#emit(ns, node, { ...data, run_id: id });
     const { ls_model_name: model, ls_provider: provider } = meta;
     const metadata = {

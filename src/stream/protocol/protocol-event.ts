@@ -3,8 +3,8 @@ import { textBetween, type JsonText } from "../../codec/large-json.ts";
 /** An event of the thread-centric protocol (version 2). */
 export interface ProtocolEvent {
   /**
-   * The number of the event in its thread. If a fact (an entry of a run's event log) has more events than numbers, several events share its
-   * last number, and `id` distinguishes them.
+   * The number of the event in its thread. If a fact (an entry of a run's event log) has more events than numbers, the extra events share
+   * the fact's last number, and differ in their `id`.
    */
   readonly seq: number;
   readonly id: string;
@@ -18,15 +18,15 @@ export interface ProtocolEvent {
 
 export const namespaceOf = (ns: string): readonly string[] => (ns === "" ? [] : ns.split("|"));
 
-/** Where an event comes from: the time at which it was emitted, and the node that emitted it. */
+/** When an event was emitted, in epoch milliseconds, and by which node. */
 export interface EventOrigin {
   readonly at: number;
   readonly node?: unknown;
 }
 
 /**
- * Collects protocol events and numbers them. Each fact (an entry of a run's event log) has a range of the thread's event numbers, and its
- * events get the numbers of this range in order.
+ * Collects protocol events and numbers them. Each fact (an entry of a run's event log) has a range of event numbers, which its events get
+ * in order.
  */
 export class EventNumbering {
   readonly events: ProtocolEvent[] = [];
@@ -41,7 +41,7 @@ export class EventNumbering {
     this.#extra = 0;
   }
 
-  /** Adds an event of the current fact. `data`: JSON text. */
+  /** Adds an event of the current fact. */
   put(method: string, ns: string, data: JsonText, { at, node }: EventOrigin, channel = method): void {
     const seq = Math.min(this.#next++, this.#last);
     const extra = this.#next - 1 > this.#last ? ++this.#extra : 0;

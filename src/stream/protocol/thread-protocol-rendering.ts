@@ -42,12 +42,11 @@ export function protocolSse(
 }
 
 /**
- * True if the protocol events of a slice may be large. Then memory is reserved before the slice is translated. It cannot be reserved
- * afterwards: if there is no memory, the events would have to be dropped and translated again later, but a {@link Translator} accepts each
- * fact only once.
+ * True if the protocol events of a slice may be large. Then memory for them is reserved before the slice is translated: a
+ * {@link Translator} accepts each fact only once, so the events cannot be dropped and translated again.
  */
 export function mayBeLarge({ entry, data }: ChunkSlice): boolean {
-  // The weight is the estimated size. It is 0 for a chunk that was read from storage; then the size is estimated below.
+  // The weight of a chunk from storage is 0, so its size is estimated below.
   if (entry.weight > 0) return entry.weight > LARGE_OUTPUT;
   let size = 0;
   for (const [i, fact] of entry.chunk.facts.entries()) {

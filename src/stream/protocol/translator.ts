@@ -13,7 +13,7 @@ import { OUTPUT_CHARACTERS_PER_PASS, type ChunkSlice } from "../rendering.ts";
 import { EventNumbering, type ProtocolEvent } from "./protocol-event.ts";
 import { MessageEvents, objectsIn } from "./message-events.ts";
 
-/** Lifecycle events of the root graph that mark the end of a run for clients. */
+/** Lifecycle events for the end of a run, a subgraph or a child machine. */
 type Terminal = "completed" | "failed" | "interrupted";
 
 /**
@@ -26,14 +26,20 @@ export class Translator {
   readonly #messages: MessageEvents;
   /** The namespaces of subgraphs that have started but not ended. */
   readonly #children = new Set<string>();
-  /** The namespaces in `#children` that belong to child machines. No task's result reports the end of a child machine. */
+  /**
+   * The namespaces in `#children` that belong to child machines. A child machine ends with a checkpoint or with a pause of the run, not
+   * with the result of a task.
+   */
   readonly #machines = new Set<string>();
   readonly #asked = new Set<string>();
   #at: number;
   #paused = false;
-  /** The characters of the events of the current slice. */
+  /** The number of characters in the events of the current slice so far. */
   #size = 0;
-  /** The position at which the translation of a chunk stopped because its events were large; undefined if it did not stop. */
+  /**
+   * Where the translation of a large chunk stopped: `place` is the index of the next fact, `seq` its event number. Undefined if the chunk
+   * was translated to its end.
+   */
   #stopped: { readonly first: number; readonly place: number; readonly seq: number } | undefined;
 
   constructor(run: RunRecord) {
@@ -43,8 +49,8 @@ export class Translator {
   }
 
   /**
-   * Translates a slice. If the events of the slice are large, translates only a part. The caller then has to pass the same slice again, and
-   * the translation continues after that part.
+   * Translates a slice. If its events become large, translates only a part, and sets `slice.memo.stoppedAt`. The caller then MUST pass the
+   * same chunk again.
    */
   read(slice: ChunkSlice): Eventually<readonly ProtocolEvent[]> {
     const { first } = slice.entry.chunk;
@@ -98,7 +104,7 @@ export class Translator {
   #translate(fact: Fact, id: number, page: RenderContext): Eventually<void> {
     switch (fact.t) {
       case "start":
-        // Uses the second event number of the fact, because the end of the previous run may have the first one.
+        // Uses the second event number of the fact, because the end of the previous run may have the first number.
         this.#numbers.begin(this.#run.seq_base + id + 1, 1);
         this.#paused = false;
         return this.#lifecycle("", "running");
@@ -131,8 +137,8 @@ export class Translator {
   }
 
   /**
-   * Emits custom data. If the data is an object with a `name`, it becomes the event's data on a channel with that name. Other data becomes
-   * the member `payload` of the event's data.
+   * Emits custom data. An object with a `name` is emitted as it is, on a channel for that name. Other data becomes the member `payload` of
+   * an object.
    */
   #custom({ ns, json: text }: FactOf<"custom">): void {
     // Parses the data only if it may have a `name`. Most custom data has none.
@@ -173,10 +179,7 @@ export class Translator {
     this.#lifecycle(ns, event, failed);
   }
 
-  /**
-   * Reports that the run pauses, and its child machines with it. The run that continues reports them as started again, as it does for
-   * subgraphs.
-   */
+  /** Reports the child machines as interrupted, because the run pauses. The next run reports them as started again. */
   #pause(): void {
     this.#paused = true;
     for (const ns of [...this.#machines].toReversed()) this.#childMachine(ns, { status: "stopped" });
@@ -235,7 +238,7 @@ export class Translator {
     this.#numbers.put(method, ns, data, { at: this.#at, node }, channel);
   }
 
-  /** Makes the context for the renderers of stream modes, which are used for some protocol events. */
+  /** Makes the context for those stream mode renderers that the protocol also uses. */
   #page({ entry, data: source }: ChunkSlice, place: number): RenderContext {
     return new FactPage(source, entry.states?.get(place), (event, data) => {
       const bar = event.indexOf("|");
