@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
+import { MessageEvents } from "../../src/stream/protocol/message-events.ts";
 import { MessageBlocks } from "../../src/stream/protocol/message-blocks.ts";
 import { EventNumbering, type ProtocolEvent } from "../../src/stream/protocol/protocol-event.ts";
 import { eventTestOf } from "../../src/stream/protocol/event-filter.ts";
@@ -116,4 +117,17 @@ describe("blocks of a message", () => {
       'delta 0 {"type":"block-delta","fields":{"type":"tool_call_chunk","id":"1","name":"f","args":"{\\"a\\":1}"}}',
     );
   });
+});
+
+test("tool calls of a whole message that have no ids are calls of their own", () => {
+  const told: JsonObject[] = [];
+  const events = new MessageEvents((_ns, _node, data) => told.push(data));
+  const call = (name: string) => ({ id: null, name, args: { name } });
+  const message = { id: "m", type: "ai", content: "", tool_calls: [call("f"), call("g")] };
+  events.complete({ t: "complete", message, streamed: false, ns: "", meta: {} });
+  const calls = told.filter(({ event }) => event === "content-block-finish").map(({ content }) => content);
+  expect(calls).toEqual([
+    { type: "tool_call", id: null, name: "f", args: { name: "f" } },
+    { type: "tool_call", id: null, name: "g", args: { name: "g" } },
+  ]);
 });

@@ -70,8 +70,9 @@ export class MessageEvents {
     const whole = this.#start(role, id, ns, meta);
     if (typeof content === "string") whole.blocks.text(content);
     else for (const block of objectsIn(content)) whole.blocks.content(block);
-    for (const { id: call, name, args } of objectsIn(message["tool_calls"])) {
-      whole.blocks.call({ id: call, name, args: JSON.stringify(args ?? {}) });
+    // The index keeps calls without an id apart.
+    for (const [index, { id: call, name, args }] of objectsIn(message["tool_calls"]).entries()) {
+      whole.blocks.call({ id: call, name, args: JSON.stringify(args ?? {}), index });
     }
     this.#finish(whole, message);
   }
