@@ -1,4 +1,5 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
+import { PUSH_KIND } from "../graph/superstep.ts";
 import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
@@ -13,7 +14,6 @@ import {
   GraphProgress,
   type CheckpointRunData,
   taskPathOf,
-  PUSH,
   toVisibleState,
 } from "./graph-progress.ts";
 import type { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
@@ -265,7 +265,8 @@ export class ExecutionRecorder {
   #taskStarts(loop: GraphProgress, { id, name, triggers, input }: TaskPayload): void {
     const path = loop.next.find((task) => task.id === id)?.path ?? taskPathOf(undefined, name);
     const given = serialise(input);
-    const sent = path[0] === PUSH || !isWholeState(given, loop.visibleState) ? { value: given } : undefined;
+    const sent =
+      path[0] === PUSH_KIND || !isWholeState(given, loop.visibleState) ? { value: given } : undefined;
     loop.taskStarted(id, triggers, sent);
     const { ns } = loop;
     const checkpoint = loop.id ?? "";

@@ -1,5 +1,6 @@
 import type { CheckpointHead, NewCheckpoint, PlannedTask } from "../model/checkpoint.ts";
 import { START } from "../graph/definition-checks.ts";
+import { PULL_KIND, PUSH_KIND } from "../graph/superstep.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import {
@@ -200,7 +201,7 @@ export class GraphProgress {
     const task = this.next.find((each) => each.id === id);
     if (task === undefined || Object.isFrozen(task)) return;
     task.triggers = triggers;
-    if (sent !== undefined && task.path[0] === PUSH) task.input = sent;
+    if (sent !== undefined && task.path[0] === PUSH_KIND) task.input = sent;
   }
 
   #make(raw: SaverCheckpoint, shown: JsonObject, next: readonly Planned[]): NewCheckpoint {
@@ -268,19 +269,17 @@ function baseAt(
   return { id: head?.id ?? null, shown, ...(channels !== undefined && { channels }) };
 }
 
-export const PUSH = "__pregel_push";
-
 /** The path of a task in LangGraph's form. Elements that are not strings or numbers are left out. */
 export function taskPathOf(path: readonly unknown[] | undefined, name: string): readonly (string | number)[] {
   const known = path?.filter(
     (part): part is string | number => typeof part === "string" || typeof part === "number",
   );
-  return known === undefined || known.length === 0 ? ["__pregel_pull", name] : known;
+  return known === undefined || known.length === 0 ? [PULL_KIND, name] : known;
 }
 
 export function plannedTaskOf({ id, name, path }: CheckpointPayload["tasks"][number]): Planned {
   const known = taskPathOf(path, name);
-  const trigger = known[0] === PUSH ? PUSH : name === START ? name : `branch:to:${name}`;
+  const trigger = known[0] === PUSH_KIND ? PUSH_KIND : name === START ? name : `branch:to:${name}`;
   return { id, name, path: known, triggers: [trigger] };
 }
 

@@ -2,7 +2,7 @@ import type { AIMessageChunk, BaseMessage } from "@langchain/core/messages";
 import type { Fact } from "../model/run-event.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
-import { PUSH } from "./graph-progress.ts";
+import { PUSH_KIND } from "../graph/superstep.ts";
 import { serialise } from "./serialisation.ts";
 
 /**
@@ -108,7 +108,7 @@ function graphNamespace(ns: readonly string[], metadata: JsonObject | undefined)
 
 /** Whether a task's path says that another task has called it. The second element is then the path of the calling task. */
 const isCallPath = (path: unknown): path is readonly unknown[] =>
-  Array.isArray(path) && path[0] === PUSH && path.at(-1) === true;
+  Array.isArray(path) && path[0] === PUSH_KIND && path.at(-1) === true;
 
 /** The metadata of a message in the form in which the run's event log stores it. */
 function metaOf(metadata: JsonObject | undefined): JsonObject {
