@@ -10,17 +10,14 @@ type BatchRuns = readonly { readonly key: ThreadKey; readonly draft: RunDraft }[
 
 interface Batch {
   /**
-   * Makes the error that `admitAll` throws when the run at this index was refused, or could not be stored, because of
-   * `cause`.
+   * Returns the error that `admitAll` throws if the run at `index` is not admitted. `cause`: why the run was refused or
+   * could not be stored.
    */
   refused(index: number, cause: unknown): unknown;
-  /**
-   * Refuses the batch when the server is shutting down.
-   * @throws ServiceError `server.draining`
-   */
+  /** @throws ServiceError `server.draining` if the server is shutting down */
   refuseWhenDraining(): void;
   wake(key: ThreadKey, start: ThreadCreation | undefined): Eventually<LiveThread>;
-  /** Keeps a thread in memory until it is released. */
+  /** Keeps the thread in memory until `release` is called. */
   claim(liveThread: LiveThread): void;
   release(liveThread: LiveThread): void;
   letGo(liveThread: LiveThread): void;
@@ -29,10 +26,8 @@ interface Batch {
 }
 
 /**
- * Admits runs to new threads, all in one turn of the event loop, so that no shutdown can come between them. If one run
- * is refused, the runs before it are rolled back in the same turn. If a run cannot be stored, all runs are rolled back.
- * No run begins before all runs are stored: a node that computes would block the event loop, and delay the storing of
- * the other runs and the response to the client.
+ * Admits runs to new threads, all in one turn of the event loop, so that no shutdown can come between them. If any run
+ * is refused or cannot be stored, all runs are rolled back.
  */
 export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly RunRecord[]> {
   batch.refuseWhenDraining();
@@ -41,8 +36,8 @@ export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly 
     for (const { key, draft } of runs) {
       // oxlint-disable-next-line no-await-in-loop -- a new thread is not read from the storage, so this does not wait
       const liveThread = await batch.wake(key, draft.create);
-      // Claims each thread, because an idle thread may be removed from memory: a batch may have more threads than the
-      // limit of idle threads in memory.
+      // A batch may have more threads than the limit of idle threads in memory. Without the claim, some of them could
+      // be removed.
       batch.claim(liveThread);
       liveThreads.push(liveThread);
     }
@@ -58,6 +53,8 @@ async function admitTo(
   { refused, refuseWhenDraining, letGo, starts }: Batch,
 ): Promise<readonly RunRecord[]> {
   refuseWhenDraining();
+  // No run begins before all runs are stored: a node that computes would block the event loop, and delay the storing of
+  // the other runs and the response to the client.
   const deferredStarts = new DeferredStarts(starts);
   const admitted: Promise<RunRecord>[] = [];
   for (const [i, { draft }] of runs.entries()) {

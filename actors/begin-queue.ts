@@ -1,19 +1,18 @@
 import type { Clock } from "../src/ports/clock.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 
-/** The milliseconds that one turn of the event loop may spend on beginning runs. */
+/** Milliseconds that one turn of the event loop may spend on beginning runs. */
 const BUDGET_MS = 8;
 
 /** Begins runs whose start is stored. */
 export interface RunStarts {
-  /** `begin` begins the run. The caller's function MUST NOT throw, and MUST check whether the run may still begin. */
+  /** Calls `begin` later, to begin the run. `begin` MUST NOT throw, and MUST check whether the run may still begin. */
   add(begin: () => void): void;
 }
 
 /**
- * A queue of runs whose start is stored, and which are about to begin. No run begins in the turn of the event
- * loop in which its start was stored, so that the HTTP response is sent before a node computes. When many
- * runs begin at once, other work gets a turn every few milliseconds.
+ * Begins each run in a later turn of the event loop than the one in which the run's start was stored, so that the HTTP
+ * response is sent before a node computes. When many runs begin at once, other work gets a turn every few milliseconds.
  */
 export class BeginQueue implements RunStarts {
   readonly #clock: Clock;

@@ -1,18 +1,17 @@
 import type { AnyActorRef } from "./xstate.ts";
 
-/**
- * A child actor in a {@link Table}, with the numbers of the versions that added it and removed it (Infinity:
- * it was not removed). A version is one instance of {@link ChildActorMap}.
- */
+/** A child actor in a {@link Table}. A version is one instance of {@link ChildActorMap}. */
 interface Entry {
   readonly actor: AnyActorRef;
+  /** The number of the version that added the child. */
   readonly came: number;
+  /** The number of the version that removed the child; Infinity if none has. */
   left: number;
 }
 
 type NamedActor = readonly [name: string, actor: AnyActorRef];
 
-/** The children of several versions of a {@link ChildActorMap}. The versions share this table. */
+/** The children of all versions of a {@link ChildActorMap} that share this table. */
 interface Table {
   readonly entries: Map<string, Entry>;
   /** The number of the latest version. A change to the latest version extends the table; a change to an older one copies it. */
@@ -20,19 +19,22 @@ interface Table {
 }
 
 /**
- * The table is copied without the removed children when these outnumber the present children by more than this number.
+ * When the removed children in a table outnumber the present ones by more than this, the next removal copies the table
+ * without them.
  */
 const MAX_EXTRA_REMOVED = 16;
 
 /**
- * The child actors of a snapshot, by name, in the order in which they were added. An instance is immutable: a
- * change returns a new version. Versions share a table, and a change to the latest version only adds or marks
- * an entry of the table, so adding or removing one of thousands of tasks costs as much as with a few. Most
- * actors have at most one child, and need no table.
+ * The child actors of a snapshot, by name, in the order in which they were added. An instance is immutable: a change
+ * returns a new version. Versions share a table, so adding or removing one of thousands of tasks costs as much as with
+ * a few.
  */
 export class ChildActorMap {
   readonly size: number;
-  /** The only child. Undefined if there is no child, or if the children are in a table. */
+  /**
+   * The only child. Undefined if there is no child, or if the children are in a table. Most actors have at most one
+   * child.
+   */
   readonly #only: NamedActor | undefined;
   readonly #table: Table | undefined;
   readonly #version: number;
@@ -72,7 +74,7 @@ export class ChildActorMap {
     return some;
   }
 
-  /** A version with these children added. Their names MUST differ from those of the present children. */
+  /** Returns a version with the children in `added`. The caller MUST NOT add a name that a present child has. */
   with(added: readonly NamedActor[]): ChildActorMap {
     const [first] = added;
     if (first === undefined) return this;
@@ -85,7 +87,7 @@ export class ChildActorMap {
     return new ChildActorMap(this.size + added.length, undefined, table, came);
   }
 
-  /** A version without this child; the same version if it has no such child. */
+  /** A version without this child; the same instance if there is no such child. */
   without(name: string): ChildActorMap {
     if (this.get(name) === undefined) return this;
     if (this.size === 1) return NO_CHILD_ACTORS;
@@ -102,7 +104,10 @@ export class ChildActorMap {
     return came <= this.#version && this.#version < left;
   }
 
-  /** The table if this is its latest version, to which entries can be added without a copy; otherwise undefined. */
+  /**
+   * The table if this is its latest version; otherwise undefined. Only the latest version may change the table without
+   * a copy.
+   */
   get #newestTable(): Table | undefined {
     return this.#table?.newest === this.#version ? this.#table : undefined;
   }

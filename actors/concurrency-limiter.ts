@@ -1,7 +1,7 @@
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 import type { RunBytes, RunMemoryBudget } from "./run-memory-budget.ts";
 
-/** A request for a slot: the run, the tenant and the graph whose limits apply to it, and the memory that it needs. */
+/** A run's request for a slot. The limits of its tenant and its graph apply. */
 export interface SlotRequest {
   readonly run: string;
   readonly tenant: string;
@@ -26,17 +26,16 @@ interface Waiting extends SlotRequest {
 }
 
 /**
- * The waiting runs of one tenant, in lists. The outer map has the lists by name: for each graph, one list of large runs
- * and one list of small runs. Each list has the runs by id, in the order of their requests.
+ * The waiting runs of one tenant. For each graph, the outer map has a list of large runs and a list of small runs. Each
+ * list has the runs by id, in the order of their requests.
  */
 type TenantQueue = Map<string, Map<string, Waiting>>;
 
 /**
- * Limits how many runs are in progress at once: in all, by tenant and by graph, and by the memory that they need
- * ({@link RunMemoryBudget}). A run gets a free slot at once; when none is free, or when it is large and there is no
- * memory for it, it waits. Tenants take turns to get freed slots, so that a tenant with ten thousand runs gets no more
- * turns than one with a single run. Within a tenant, the run that asked first gets the slot. Runs that wait for memory
- * do not block small runs.
+ * Limits how many runs are in progress at once: in all, by tenant, by graph, and by the memory that they need. Other
+ * runs wait. Tenants take turns to get freed slots, so that a tenant with ten thousand runs gets no more turns than one
+ * with a single run. Within a tenant, the run that asked first comes first, but runs that wait for memory do not block
+ * small runs.
  */
 export class ConcurrencyLimiter {
   readonly #limits: ConcurrencyLimits;
@@ -87,8 +86,8 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * Takes a slot for a run, and calls `ready`: at once if a slot and the memory are free, otherwise as soon as they
-   * are.
+   * Takes a slot for a run, and calls `ready`: at once if there is a slot and memory for the run, otherwise as soon as
+   * there is.
    */
   acquire(claim: SlotRequest, ready: () => void): void {
     if (this.tryAcquire(claim)) return ready();
@@ -122,10 +121,7 @@ export class ConcurrencyLimiter {
     if (hadMemory || claim !== undefined) this.#serveWaiting();
   }
 
-  /**
-   * The position, from 1, of a run among its tenant's runs that wait for a slot or for memory; undefined when
-   * it is not one of these.
-   */
+  /** The position of a run, from 1, among the waiting runs of its tenant; undefined if the run does not wait. */
   position(run: string): number | undefined {
     const own = this.#waiting.get(run);
     if (own === undefined) return undefined;
@@ -140,10 +136,8 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the first run
-   * of the queue can wait for a slot. The position is the number of runs of the same tenant that asked for a slot
-   * before that first run (0 if the first run does not wait for a slot), plus the position of `run` in the queue,
-   * counted from 1.
+   * The position of a run, from 1, in the queue of its thread; undefined if the queue does not contain the run. If the
+   * first run of the queue waits for a slot, the tenant's runs that wait ahead of that first run count too.
    */
   positionIn(queue: readonly string[], run: string): number | undefined {
     const place = queue.indexOf(run);

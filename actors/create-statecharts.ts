@@ -35,7 +35,7 @@ export function createStatecharts(
     abortPlanning: (input) => graphOf(input)?.abortPlanning(),
     abort: (input) => graphOf(input)?.tasks.abort("The run was stopped"),
     sayClosing: ({ thread, within }) => {
-      // The end of a subgraph is the outcome of its task, not of the run.
+      // The end of a subgraph does not end the run: it is the outcome of a task.
       if (within === null) liveThreadNamed(thread)?.actor?.send({ type: "RUN.CLOSING" });
     },
     close: (input, stop) => {

@@ -5,10 +5,9 @@ import { CheckpointIds } from "./thread/checkpoint-ids.ts";
 import { createWithState } from "./thread/state-update.ts";
 
 /**
- * Creates a thread. If a thread with this id exists, returns the existing thread if `draft.if_exists` is `do_nothing`,
- * the thread is not temporary, and the user has access to it. The caller MUST hold the thread's lock. The thread needs
- * no actor before its first run.
- * @throws ServiceError `thread.exists`
+ * Creates a thread. Returns the existing thread with this id if `draft.if_exists` is `do_nothing`, that thread is not
+ * temporary, and the user has access to it. The caller MUST hold the thread's lock.
+ * @throws ServiceError `thread.exists` if there is a thread with this id that cannot be returned
  */
 export async function createThreadRecord(
   deps: Pick<SystemDeps, "journal" | "clock" | "engine" | "random">,

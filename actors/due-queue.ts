@@ -21,8 +21,8 @@ export interface DueSource {
   /** Reads the entries that are due first, of all threads together; at most `limit`. */
   read(limit: number): Promise<readonly KeyedTimer[]>;
   /**
-   * Starts an entry. Resolves with false when the thread does not list the entry any more, but only after the write
-   * that removed the entry from the thread's list is stored.
+   * Starts an entry. Resolves with false if the entry's thread no longer lists it, once the write that removed the
+   * entry from the list is stored.
    */
   start(key: ThreadKey, entry: Timer): Promise<boolean>;
 }
@@ -31,7 +31,7 @@ export interface DueSource {
 const ENTRIES_PER_READ = 64;
 /**
  * If more entries of one tenant are due than may be started, this many entries are read, to find entries of other
- * tenants. Reading this many takes about 1 ms; starting {@link MAX_STARTING_PER_TENANT} entries takes 10 ms.
+ * tenants. Reading them takes about 1 ms; starting {@link MAX_STARTING_PER_TENANT} entries takes 10 ms.
  */
 const MAX_ENTRIES_PER_READ = 1_024;
 /** The most entries that are being started at the same time. */
@@ -44,14 +44,14 @@ const MAX_STARTING_PER_TENANT = 32;
 /** Milliseconds to wait before a failed read or start is repeated. */
 const RETRY_PAUSE_MS = 1_000;
 /**
- * Milliseconds in which the deletion of a thread is usually stored. Until then, the storage still lists the thread's
+ * Milliseconds to wait until the deletion of a thread is stored. Until then, the storage still lists the thread's
  * entries.
  */
 const DELETION_PAUSE_MS = 100;
 
 /**
- * The result of starting an entry. `unlisted`: its thread does not list the entry. `failed`: the entry cannot be
- * started, and this is not tried again.
+ * The result of starting an entry. `unlisted`: its thread does not list the entry. `retry`: the start failed, and is
+ * tried again. `failed`: the entry cannot be started.
  */
 type StartOutcome = "started" | "unlisted" | "retry" | "failed";
 
@@ -65,9 +65,8 @@ const PERMANENT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Starts delayed runs, or sends the events of machine timers, when they are due. Only the storage lists all entries;
- * this class sets one timer, for the earliest entry. A change of the wall clock does not change when this timer fires
- * ({@link SteadyTime}).
+ * Starts delayed runs, or sends the events of machine timers, when they are due. The entries stay in the storage; only
+ * one timer is set, for the earliest of them. A change of the wall clock does not move this timer ({@link SteadyTime}).
  */
 export class DueQueue {
   readonly #deps: Deps;
@@ -78,13 +77,11 @@ export class DueQueue {
    * other entries.
    */
   readonly #failed = new Set<string>();
-  /** The entries that are being started, which the storage still lists; and the number of these entries by tenant. */
+  /** The entries that are being started. The storage still lists them. */
   readonly #starting = new Set<string>();
+  /** The number of entries that are being started, by tenant. */
   readonly #startingByTenant = new Map<string, number>();
-  /**
-   * Entries that the storage listed as due, but that their threads no longer listed when the entries were to be
-   * started.
-   */
+  /** Entries that the storage listed as due, but that their threads no longer listed when a start was tried. */
   readonly #unlisted = new Set<string>();
   /** True when there are more entries due than are being started. */
   #isMoreDue = false;
@@ -146,9 +143,8 @@ export class DueQueue {
   }
 
   async #startPage(): Promise<void> {
-    // A copy, because starts change the set. The copy contains the entries that their threads did not list when these
-    // entries were last started. Since then, these threads have stored their latest changes. If the storage still lists
-    // such an entry and its thread still does not, starting the entry counts as failed.
+    // A copy, because starts change the set. If the storage lists an entry of the copy again although the entry's
+    // thread does not, the start counts as failed: in the meantime, the thread has stored its latest changes.
     const unlisted = new Set(this.#unlisted);
     const skipped = this.#failed.size + this.#starting.size;
     // The clock is read only once. Otherwise an entry that becomes due between two reads would be neither started nor
@@ -168,10 +164,7 @@ export class DueQueue {
     else this.schedule(next.due);
   }
 
-  /**
-   * Starts the entries that are due, as many as {@link MAX_STARTING} and {@link MAX_STARTING_PER_TENANT}
-   * allow.
-   */
+  /** Starts the due entries, as many as {@link MAX_STARTING} and {@link MAX_STARTING_PER_TENANT} allow. */
   #startDueOf(found: readonly KeyedTimer[], now: number, unlisted: ReadonlySet<string>): void {
     for (const entry of found) {
       if (entry.due > now) break;
@@ -218,8 +211,7 @@ export class DueQueue {
         await this.#pause(DELETION_PAUSE_MS);
         return "unlisted";
       }
-      // While the storage fails, `warn` lines for each entry would only repeat what is logged once for the
-      // storage.
+      // While the storage refuses writes, a warning for each entry would only repeat the storage's own log message.
       const isOutage = this.#deps.journal.whenWritable() !== undefined;
       logger[isOutage ? "debug" : "warn"](`a ${this.#source.name} could not be started; retrying`, {
         thread: key.thread,

@@ -3,7 +3,7 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import type { SystemLimits } from "./thread-system-interface.ts";
 
-/** The entry of an idle thread in the linked list of {@link IdleThreads}. The thread has a reference to its entry. */
+/** The entry of an idle thread in the linked list of {@link IdleThreads}. */
 export interface IdleEntry<C> {
   readonly liveThread: C;
   readonly since: number;
@@ -36,10 +36,10 @@ const MEASURE_DELAY_MS = 500;
 /**
  * Idle threads in memory, the longest idle first. They are removed from memory when their idle time is over, when their states take too
  * much memory, or when there are too many of them. One timer serves all threads, because a timer for each would cost more than the thread.
- * The threads form a linked list, not a `Map`: in a full list, each new entry removes the first one. That leaves gaps in a `Map`, and
- * finding the new first entry would mean skipping them.
  */
 export class IdleThreads<C extends MaybeIdle<C>> {
+  // A linked list, not a `Map`: removing the first entries of a `Map` leaves gaps at its start, which every search for the new first entry
+  // has to skip.
   #oldest: IdleEntry<C> | null = null;
   #youngest: IdleEntry<C> | null = null;
   #size = 0;
@@ -181,8 +181,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
         return this.#sweepAfter(left);
       }
       this.#removeFromMemory(liveThread);
-      // The thread has not left memory, because a write was in flight. It goes to the end of the list, and is
-      // checked again later.
+      // If a write in flight has kept the thread in memory, the thread goes to the end of the list and is checked again later.
       if (liveThread.idleEntry === entry) this.update(liveThread);
     }
   }

@@ -3,7 +3,7 @@ import type { SettledState } from "../src/model/thread.ts";
 
 /** Events of a thread's actor. `run` is always a run's id. */
 export type ThreadEvent =
-  /** A run was admitted, and its admission is being stored. `starts`: the same append also stores its start. */
+  /** A run was admitted, and its admission is being stored. `starts`: the same append also stores the run's start. */
   | {
       readonly type: "RUN.ADMITTED";
       readonly run: string;
@@ -12,7 +12,7 @@ export type ThreadEvent =
     }
   /** The active run has got a slot and may start. */
   | { readonly type: "RUN.READY"; readonly run: string }
-  /** The start of the active run is stored; it may begin. */
+  /** The start of the active run is stored, and the run may begin. */
   | { readonly type: "RUN.STARTED"; readonly run: string }
   /** A cancellation of the active run was requested, and the request is being stored. */
   | { readonly type: "RUN.CANCEL"; readonly run: string; readonly action: CancelAction }
@@ -23,8 +23,8 @@ export type ThreadEvent =
   /** From the run's actor: the run has ended, and its end is being stored. Nothing can stop the run any more. */
   | { readonly type: "RUN.CLOSING" }
   /**
-   * A write or an actor failed: this actor is discarded. The thread is loaded again from its records: soon if
-   * it has runs, else when it is needed.
+   * A write or an actor failed: this actor is discarded. The thread is loaded again from its records: soon if it has
+   * runs, otherwise when a request needs it.
    */
   | { readonly type: "GIVE.UP" };
 
@@ -33,8 +33,8 @@ export type RunEvent =
   | { readonly type: "BEGIN" }
   | { readonly type: "CANCEL"; readonly action: StopReason }
   /**
-   * The first or the next step is planned. `tasks`: the tasks of the step; none when the run has ended.
-   * `hold`: wait for `COMMITTED` before running them.
+   * The first or the next step is planned. `tasks`: the tasks of the step; empty when no more tasks will run. `hold`:
+   * the tasks must wait for `COMMITTED`.
    */
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
   /** The server is stopping: the tasks that are planned do not start in this process. */
@@ -69,20 +69,19 @@ export type TaskEvent =
 /** How a task's actor has ended. */
 export type TaskEnd = "done" | "interrupted" | "failed" | "cancelled";
 
-/** The output of a task's actor. */
 export interface TaskOutput {
   readonly task: string;
   readonly end: TaskEnd;
 }
 
-/** The output of a run's actor. */
 export interface RunActorOutput {
   readonly status: TerminalStatus;
   readonly rest: SettledState;
 }
 
-/** The graph and the run that an actor executes. `thread`: the key of the live thread in memory ({@link threadMapKey}). */
+/** The graph and the run that an actor executes. */
 export interface RunInput {
+  /** The key of the live thread in memory ({@link threadMapKey}). */
   readonly thread: string;
   readonly run: string;
   /** The id of the task that runs the graph as its node; null for the run's root graph. */

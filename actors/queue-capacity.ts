@@ -38,8 +38,8 @@ export class QueuedRuns {
   }
 
   /**
-   * Checks whether one more run may wait. If no other input waits, an input may exceed the limit of bytes by
-   * itself.
+   * Checks whether one more run may wait. An input that exceeds the limit of bytes by itself may wait if no other input
+   * does.
    * @throws ServiceError `server.busy` when too many runs wait, or when their inputs take too much memory
    */
   checkRoom({ tenant, bytes }: QueuedRun): void {

@@ -70,7 +70,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly totals = new RunTotals();
   readonly threads: ThreadAdministration;
   readonly #waking = new Map<string, Promise<LiveThread>>();
-  /** Writes that delete or prune threads which are not live, by thread key. They never reject. */
+  /** Writes that delete or prune threads which are not live, by thread key. These promises never reject. */
   readonly #rewrites = new ReleasingMap<string, Promise<void>>();
   readonly #locks = new ThreadLocks();
   readonly #endCallbacks = new RunEndCallbacks();
@@ -206,8 +206,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
-      // A new thread does not exist after this failure: it would have been created together with the run, whose
-      // admission failed.
+      // The thread was not created: the append that failed would have created it together with the run.
       if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;
     }
@@ -328,8 +327,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   #checkDrained(): void {
-    // Draining is over when every busy thread has either paused or waits for a slot, because no slots are given any
-    // more.
+    // Draining is over when every busy thread has paused or waits for a slot, because no slots are given any more.
     const isOver = () => this.counts.busy <= this.#halted.size + this.limiter.waiting;
     if (!this.draining || !isOver()) return;
     // A paused run that was cancelled in the meantime no longer counts as paused, because its end still has to be
@@ -443,8 +441,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const waking = this.#waking.get(name);
     if (waking !== undefined) {
       if (start === undefined) return waking;
-      // Another request is loading the thread already, perhaps without `start`. If so, that load fails if the thread
-      // does not exist.
+      // Another request is loading the thread already, perhaps without `start`. If that load fails because the thread
+      // does not exist, this request creates the thread.
       return waking.catch((cause: unknown) => {
         if (cause instanceof ServiceError && cause.code === "thread.not_found") return this.#wake(key, start);
         throw cause;

@@ -26,12 +26,10 @@ export class RunEndCallbacks {
     });
   }
 
-  /**
-   * Waits for the end of a run that may have ended already. `read` reads the run's record, which shows whether the run
-   * has ended. The callback is added before the read: otherwise an end that is stored during the read would be missed.
-   */
+  /** Waits for the end of a run that may have ended already. `read` reads the run's record. */
   async waitUnlessEnded(run: string, read: () => Eventually<RunRecord | undefined>): Promise<RunEnd> {
     const { promise: ended, ...waiter } = withResolvers<RunEnd>();
+    // Added before the read: an end that is stored during the read would be missed otherwise.
     this.#add(run, waiter);
     // The promise may reject during the read, before anybody waits for it. This handler keeps Node from reporting an
     // unhandled rejection.
@@ -39,8 +37,8 @@ export class RunEndCallbacks {
     try {
       const record = await read();
       if (record !== undefined && !isTerminal(record.status)) return await ended;
-      // If the end was reported during the read, the reported end is used and not the record: it includes the final
-      // state, which may already be deleted from the storage.
+      // If the end was reported during the read, `ended` wins the race. Unlike the record, it includes the final state,
+      // which may already be deleted from the storage.
       return await Promise.race([ended, { run: record }]);
     } finally {
       this.#remove(run, waiter);
@@ -67,7 +65,7 @@ export class RunEndCallbacks {
     for (const { resolve } of waiters) resolve(end);
   }
 
-  /** Rejects the waiting requests, because the run's end is delayed until the storage works again. */
+  /** Rejects all waits for the end of a run, because the end is delayed until the storage works again. */
   fail(run: string, cause: unknown): void {
     const waiters = this.#byRun.get(run);
     if (waiters === undefined) return;

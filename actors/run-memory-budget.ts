@@ -5,8 +5,8 @@ export interface RunMemoryLimits {
   /** A state or an input of this many bytes or more is large. Smaller states and inputs are not counted. */
   readonly largeState: number;
   /**
-   * The most bytes of the large states and inputs of runs in progress. When they take this many, further large runs
-   * wait. The last run that begins before this limit is reached may exceed it.
+   * When the large states and inputs of runs in progress take this many bytes, further large runs wait. A run that
+   * begins below the limit may exceed it.
    */
   readonly maxStateBytes: number;
 }
@@ -17,15 +17,16 @@ export interface RunBytes {
   readonly input: number;
 }
 
-/** The interval, in milliseconds, at which one more run may begin although the budget is used up. */
+/**
+ * Milliseconds after which one more run may begin although the budget is used up. A node may start a run and wait for
+ * its end, while the state of the node's own run fills the budget: without this exception, both runs would wait
+ * forever.
+ */
 const ONE_MORE_INTERVAL_MS = 1_000;
 
 /**
- * A budget for the memory that the states and inputs of runs in progress take. It says whether one more run may begin. The runs that wait for
- * memory are in the {@link ConcurrencyLimiter}.
- *
- * A node may start a run and wait for its end, while the state of the node's own run fills the budget. So that the two runs do not wait for each
- * other forever, one more run begins every second as long as the heap has room.
+ * Decides, by the memory that the states and inputs of runs in progress take, whether one more run may begin. The runs
+ * that wait for memory are in the {@link ConcurrencyLimiter}.
  */
 export class RunMemoryBudget {
   readonly #scheduler: Scheduler;
@@ -89,7 +90,7 @@ export class RunMemoryBudget {
     if (wasFull && !this.isFull) this.#serveSoon();
   }
 
-  /** Stops counting a run. Returns true if it was counted: then there may be memory for other runs. */
+  /** Stops counting a run. Returns true if the run was counted: then there may be memory for other runs. */
   release(run: string): boolean {
     const before = this.#runs.get(run);
     if (before === undefined) return false;
@@ -144,7 +145,7 @@ export class RunMemoryBudget {
 }
 
 /**
- * The bytes that count for a run: the larger of state and input. Either the input becomes part of the state, and shares
- * its memory, or it is dropped.
+ * The bytes that count for a run: the larger of state and input, not their sum. The input either becomes part of the
+ * state, in the same memory, or is dropped.
  */
 const bytesOf = ({ state, input }: RunBytes): number => Math.max(state, input);

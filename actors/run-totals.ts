@@ -6,26 +6,21 @@ export type GraphRunCounts = Record<"started" | "rolled_back" | TerminalStatus, 
 
 /** Metrics of the actor system: its current state, and counts since the start. */
 export interface ActorMetrics {
-  /**
-   * The numbers of thread actors by state: `busy` have a run that has not ended, `idle` have none, `waking` are being
-   * loaded.
-   */
+  /** The number of thread actors with a run that has not ended. */
+  /** The number of thread actors whose runs have all ended. */
   readonly busy: number;
   readonly idle: number;
+  /** The number of thread actors that are being loaded. */
   readonly waking: number;
-  /**
-   * The numbers of thread actors that were loaded (`woken`), and that were removed from memory because they
-   * were idle (`passivated`).
-   */
+  /** The number of thread actors that were loaded. */
   readonly woken: number;
+  /** The number of thread actors that were removed from memory because they were idle. */
   readonly passivated: number;
   /** The number of runs in progress. Reading this property visits every live actor. */
   readonly running: number;
-  /**
-   * The number of runs that wait to start (`queued`), and how many of these wait for nothing but a slot or
-   * memory (`waiting`).
-   */
+  /** The number of runs that wait to start. */
   readonly queued: number;
+  /** The number of queued runs that wait for nothing but a slot or memory. */
   readonly waiting: number;
   /** The bytes of the large states and inputs of runs in progress. */
   readonly stateBytes: number;
@@ -46,7 +41,7 @@ export interface ActorMetrics {
 const MAX_GRAPHS = 100;
 const OTHERS = "(others)";
 
-/** Totals of runs and threads since the start. They are plain numbers, so counting costs next to nothing. */
+/** Totals of runs and threads since the start. */
 export class RunTotals {
   woken = 0;
   withdrawn = 0;

@@ -31,11 +31,10 @@ const ended = (end: TaskEnd) =>
   }) as const;
 
 /**
- * The task's statechart: one execution of a node. The node's return value and its abort signal are kept by the run's
- * attempt.
+ * The task's statechart: one execution of a node. The run's attempt keeps the node's return value and its abort signal.
  *
- * If the node is a graph, the run's chart executes it as a child of this actor, which forwards `CANCEL` to it. The
- * tasks of graphs that the node function calls are children too. All children stop when the task has left `running` and
+ * If the node is a graph, a child actor executes it with the run's chart. The tasks of graphs that the node function
+ * calls are children too. `CANCEL` is forwarded to the children, and they stop when the task has left `running` and
  * `stopping`.
  */
 export const taskChartConfig = {
@@ -86,8 +85,8 @@ export type TaskLogic = ChartActorLogic<TaskInput, TaskActorEvent, TaskInput, Ta
 const GRAPH = "subgraph";
 
 /**
- * Implements the guards and actions that the chart names. `run` and `task` are functions, because the charts of runs
- * and tasks need each other. The functions are called only when an actor is spawned.
+ * Implements the guards and actions that the chart names. `run` and `task` are functions that are called only when an
+ * actor is spawned, because the charts of runs and tasks need each other.
  */
 export function taskChart(
   effects: TaskEffects,
@@ -128,7 +127,7 @@ export function taskChart(
   };
 }
 
-/** Spawns actors for tasks of the graph that this input names. */
+/** Spawns actors for tasks of the graph that the input names. */
 export function spawnTasks(
   { thread, run, within }: RunInput,
   tasks: readonly TaskName[],

@@ -21,8 +21,8 @@ interface Deps {
 type WithoutActor = (liveThread: LiveThread, write: () => Promise<void>) => Promise<void>;
 
 /**
- * True for a temporary thread of an earlier process that is of no more use and has to be deleted: its run has ended, or
- * depended on a connection to that process (`bound`).
+ * True for a temporary thread of an earlier process that has to be deleted: its run has ended, or depended on a
+ * connection to that process (`bound`).
  */
 export function isLeftoverTemporary(thread: ThreadRecord): boolean {
   const { temporary } = thread;
@@ -36,8 +36,8 @@ export class TemporaryThreads {
   readonly #withoutActor: WithoutActor;
   readonly #isStopping: () => boolean;
   /**
-   * The number of requests that are about to read a thread, and the callbacks to call when no such request is left; by
-   * thread key.
+   * For each thread that requests are about to read: the number of these requests, and the callbacks to call when none
+   * is left. By thread key.
    */
   readonly #pendingReads = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
 
@@ -81,9 +81,9 @@ export class TemporaryThreads {
   }
 
   /**
-   * Deletes a temporary thread of an earlier process. If its run has not ended, the run's client lost its connection
-   * when that process ended. If that run has a webhook, the run is first stored as interrupted, and the webhook reports
-   * this status.
+   * Deletes a temporary thread that an earlier process has left. If its run has not ended and has a webhook, the run is
+   * first stored as interrupted, so that the webhook is called: the run's client lost its connection when that process
+   * ended.
    */
   async deleteLeftover(key: ThreadKey, thread: ThreadRecord): Promise<void> {
     const { journal, clock } = this.#deps;

@@ -21,10 +21,7 @@ export interface ThreadAdministrationOwner {
    * admitted to the thread.
    */
   withLock<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
-  /**
-   * Refuses the request when the server is shutting down.
-   * @throws ServiceError `server.draining`
-   */
+  /** @throws ServiceError `server.draining` if the server is shutting down */
   refuseWhenDraining(): void;
   /**
    * Returns the live thread, and loads it first if it is not in memory.
@@ -111,7 +108,10 @@ export class ThreadAdministration implements ThreadOperations {
     });
   }
 
-  /** Loads the thread, if it is not live. @throws ServiceError `thread.not_found`, also for a temporary thread */
+  /**
+   * Loads the thread if it is not live.
+   * @throws ServiceError `thread.not_found`, also if the thread is temporary or the user has no access to it
+   */
   async #liveThread(key: ThreadKey): Promise<LiveThread> {
     const liveThread = await this.#keeper.wake(key);
     const { record } = liveThread;

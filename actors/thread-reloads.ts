@@ -38,9 +38,8 @@ interface Reload {
 }
 
 /**
- * Reloads threads that failed while they had runs. A reload waits until the storage accepts writes, and
- * longer each time that the thread fails again. Threads that failed because of the storage are logged
- * together: one line when they fail, and one when they are loaded again.
+ * Reloads threads that failed while they had runs. A reload waits until the storage accepts writes, and longer each
+ * time that the thread fails again.
  */
 export class ThreadReloads {
   readonly #deps: Deps;
@@ -52,7 +51,10 @@ export class ThreadReloads {
   readonly #reloads = new Map<string, Reload>();
   #ready: Reload[] = [];
   #isLoading = false;
-  /** Threads that failed because of the storage and are not loaded again yet. */
+  /**
+   * Threads that failed because of the storage and are not loaded again yet. One log line reports all of them when they
+   * fail, and one when they are loaded again.
+   */
   readonly #failed = new Set<string>();
   /** The threads that have been in `#failed` since it was last empty. The log lines give their number. */
   readonly #everFailed = new Set<string>();
@@ -133,7 +135,7 @@ export class ThreadReloads {
       // oxlint-disable-next-line no-await-in-loop -- loading thousands at once would hold up all other work
       if (await this.#load(reload)) this.#loaded(reload);
       else {
-        // The failure is counted only once, even if the thread failed again while it was being loaded.
+        // If the thread failed while it was being loaded, that failure is counted already, and `isLoaded` is false.
         if (reload.isLoaded) reload.failures++;
         reload.isLoaded = false;
         this.#schedule(reload);

@@ -41,10 +41,7 @@ export interface RunDraft {
   readonly origin: RunOrigin;
   /** The members of the run's config to store in the thread's record, where clients can read them; undefined: none. */
   readonly config?: JsonObject;
-  /**
-   * The settings of the thread that is created, in the append that stores the run, if the thread does not exist.
-   * Absent: the thread must exist.
-   */
+  /** The settings of the thread, which is created in the append that stores the run if it does not exist. Absent: the thread must exist. */
   readonly create?: ThreadCreation;
   /** Milliseconds after which the run may start; undefined: no delay. */
   readonly delay?: number;
@@ -139,9 +136,9 @@ export interface ThreadOperations {
 }
 
 /**
- * The outcome of restoring the end of a run whose end was missing in storage. A status: the run was ended with this
- * status. `forgotten`: the run had been rolled back, so it was deleted. Undefined: nothing was changed, because the run
- * has ended by now or is still queued.
+ * The outcome of restoring the end of a run whose end was missing in storage. A status: the run was ended with this status. `forgotten`:
+ * the run had been rolled back, so it was deleted. Undefined: nothing was changed, because the run has ended by now or its thread still has
+ * it.
  */
 export type RestoredEnd = TerminalStatus | "forgotten" | undefined;
 
@@ -195,9 +192,8 @@ export interface ThreadSystem {
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void>;
   /**
-   * Registers that the client wants the run to end with its connection. A shutdown closes the connection, so the run is
-   * not continued afterwards: the shutdown ends a waiting run, and the next start of the server ends a run that was in
-   * progress. Does nothing for a run that has ended.
+   * Registers that the client wants the run to end with its connection. A shutdown, which closes the connection, then ends the run instead
+   * of continuing it: a waiting run at once, a run in progress at the next start of the server. Does nothing for a run that has ended.
    */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /**
@@ -213,18 +209,16 @@ export interface ThreadSystem {
    * then deleted as if the run had just ended.
    */
   keepTemporary(key: ThreadKey): () => void;
-  /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
+  /** True when an actor executes this run now. Clients see the status `running` for this run, although its record says `pending`. */
   isRunning(key: ThreadKey, run: string): boolean;
   /**
-   * The position of a run that waits in its thread's queue, counted from 1. If the first run of the queue waits for a
-   * slot, the runs of the same tenant that asked for a slot before it are counted too. Undefined if the run is not in
-   * the queue.
+   * The position of a run, from 1, in the queue of its thread; undefined if the queue does not contain the run. If the first run of the
+   * queue waits for a slot, the tenant's runs that wait ahead of that first run count too.
    */
   positionOf(key: ThreadKey, run: string): number | undefined;
   /**
-   * Shows the inspector every live actor of the scope, and from then on everything that happens to them,
-   * until the returned function is called. Loads no threads. Threads that nobody inspects have no inspection
-   * hooks.
+   * Shows the inspector every live actor of the scope, and from then on everything that happens to them, until the returned function is
+   * called. Loads no threads.
    */
   inspect(scope: InspectScope, inspector: Inspector): () => void;
   readonly live: LiveThreadList;
@@ -237,10 +231,7 @@ export interface ThreadSystem {
   onTimer(admit: AdmitTimerRun): void;
   /** Sets the function that is called when the end of a run is stored. Called before {@link ThreadSystem.recover}. */
   onRunEnd(listener: (key: ThreadKey, run: RunRecord) => void): void;
-  /**
-   * Ends a run whose record has no end although no thread lists the run. Resolves with what was done when that is
-   * stored.
-   */
+  /** Ends a run whose record has no end although no thread lists the run. Resolves when the end is stored. */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
   /**
    * Stops the work of the system. Refuses new runs, and waits up to `ms` milliseconds for running supersteps. Then it
@@ -288,8 +279,8 @@ export interface SystemLimits {
   /** A state or an input of this many bytes or more counts as large. */
   readonly largeState: number;
   /**
-   * The most bytes of the large states and inputs of runs in progress. When they take this many, further large runs
-   * wait. The last run that begins before this limit is reached may exceed it.
+   * When the large states and inputs of runs in progress take this many bytes, further large runs wait. A run that begins below the limit
+   * may exceed it.
    */
   readonly maxStateBytes: number;
   /** Milliseconds that a temporary thread is kept for readers that have not reached the run's end or may come back. */
@@ -302,11 +293,13 @@ export interface SystemLimits {
   readonly timeout: number;
   /** The limits of how many runs may be in progress at once. */
   readonly concurrent: ConcurrencyLimits;
-  /** The most runs that may wait: in total, and of one tenant. */
+  /** The most runs that may wait. */
   readonly maxQueued: number;
+  /** The most runs of one tenant that may wait. */
   readonly maxQueuedPerTenant: number;
-  /** The most bytes of the inputs of waiting runs: in total, and of one tenant. */
+  /** The most bytes of the inputs of waiting runs. */
   readonly maxQueuedBytes: number;
+  /** The most bytes of the inputs of one tenant's waiting runs. */
   readonly maxQueuedBytesPerTenant: number;
 }
 

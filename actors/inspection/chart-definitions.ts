@@ -8,7 +8,10 @@ export function chartDefinitions(): { readonly [machine: string]: JsonObject } {
   return { thread: plain(threadChartConfig), run: plain(runChartConfig), task: plain(taskChartConfig) };
 }
 
-/** A definition as plain JSON. Functions are left out: guards and actions are referred to by name. */
+/**
+ * Copies a definition as plain JSON, without its functions. The definition refers to guards and actions by name, so
+ * these names stay.
+ */
 function plain(definition: object): JsonObject {
   return JSON.parse(JSON.stringify(definition)) as JsonObject;
 }

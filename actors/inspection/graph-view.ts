@@ -19,8 +19,8 @@ type Way = readonly string[];
 const left = { success: "done", interrupted: "stopped", error: "error", timeout: "error" } as const;
 
 /**
- * Shows the graph of one run to the inspector as a separate actor. The state of this actor is the set of running nodes; for a graph
- * made from an XState machine, it is the machine's own state.
+ * Shows the graph of one run to the inspector as a separate actor. Its state is the set of running nodes, or, for a
+ * graph made from an XState machine, the state of the machine.
  */
 export class ShownGraph {
   readonly actor: InspectedActor;
@@ -34,7 +34,7 @@ export class ShownGraph {
   readonly #machineState: () => InspectedStateValue | undefined;
   /** Paths of running nodes, by task id. */
   readonly #running = new Map<string, Way>();
-  /** The failed and paused tasks of the last step, by task id. */
+  /** Tasks of the last step that ended in another way than `done`, by task id. */
   readonly #stuck = new Map<string, { readonly way: Way; readonly end: TaskEnd }>();
   #shown: string | null = null;
   #value: InspectedStateValue = START;
@@ -104,8 +104,8 @@ export class ShownGraph {
   }
 
   /**
-   * Updates the state from the running tasks. Returns true if nodes run, and their set or the machine's state has
-   * changed. Often neither has changed, because thousands of tasks may run the same node.
+   * Updates the state from the running tasks. Returns whether there is a new state to show: thousands of tasks may run
+   * the same node, and then most starts and ends change nothing.
    */
   #settle(): boolean {
     if (this.#running.size === 0) return false;

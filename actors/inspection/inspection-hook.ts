@@ -8,7 +8,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import { ShownGraph } from "./graph-view.ts";
 import { shownEvent, shownState } from "./shown-values.ts";
 
-/** The state of an actor that the inspector was shown last. */
+/** What the inspector has been shown of an actor. */
 interface ShownSoFar {
   readonly shown: InspectedActor;
   /** The last snapshot shown. Snapshots are immutable, so comparing references is enough. */
@@ -17,9 +17,9 @@ interface ShownSoFar {
 }
 
 /**
- * Shows the actors of one live thread to one inspector. XState reports a snapshot after the effects of its transition, so
- * the end of a task would be shown after everything that it caused. To keep the order, the current snapshots of an actor
- * and of its parents are shown before anything else about the actor.
+ * Shows the actors of one live thread to one inspector. XState reports a snapshot after the effects of its transition, so the end of a task
+ * would be shown after its consequences. To keep the order, the current snapshots of an actor and of its parents are shown before anything
+ * else about the actor.
  */
 export class InspectionHook {
   readonly #liveThread: LiveThread;
@@ -65,8 +65,7 @@ export class InspectionHook {
         this.#catchUp(event.actorRef as AnyActorRef);
       } else if (event.type === "@xstate.event") {
         const actor = event.actorRef as AnyActorRef;
-        // XState sends the first event of a child actor in the name of its parent. From this event, the hook learns which actor
-        // is the parent.
+        // XState names the parent as the sender of the first event of a child. From this event, the hook learns who the parent is.
         if (event.event.type === "xstate.init" && event.sourceRef !== undefined)
           this.#parents.set(actor, event.sourceRef as AnyActorRef);
         const source = (event.sourceRef as AnyActorRef | undefined) ?? sayer(event.event, actor);
@@ -82,10 +81,7 @@ export class InspectionHook {
     });
   }
 
-  /**
-   * Catches errors of the inspector. XState would throw them at the sender of the event, so that a failing inspector
-   * would break the inspected actor.
-   */
+  /** Catches errors of the inspector. XState would throw them where the inspected actor is sent an event, and so break the actor. */
   #guarded(work: () => void): void {
     try {
       work();
@@ -104,7 +100,7 @@ export class InspectionHook {
     const snapshot: unknown = actor.getSnapshot();
     const shownActor = this.#shownActors.get(actor);
     if (shownActor === undefined) return this.#meet(actor, above?.shown);
-    // A thread that is removed from memory keeps the status that was shown: stopping its actor does not change the thread.
+    // The stop of a thread's actor is not shown: removing a thread from memory does not change the thread.
     if (shownActor.snapshot === snapshot || (above === undefined && isStopped(actor))) return shownActor;
     shownActor.snapshot = snapshot;
     this.#inspector.snapshot(
@@ -135,8 +131,7 @@ export class InspectionHook {
     const { thread } = parent;
     const { context } = actor.getSnapshot() as { readonly context: TaskInput & { readonly task?: string } };
     const { run } = context;
-    // If a node function calls a graph, the tasks of that graph are direct children of the task that runs the node
-    // function.
+    // A task whose node function calls a graph has the tasks of that graph as direct children.
     if (parent.kind === "run" || context.task !== undefined) {
       const { task: id, name } = context;
       return { id, kind: "task", name, parent: parent.id, thread, run, machine: "task" };
@@ -170,7 +165,7 @@ export class InspectionHook {
     this.#graphs.set(run, view);
   }
 
-  /** The tasks of this graph that are already running, with their paths. They are announced together with the graph. */
+  /** The running tasks below an actor, with their paths. */
   *#runningBelow(actor: AnyActorRef): Generator<readonly [string, readonly string[]]> {
     for (const child of actorChildren(actor)) {
       if (!isActive(child)) continue;

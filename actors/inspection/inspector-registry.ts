@@ -8,8 +8,8 @@ export class InspectorRegistry {
   readonly #watches = new Set<Watch>();
 
   /**
-   * Shows the inspector the live actors in `scope`, and from now on what happens to them, until the returned function
-   * is called.
+   * Shows the live actors in `scope` to the inspector, and from now on what happens to them, until the returned
+   * function is called.
    */
   add(scope: InspectScope, inspector: Inspector, liveThreads: Iterable<LiveThread>): () => void {
     const watch = new Watch(scope, inspector);

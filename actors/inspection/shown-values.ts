@@ -46,8 +46,8 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
 }
 
 /**
- * The first entries of a list. Of an entry that is an object, such as a task, only the id and the name are shown: the
- * input of a task is the graph's state.
+ * The first entries of a list. Of an object, such as a task, only the id and the name are shown: a task also has its
+ * input, which may be the whole state of the graph.
  */
 function firstEntries(list: readonly unknown[]): unknown {
   const some = list.slice(0, MAX_ENTRIES).map((item) => (typeof item === "object" ? named(item) : item));
@@ -64,7 +64,7 @@ function named(item: unknown): JsonObject {
 }
 
 /**
- * The part of an event that is shown: functions and nested objects are left out, long lists and texts are
+ * The part of an event that the inspector shows: without functions and nested objects, and with long lists and texts
  * cut.
  */
 export function shownEvent(event: { readonly type: string }): InspectedEvent {

@@ -37,8 +37,8 @@ import type { OnSubgraphEnd } from "./task-runner.ts";
  */
 const MIN_FREE_EVENT_IDS = 1_024;
 /**
- * The event id for facts whose ids are not known yet. It is never looked up: only a fact that begins a message is
- * referred to by its event id, and the facts with this id begin no message.
+ * A placeholder for the event ids of pending facts, which are not known yet. Nothing looks it up: only a fact that
+ * begins a message is found by its event id, and pending facts begin no message.
  */
 const NO_EVENT = -1;
 /**
@@ -50,9 +50,9 @@ const MAX_CHECKPOINTS = 1_000;
 const MAX_LOGGED = 100;
 
 /**
- * One attempt to execute a run: its graphs, its log, and its writes to storage. It batches the writes of its graphs
- * into as few appends as the durability mode allows. After `revoke` it writes and publishes nothing, so a node that
- * is still running cannot change anything.
+ * One attempt to execute a run: its graphs, its log, and its writes to storage, which are batched into as few appends
+ * as the durability mode allows. After `revoke`, an attempt writes and publishes nothing, so a node that is still
+ * running cannot change anything.
  */
 export class Attempt {
   readonly liveThread: LiveThread;
@@ -77,9 +77,9 @@ export class Attempt {
   #slowest: SlowestTaskFinder | null = null;
   #flushing = false;
   /**
-   * Copies of task writes from before this run, by checkpoint id. A run may change the writes at an earlier run's
-   * checkpoint from which it starts; a rollback restores them from these copies. An entry is removed once the run's
-   * record contains its writes.
+   * Copies of task writes at checkpoints of earlier runs, by checkpoint id. This run may change the writes at the
+   * checkpoint from which it starts, and a rollback restores them. An entry is removed once the run's record contains
+   * the copy.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   /** Resolves when the attempt's latest append is stored, or has failed. */
@@ -144,8 +144,8 @@ export class Attempt {
   }
 
   /**
-   * The run's record, as {@link withTotals}, when the run ends. Tasks in progress end with the run. `at`: epoch
-   * milliseconds.
+   * The run's record at its end, like {@link withTotals}. Tasks in progress count as ended at `at` (epoch
+   * milliseconds).
    */
   withFinalTotals(at: number): RunRecord {
     this.#slowest?.endAll(at);
@@ -165,8 +165,8 @@ export class Attempt {
   }
 
   /**
-   * True when the attempt should have started from an older checkpoint but did not. The thread then stays at its latest
-   * checkpoint.
+   * True if the run names an older checkpoint to start from, but this attempt has not started there. The thread then
+   * stays at its latest checkpoint.
    */
   get neverReachedStart(): boolean {
     const { hasEntered, head } = this.root;
@@ -175,8 +175,8 @@ export class Attempt {
 
   /** Remembers that the executor has logged this error of a node. */
   noteLogged(error: PlainError): void {
-    // An attempt has this many errors only if the graph catches them. Beyond the limit, the worst case is that the
-    // error of the run is logged twice.
+    // There are more errors than this only if the graph catches them. Beyond the limit, the run's own error may be
+    // logged twice.
     if ((this.#logged ??= []).length < MAX_LOGGED) this.#logged.push(error);
   }
 
@@ -216,7 +216,7 @@ export class Attempt {
   noteStartPosition({ head, writes }: Position): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
-    // An earlier attempt of this run recorded these writes before it changed them.
+    // An earlier attempt of this run has recorded the writes at this checkpoint, and may have changed them since.
     if (run.base_writes?.some(({ checkpoint }) => checkpoint === head.id)) return;
     (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
   }
@@ -240,8 +240,8 @@ export class Attempt {
   }
 
   /**
-   * Adds the size of changed pending writes to the estimate of the state's size. Called when the pending writes of a
-   * task change. The whole state is not measured before the next step, because the step may have thousands of tasks.
+   * Corrects the estimate of the state's size when the pending writes of a task change. The whole state is not measured
+   * here, because a step may have thousands of tasks.
    */
   writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
     const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
@@ -250,8 +250,7 @@ export class Attempt {
   }
 
   /**
-   * Adds the size of a `ctx.step` result to the estimate of the state's size. Called when the result is added to the
-   * pending writes of a task.
+   * Adds a `ctx.step` result, which is now part of the pending writes of a task, to the estimate of the state's size.
    */
   stepResultAdded(value: unknown): void {
     this.liveThread.stateSize.grow(memorySizeOf(value, Infinity));
@@ -313,6 +312,7 @@ export class Attempt {
     this.flushNow();
     const run = this.withTotals();
     const parked = changeRun(run, {
+      // A parked attempt does not count against the limit of attempts.
       parked: run.parked + 1,
       cancel: run.cancel ?? (isCutOff ? "interrupt" : null),
     });
@@ -377,8 +377,7 @@ export class Attempt {
 
   /**
    * Takes everything that is pending, to store it in one append: checkpoints, task writes, step results, and the log's
-   * next chunk of events. With `eventsAlone`, takes only the events, unless the pending checkpoints end queued runs. If
-   * there are too many checkpoints for one append, the first ones are stored at once in appends of their own.
+   * next chunk of events. With `eventsAlone`, takes only the events, unless the pending checkpoints end queued runs.
    */
   takePending(eventsAlone: boolean) {
     const { checkpoints: all, writes, steps, emissions, taken } = this.pending.takeAll(eventsAlone);

@@ -42,8 +42,8 @@ export class GraphExecution {
   head: CheckpointHead | null = null;
   values: JsonObject = {};
   /**
-   * The state that is stored with the latest checkpoint. Unlike `values`, it lacks changes by a failed or paused step
-   * without a checkpoint.
+   * The state at the latest checkpoint. `values` may also include changes of a failed or paused step that made no
+   * checkpoint.
    */
   stored: JsonObject = {};
   /** Writes of tasks at the latest checkpoint, by task id. */
@@ -122,7 +122,9 @@ export class GraphExecution {
     );
   }
 
-  /** Records a failure. The first failure becomes the graph's error. `refused`: an answer was refused. */
+  /**
+   * Records a failure. The first failure becomes the graph's error. `refused`: whether the failure is a refused answer.
+   */
   fail(error: PlainError, refused = false): void {
     this.failure ??= error;
     if (!refused) this.hasFailedTask = true;
@@ -145,9 +147,9 @@ export class GraphExecution {
   /** Asks the engine for the first or the next step. The previous step need not be stored yet. */
   next(): void {
     if (this.failure !== null) return this.#failed();
-    // The server is stopping: the tasks of the previous step were not started, so the run pauses. The engine is still
-    // asked for the next step, because the graph may end instead, and its end is then planned. In a LangGraph.js graph
-    // that does not end, `apply` waits for the results of these tasks, which never come.
+    // The server is stopping, and tasks that were to join the step were not started, so the run pauses. The engine is
+    // still asked for the next step, because a LangGraph.js graph may end without these tasks. If the graph does not
+    // end, `apply` never resolves.
     if (this.#isPaused) {
       this.attempt.flushSoon();
       this.#pause();
@@ -207,8 +209,8 @@ export class GraphExecution {
     if (step.plan.kind === "failed") this.failure = step.plan.error;
     else this.hasEntered = true;
     const { pending } = this.attempt;
-    // `closed` is false for a step that was cut short by a stop. The tasks of such a step, and the writes of their
-    // subgraphs, are kept for the run that continues it.
+    // False for a step that a stop has cut short: its tasks, and the writes of their subgraphs, are kept for the run
+    // that continues the step.
     const closed = step.plan.kind !== "done" || step.checkpoints.at(-1)?.next.length === 0;
     pending.addCheckpoints(this.origin.ns, step.checkpoints, closed);
     for (const writes of step.writes) pending.addWrites(writes);
@@ -229,10 +231,9 @@ export class GraphExecution {
       return;
     }
     const { durability } = this.attempt.run.kwargs;
-    // The first step adds nothing that must survive a crash: the admission has stored the input. If the run ends at
-    // once, its last append includes the step. A step that has processed events of queued runs is urgent, because
-    // storing it ends those runs.
+    // A step that has processed events of queued runs is urgent, because storing it ends those runs.
     const isUrgent = durability === "sync" || this.attempt.pending.taken.length > 0;
+    // The first step adds nothing that must survive a crash: the admission has stored the input.
     if (!isUrgent && (first || durability === "exit")) this.attempt.flushSoon();
     else this.#commit();
     if (this.liveThread.owner.draining) return this.#pause();
@@ -250,10 +251,7 @@ export class GraphExecution {
     return this.attempt.run.kwargs.durability === "sync" ? 0 : 1;
   }
 
-  /**
-   * Stores the step durably, so that it survives a power cut. Before this step is stored, one more step may run; with
-   * durability `sync`, none.
-   */
+  /** Stores the step durably, so that it survives a power cut. */
   #commit(): void {
     this.#commits++;
     this.attempt.flush("stepped", true).then(
@@ -303,6 +301,6 @@ export class GraphExecution {
   }
 }
 
-/** True for an error that says that the answer (`resume`) of a run was refused. */
+/** Whether an error says that the answer (`resume`) of a run was refused. */
 const isRefusal = (thrown: unknown): boolean =>
   thrown instanceof ServiceError && thrown.code.startsWith("resume.");

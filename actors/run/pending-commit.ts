@@ -7,7 +7,7 @@ import { combineChanges } from "../../src/graph/superstep.ts";
 export class PendingCommit {
   emissions: Emission[] = [];
   /**
-   * Ids of queued runs whose events the pending checkpoints include. These runs end when the checkpoints are
+   * Ids of queued runs whose events the pending checkpoints have processed. These runs end when the checkpoints are
    * stored.
    */
   taken: string[] = [];
@@ -15,7 +15,7 @@ export class PendingCommit {
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
   readonly #writes = new SmallMap<string, TaskWrites>();
-  /** Step results of tasks whose other writes were taken before. */
+  /** Step results of tasks that have no other pending writes. */
   readonly #steps = new SmallMap<string, AddedStepResults>();
   /**
    * Ids of checkpoints that were merged into later checkpoints. Neither they nor the task writes that belong to them
@@ -61,8 +61,8 @@ export class PendingCommit {
   }
 
   /**
-   * Adds the checkpoints of a step of the graph at `ns`. The pending task writes of the step before are dropped; with
-   * `closed`, also those of the graph's subgraphs.
+   * Adds the checkpoints of a step of the graph at `ns`, and drops the pending task writes that the step has applied:
+   * those of the graph and, with `closed`, those of its subgraphs.
    */
   addCheckpoints(ns: string, checkpoints: readonly NewCheckpoint[], closed: boolean): void {
     if (checkpoints.length === 0) return;
@@ -109,9 +109,8 @@ export class PendingCommit {
   }
 
   /**
-   * Takes everything that is pending. With `eventsAlone`, takes only the events, unless checkpoints that end
-   * queued runs (`taken`) have to be stored too. With merged checkpoints (`#merge`), each event contains the
-   * state that it shows, because the checkpoint with this state is not stored yet, or never.
+   * Takes everything that is pending. With `eventsAlone`, takes only the events, unless checkpoints that end queued
+   * runs (`taken`) have to be stored too.
    */
   takeAll(eventsAlone: boolean) {
     const emissions = this.#merge ? this.emissions.map(inline) : this.emissions;
@@ -137,7 +136,7 @@ function isWithin(ns: string, above: string): boolean {
   return ns === above || ns.startsWith(`${above}|`);
 }
 
-/** Copies the state into a fact, because the checkpoint that the fact refers to is not stored. */
+/** Copies the state into a fact, because the checkpoint that the fact refers to may never be stored. */
 function inline({ fact, values, head }: Emission): Emission {
   if (values === undefined || (fact.t !== "checkpoint" && fact.t !== "interrupt")) return { fact };
   if (head === undefined) return { fact: { ...fact, inline: { values } }, values };

@@ -65,7 +65,7 @@ const ended = (status: TerminalStatus) =>
     actions: "takeEnd",
   }) as const;
 
-/** The run's statechart. The engine computes only in `loading` and `planning`, nodes run only as tasks, and each kind of wait is a state. */
+/** The run's statechart. Steps are planned in `loading` and `planning`, and tasks start in `executing`. */
 export const runChartConfig = {
   id: "run",
   initial: "pending",

@@ -19,10 +19,7 @@ import type { Attempt } from "./attempt.ts";
 import { writesBeforeRun, interruptsByTask } from "./writes-restored-by-rollback.ts";
 import { timeLimitOf } from "./time-limit.ts";
 
-/**
- * The number of the thread's event numbers that the end of a run takes: one, for the event `run_done` of thread
- * streams.
- */
+/** How many event numbers of the thread the end of a run takes: one, for the event `run_done` of thread streams. */
 const EVENTS_PER_RUN_END = 1;
 
 interface Verdict {
@@ -30,7 +27,7 @@ interface Verdict {
   readonly rest: SettledState;
   readonly error: PlainError | null;
   readonly interrupts: Interrupts;
-  /** The thread's error after the run, if it differs from the run's error. Null: the thread has no error. */
+  /** The thread's error after the run; null: none. Absent: the error of the run. */
   readonly resting?: PlainError | null;
 }
 
@@ -45,9 +42,9 @@ function verdictOf(attempt: Attempt, stop: StopReason | null): Verdict {
     return { status: "interrupted", rest, error: null, interrupts };
   }
   if (attempt.root.failure !== null) {
-    // Interrupts that waited for an answer still wait. If the run failed only because its answer was refused, the thread
-    // keeps its status.
+    // Interrupts that waited for an answer still wait.
     const interrupts = waitingAt(attempt);
+    // If the run failed only because its answer was refused, the thread keeps its status.
     if (attempt.root.isRefused) {
       const { rest, error } = attempt.liveThread.record;
       return { status: "error", rest, error: attempt.root.failure, interrupts, resting: error };
@@ -79,8 +76,7 @@ function timeoutOf({ run, liveThread }: Attempt): PlainError {
 
 /**
  * Stores the end of a run in one append: its last step, its final record, and the thread's new status; for a rollback,
- * the deletion of the run. When the append is stored, the statechart moves on, then readers end, then waiting requests
- * resolve. Because of this order, a client that learns of the end never finds this run still active.
+ * the deletion of the run.
  */
 export function endRun(attempt: Attempt, stop: StopReason | null): void {
   if (stop === "rollback") rollBack(attempt);
@@ -152,6 +148,8 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
             ...attempt.root.writes.values(),
           ]);
         }
+        // The statechart moves on first, then readers end, then waiting requests resolve: a client that learns of the
+        // end never finds this run still active.
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);
         sink.close();

@@ -13,9 +13,8 @@ import type { TaskSnapshot } from "../task-chart.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 
 /**
- * One attempt of a task, while it runs. If the task's node is a function, this class does what the function's `ctx`
- * needs: it emits streamed data, stores `ctx.step` results and uses the store. If the node is a subgraph, this class
- * holds the execution of the subgraph.
+ * One attempt of a task, while it runs. For a node function, this class is behind `ctx`: it emits streamed data, stores
+ * `ctx.step` results and uses the store. For a subgraph, it holds the subgraph's execution.
  */
 export class RunningTask implements NodeIo {
   readonly call: NodeCall;
@@ -74,8 +73,8 @@ export class RunningTask implements NodeIo {
   }
 
   /**
-   * Stores the result of a `ctx.step`. The first result of this attempt is stored together with all other writes of the task, each
-   * later result alone, unless those writes are still waiting to be stored.
+   * Stores the result of a `ctx.step`. The first result of this attempt is stored together with all other writes of the
+   * task. A later result is stored alone, unless the other writes are still waiting to be stored.
    */
   record(step: string, value: unknown): Promise<void> {
     const { call } = this;
@@ -130,9 +129,8 @@ function isMessageFact({ t }: Fact): boolean {
 }
 
 /**
- * Sends the outcome of a node function to the task's actor, unless the actor has stopped. The actor stops after the
- * grace period or, in a graph that another task's node function calls, together with that task. A node function that
- * ignores its abort signal may run longer.
+ * Sends the outcome of a node function to the task's actor, if the actor is still active. A node function that ignores
+ * its abort signal may run longer than the actor.
  */
 export function sendOutcome(self: AnyActorRef, event: TaskEvent): void {
   if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);

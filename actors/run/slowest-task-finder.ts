@@ -32,7 +32,7 @@ export class SlowestTaskFinder {
     }
     if (fact.t === "result") return this.#end(fact.id, fact.at);
     const { id, name, ns, at } = fact;
-    // The last part of a namespace is the name and the id of the task that runs the subgraph.
+    // A namespace ends with the id of the task that runs the subgraph. That task is not compared.
     if (ns !== "") this.#begun.delete(ns.slice(ns.lastIndexOf(":") + 1));
     if (!this.#begun.has(id)) this.#begun.set(id, { name, at });
   }

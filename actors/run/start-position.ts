@@ -6,8 +6,8 @@ import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
 /**
- * The position from which an attempt starts: the checkpoint that the run names, until the run has made a checkpoint;
- * otherwise the thread's latest checkpoint.
+ * The position from which an attempt starts: the checkpoint that the run names, or the thread's latest checkpoint if
+ * the run names none or has already made one.
  * @throws ServiceError `checkpoint.not_found` when the named checkpoint was deleted after the run was admitted
  */
 export function startPosition(liveThread: LiveThread, { run_id, kwargs }: RunRecord): Eventually<Position> {

@@ -17,20 +17,17 @@ const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } a
 export class TaskRunner {
   readonly #graph: GraphExecution;
   readonly #running = new SmallMap<string, RunningTask>();
-  /**
-   * The calling task of each task of a called graph, by the id of the called graph's task. A graph is called when a
-   * node function of another task runs it.
-   */
+  /** For each task of a graph that a node function calls: the id of the task of that node function. By task id. */
   #parents: Map<string, string> | undefined;
   /** Ids of tasks whose node functions have ended but whose outcome the engine has not settled yet. */
   #unsettled: Set<string> | undefined;
-  /** The functions that cancel the timers of failed tasks that wait for their next attempt, by task id. */
+  /** Functions that cancel the retry timers of failed tasks, by task id. */
   #retrying: Map<string, Cancel> | undefined;
   /** The messages that stopped tasks have streamed, by task id. */
   #stopped: Map<string, readonly StreamedFact[]> | undefined;
   /**
-   * The positions that the subgraphs of failed tasks have reached, by task id. The task's next attempt resumes from
-   * there.
+   * The positions that the subgraphs of failed tasks have reached, by task id. The next attempt of the task resumes
+   * from there.
    */
   #reached: Map<string, Position> | undefined;
 
@@ -58,7 +55,7 @@ export class TaskRunner {
     if (call.subgraph) return this.#startSubgraph(live);
     liveThread.deps.executor.run(steps === call.steps ? call : { ...call, steps }, live).then(
       (outcome) => this.#ended(live, outcome),
-      // The executor MUST NOT reject. If it does, the run must still end.
+      // An executor that rejects breaks its contract, but the run must still end.
       (thrown: unknown) => this.#ended(live, { kind: "failed", error: toPlainError(thrown) }),
     );
   }
@@ -96,8 +93,8 @@ export class TaskRunner {
   }
 
   /**
-   * Adds tasks of graphs that a task's node function calls. Their actors start as children of that task's actor. When
-   * the server is stopping (`hold`), they do not start; they run when the server has started again.
+   * Adds tasks of graphs that node functions call. Each starts as a child of the calling task's actor. With `hold` (the
+   * server is stopping), the tasks do not start; they run after the next start of the server.
    */
   join(tasks: readonly JoiningTask[], hold: boolean): void {
     for (const task of tasks) {
@@ -107,7 +104,10 @@ export class TaskRunner {
     }
   }
 
-  /** Fails the task without waiting for its node function. What the node function does from now on has no effect. */
+  /**
+   * Fails a task at its time limit, without waiting for its node function. What the node function does from now on has
+   * no effect.
+   */
   #timedOut(live: RunningTask): void {
     const { node, timeout } = live.call;
     const message = `Node "${node}" took longer than ${timeout} ms`;
@@ -180,14 +180,12 @@ export class TaskRunner {
       self.send({ type: "TRY" });
       return;
     }
-    // Results of `ctx.step` are stored while the node function runs, so the engine's writes may lack some: they are
-    // added. The writes of a graph that plans its own steps (LangGraph.js) already contain them.
+    // The engine's writes may lack results of `ctx.step`, which were stored while the node function ran. The writes of
+    // a graph that plans its own steps (LangGraph.js, `later`) contain them already.
     graph.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
     if (kind === "failed") graph.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
-    // While other tasks run, the result of this task is stored now, so that it is kept even if another task or the
-    // server fails. The result of the last task is stored in the append of the step. That append follows in this turn
-    // of the event loop or, for a graph that plans its own steps (LangGraph.js), as soon as the engine has planned the
-    // next step.
+    // Stores the result soon, so that it is kept even if another task or the server fails. In a graph that plans its
+    // own steps (`later`), the result of the last task waits for the append of the step.
     if (!later || this.#running.size > 0) graph.attempt.flushSoon();
     sendOutcome(self, { type: answers[kind] });
     if (graph.liveThread.owner.draining) graph.attempt.checkHalted();

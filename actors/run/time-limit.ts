@@ -9,9 +9,8 @@ export function timeLimitOf({ kwargs }: RunRecord, { timeout }: SystemDeps["limi
 
 /**
  * Calls `onTimeout` when an attempt of the run has used up its time. Returns a function that cancels the timer; null:
- * there is no limit. Each attempt gets the whole limit. The time that an earlier process spent on the run is not
- * subtracted: it could be computed from wall-clock times only, and if the clock had been set forward, the run would end
- * at once.
+ * there is no limit. Each attempt gets the whole limit, because the time of earlier attempts is known only from the
+ * wall clock, which may have been set forward.
  */
 export function startTimeLimit(
   run: RunRecord,

@@ -10,14 +10,11 @@ interface MessageUsage {
 }
 
 /**
- * The most messages that are remembered. They are remembered so that a message that is reported again is not
- * counted twice. The tokens of older messages stay in the totals of their model.
+ * The most messages that are remembered, so that a message that is reported again is not counted twice. The tokens of
+ * older messages stay in the totals of their model.
  */
 const MAX_MESSAGES = 1_000;
-/**
- * The most models with totals of their own. The tokens of further models are added to the totals of the last
- * of these models.
- */
+/** The most models with totals of their own. The tokens of further models are added to the totals of the last model. */
 const MAX_MODELS = 100;
 
 /** True for facts that may report tokens of a message. */

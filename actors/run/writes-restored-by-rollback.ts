@@ -5,8 +5,8 @@ import { andThen } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
 /**
- * The writes at a checkpoint, with an empty entry for each planned task that has no writes. The result has an entry for
- * each task whose writes a run can change at the checkpoint.
+ * The writes at a checkpoint, with an empty entry for each planned task that has no writes: a run can change the writes
+ * of these tasks too.
  */
 export function writesAt(head: CheckpointHead, writes: readonly TaskWrites[]): readonly TaskWrites[] {
   const left = new Set(writes.map(({ task }) => task));
@@ -25,8 +25,8 @@ export function interruptsByTask(
 }
 
 /**
- * Takes from `before` the earlier task writes that `writes` replace, so that a rollback can restore them. The writes of
- * a checkpoint are taken only once.
+ * Removes from `before`, and returns, the earlier task writes at the checkpoints of `writes`, so that a rollback can
+ * restore them.
  */
 export function takeWritesToRestore(
   before: Map<string, readonly TaskWrites[]> | null,
@@ -43,8 +43,8 @@ export function takeWritesToRestore(
 }
 
 /**
- * The writes to restore when a run is rolled back, in the root graph and in subgraphs. They are the earlier writes in
- * the run's record, and empty entries for tasks that had no writes before the run and have some now.
+ * The writes to restore when a run is rolled back, in the root graph and in subgraphs: the earlier writes in the run's
+ * record, and empty entries for tasks whose first writes are from the run.
  */
 export async function writesBeforeRun(
   liveThread: LiveThread,

@@ -32,9 +32,8 @@ const CONFLICT =
   "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
 
 /**
- * Decides and stores the admission of a run. Everything up to the append happens in one turn of the event loop, so that
- * two requests can never both find the thread idle. The append contains the run and all other changes of the decision.
- * `starts`: the queue that begins the run if it starts now.
+ * Decides and stores the admission of a run. Everything up to the append happens in one turn of the event loop, so that two requests can
+ * never both find the thread idle. `starts`: the queue that begins the run if it starts now.
  */
 export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunStarts): Promise<RunRecord> {
   const { clock, engine } = liveThread.deps;
@@ -55,8 +54,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   // A delayed run does not start now, and is not checked against the thread's state, which may differ when it starts.
   const rests = decision.kind === "start" && due === null;
   const ahead = runsBefore(liveThread, decision);
-  // True if the state from which the run will start is known. It is known even while the end of the previous run is
-  // being stored, because `active` is null by then.
+  // Whether the state from which the run will start is known: also while the end of the previous run is being stored, because `active` is
+  // null by then.
   const isKnown = due === null && liveThread.record.active === null && ahead.length === 0;
   const { interrupts, checkpoint, rest } = liveThread.record;
   const unfinished = rest === "interrupted" || rest === "error";
@@ -69,8 +68,7 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
   refuseImpossibleEvent(liveThread, run, isKnown);
-  // Conflicts are checked last: a request with an error of its own, which an idle thread would refuse too, gets that
-  // error and not a conflict.
+  // Conflicts are checked last, so that a request that an idle thread would refuse too gets its own error, not a conflict.
   const strategy = effectiveStrategy(decision, draft);
   if (!isKnown && due === null && run.kwargs.event !== true) refuseConflictingResume(liveThread, run, ahead);
 
@@ -154,9 +152,9 @@ function effectiveStrategy(
 }
 
 /**
- * The runs that a new run follows, given the decision: the run in progress, then the waiting runs. If the new run
- * interrupts the run in progress, that run is included, because the interrupts that it has answered stay answered. If
- * the new run rolls the run in progress back, there are none.
+ * The runs that a new run follows, given the decision: the run in progress, then the waiting runs. A run in progress that the new run
+ * interrupts is included, because the interrupts that it has answered stay answered. If the new run rolls the run in progress back, there
+ * are none.
  */
 function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): readonly RunRecord[] {
   const isAlone = decision.kind === "supersede";

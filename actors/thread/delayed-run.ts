@@ -17,7 +17,7 @@ import {
   type WithdrawnRuns,
 } from "./run-withdrawal.ts";
 
-/** The most delayed runs of a thread, whose record lists them all. */
+/** The most delayed runs of a thread. The thread's record lists all of them, so this limits the size of the record. */
 const MAX_DELAYED_RUNS = 1_000;
 
 /**
@@ -33,8 +33,8 @@ export function withoutDelayed(thread: ThreadRecord, id: string): ThreadRecord["
 }
 
 /**
- * Stores a run that starts later. Its multitask strategy applies now: the runs that it supersedes end at once. Until it
- * starts, the delayed run does not make the thread busy.
+ * Stores a run that starts later. The run's multitask strategy applies now: superseded runs end at once. Until the run
+ * starts, it does not make the thread busy.
  */
 export async function storeDelayedRun(
   liveThread: LiveThread,
@@ -102,7 +102,7 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
   if (actor === undefined || !liveThread.alive) throw threadUnavailable();
   const run = liveThread.delayed.get(id);
   if (run === undefined) {
-    // The run was cancelled in the meantime. Until the cancellation is stored, each lookup of due runs would find the
+    // The run was cancelled in the meantime. Waits until that is stored: before that, each lookup of due runs finds the
     // run again.
     await liveThread.lastWrite;
     return false;

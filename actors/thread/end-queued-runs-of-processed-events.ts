@@ -6,8 +6,8 @@ import { endedRun } from "./record-changes.ts";
 import { removeWaitingRun } from "./run-withdrawal.ts";
 
 /**
- * Ends queued runs whose events were already processed by the machine of the run in progress, because they have nothing
- * left to do. Their result is the state at `checkpoint`, which includes these events.
+ * Makes the final records of queued runs whose events the machine of the run in progress has already processed. The
+ * result of these runs is the state at `checkpoint`, which includes the events.
  */
 export function endRunsOfProcessedEvents(
   liveThread: LiveThread,
@@ -28,7 +28,7 @@ export function endRunsOfProcessedEvents(
     );
 }
 
-/** The thread's record, without the runs `ended` in its queue. */
+/** The thread's record with the runs `ended` removed from its queue. */
 export function withoutQueued(thread: ThreadRecord, ended: readonly RunRecord[]): ThreadRecord {
   if (ended.length === 0) return thread;
   const gone = new Set(ended.map(({ run_id }) => run_id));

@@ -60,7 +60,7 @@ export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Pr
   }
 }
 
-/** Finds the thread's status without the run; undefined: it does not change. */
+/** Finds the thread's status without the run; undefined: the status does not change. */
 async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<StatusWithoutRun | undefined> {
   const { journal } = liveThread.deps;
   const { checkpoint, timers } = liveThread.record;

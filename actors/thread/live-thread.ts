@@ -79,8 +79,8 @@ export class LiveThread {
   attempt: Attempt | null = null;
   alive = true;
   /**
-   * True when a write or the actor failed. A live thread that is neither alive nor broken was removed from memory; its
-   * thread is loaded again when it is needed.
+   * True when a write or the actor failed. A live thread that is neither alive nor broken was only removed from memory,
+   * and its thread can be loaded again.
    */
   isBroken = false;
   /** The number of writes in flight: the actor must not be removed from memory before they end. */
@@ -91,7 +91,7 @@ export class LiveThread {
    */
   lastWrite: Promise<void> | undefined;
   /**
-   * The number of requests that are about to use this object. While it is above 0, the object must not be removed from
+   * The number of requests that are about to use this object. Unless it is 0, the object must not be removed from
    * memory.
    */
   claims = 0;
@@ -180,7 +180,10 @@ export class LiveThread {
     };
   }
 
-  /** Records a checkpoint id, so that new ids are above it: a checkpoint of a subgraph or another branch may be newer than the latest one. */
+  /**
+   * Records a checkpoint id, so that new ids are above it. A checkpoint of a subgraph or of another branch may have a
+   * higher id than the thread's latest checkpoint.
+   */
   noteCheckpointId(checkpoint: string): void {
     this.#ids.saw(checkpoint);
   }
@@ -239,7 +242,7 @@ export class LiveThread {
     this.#cachedPosition = { ...this.#cachedPosition, writes: [...now.values()] };
   }
 
-  /** Drops the cached state. Called when it is no longer the thread's state, or takes much memory. */
+  /** Drops the cached state. Called when the state is out of date or takes much memory. */
   forget(): void {
     this.#cachedPosition = null;
   }

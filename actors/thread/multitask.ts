@@ -44,7 +44,7 @@ export function decideMultitask(
   }
 }
 
-/** The action by which a new run with this strategy ends the runs that wait before it; null: it does not end them. */
+/** The action by which a new run with this strategy ends the waiting runs; null: the waiting runs stay. */
 export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | null {
   switch (strategy) {
     case "reject":

@@ -9,8 +9,8 @@ import type { MultitaskDecision } from "./multitask.ts";
 
 /**
  * How far the event mark (`RunRecord.event_mark`, a number above all event ids of an attempt) is set above the next
- * event id. Before the ids reach the mark, an append that is synced to disk raises it, so that no id is used twice
- * after a power cut.
+ * event id. Before the ids reach the mark, a higher mark is synced to disk, so that no id is used twice after a power
+ * cut.
  */
 export const EVENT_MARK_STEP = 65_536;
 
@@ -154,7 +154,7 @@ export function endedRun(
 
 /**
  * The webhook deliveries of runs that end without a known state: before they have started, or because their end was
- * lost. Not called for runs that are rolled back: they have no deliveries, because nothing of them remains.
+ * lost. MUST NOT be called for runs that are rolled back, which have no deliveries.
  */
 export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox?: readonly OutboxItem[] } {
   if (runs.every((run) => run.kwargs.webhook === null)) return {};

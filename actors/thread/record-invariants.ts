@@ -9,9 +9,9 @@ import type { Append } from "../../src/ports/journal.ts";
 export const INCONSISTENT_WRITE_MESSAGE = "a write that contradicts its thread's record was refused";
 
 /**
- * Checks a write against its thread's record. Returns what is wrong, or undefined. The record lists exactly the runs that
- * have not ended, in `active`, `queue` and `delayed`. A run is added in the append with its first record, and removed in
- * the append with its end. A run that is not listed may be written only as ended.
+ * Checks a write against its thread's record. Returns what is wrong, or undefined. The record must list exactly the
+ * runs that have not ended, in `active`, `queue` and `delayed`: a run is added in the append with its first record, and
+ * removed in the append with its end.
  */
 export function findInconsistency(
   before: ThreadRecord,

@@ -5,8 +5,7 @@ import type { LiveThread } from "./live-thread.ts";
 
 /**
  * Refuses a run that answers an interrupt for which another run, in progress or waiting, already has an answer.
- * `ahead`: the runs before this run, in order. An answer without an interrupt id may be for an interrupt that one of
- * these runs will raise. So such an answer is accepted now, and checked when the run starts.
+ * `ahead`: the runs before this run, in order.
  * @throws ServiceError `resume.conflict`, `resume.invalid`
  */
 export function refuseConflictingResume(
@@ -21,6 +20,8 @@ export function refuseConflictingResume(
   const ids = answersById(command.resume)?.keys();
   if (ids === undefined) {
     if (openIds.size > 0 && left?.size === 0) throw conflict([...openIds][0]);
+    // An answer without an id may be for an interrupt that a run ahead will raise, so the answer is checked when the
+    // run starts.
     return;
   }
   for (const id of ids) {

@@ -78,9 +78,9 @@ export function storeStart(
 }
 
 /**
- * Begins a run whose start is stored. The run's first event is published at once; its nodes start in a later turn of
- * the event loop, so that a request that arrives in between, such as a cancellation, reaches the statechart first.
- * `starts`: the queue in which the run waits to begin; by default, the queue of all runs.
+ * Begins a run whose start is stored: publishes its first event, and adds the run to `starts` (by default, the queue of
+ * all runs). The nodes start in a later turn of the event loop, so that a cancellation that arrives in between reaches
+ * the statechart first.
  */
 export function beginAttempt(
   liveThread: LiveThread,
@@ -98,7 +98,7 @@ function firstEvent(liveThread: LiveThread, run: RunRecord): Eventually<number> 
   if (run.attempt === 0) return 0;
   return andThen(liveThread.deps.journal.nextEvent(liveThread.key, run.run_id), (next) =>
     // If the computer has booted again since the last attempt, the power may have failed, and events that were sent may
-    // be missing on disk. Their ids are all below the mark, so the new ids start there.
+    // be missing on disk. The ids of these events are below the mark, so the new ids start at the mark.
     run.boot === liveThread.deps.boot ? next : Math.max(next, run.event_mark),
   );
 }
@@ -106,7 +106,6 @@ function firstEvent(liveThread: LiveThread, run: RunRecord): Eventually<number> 
 /** The bytes in memory of the arguments with which a run was created. */
 export const inputBytes = ({ kwargs }: RunRecord): number => memorySizeOf(kwargs, Infinity);
 
-/** The request of a run for a slot of the concurrency limiter. */
 export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
   run: run.run_id,
   tenant: liveThread.key.tenant,
@@ -130,8 +129,8 @@ export function requestSlot(liveThread: LiveThread, id: string): void {
 }
 
 /**
- * Fails a run that has used up its attempts. Its input is still applied and stored, unless the process has
- * also ended too often while doing that.
+ * Fails a run that has used up its attempts. The run's input is still applied and stored, unless the process has also
+ * ended too often while applying it.
  */
 function limitAttempts(
   attempt: Attempt,

@@ -45,7 +45,10 @@ export function withdrawSuperseded(
   return withdrawRuns([...queued, ...liveThread.delayed.values()], action, now, supersededBy(run));
 }
 
-/** The thread's record without the delayed runs that a new run supersedes. Timers whose events superseded runs would have sent become due again. */
+/**
+ * The thread's record without the delayed runs that a new run supersedes. If a superseded run was to send the event of
+ * a timer, the timer becomes due again.
+ */
 export function withoutSuperseded(thread: ThreadRecord, out: WithdrawnRuns): ThreadRecord {
   const gone = new Set<string | null>(withdrawnIds(out));
   const timers = timersWith(thread.timers, ({ run }) => gone.has(run), null);

@@ -2,9 +2,8 @@
 const GROWTH = 1 / 4;
 
 /**
- * The size in memory of a thread's state and of its subgraphs' states. A small state is not measured: its size is taken as
- * the sum of the changes that made it, until that sum is large. A large state is measured again whenever it has grown by a
- * quarter; {@link measured} is called with the result.
+ * The size in memory of a thread's state and of its subgraphs' states. A small state is not measured: its size is taken as the sum of the
+ * changes that made it, until that sum is large. A large state is measured again whenever it has grown by a quarter.
  */
 export class StateSizeEstimate {
   readonly #large: number;
@@ -46,7 +45,7 @@ export class StateSizeEstimate {
     this.#grown += bytes;
   }
 
-  /** Sets the bytes that the state was measured to have in memory. */
+  /** Sets the size of the state in memory, in bytes, after a measurement. */
   measured(bytes: number): void {
     this.#measured = bytes;
     this.#grown = 0;
@@ -54,10 +53,9 @@ export class StateSizeEstimate {
   }
 
   /**
-   * The number of bytes to store in the thread's record; null if the size is still unknown. `before`: the number that
-   * is stored there now, null if none. If one of the thread's states was large, the result is the size of the largest
-   * one, because a run may start from any of the thread's checkpoints. Otherwise it is the size of the latest state:
-   * small states are not measured, and their sizes, which are sums of changes, may be too high.
+   * The bytes to store in the thread's record; null if the size is still unknown. `before`: the bytes that are stored there now; null:
+   * none. If one of the thread's states was large, the size of the largest one is kept, because a run may start from any of the thread's
+   * checkpoints.
    */
   toStore(before: number | null): number | null {
     if (before === null && !this.#isExact) return null;

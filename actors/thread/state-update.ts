@@ -86,8 +86,8 @@ export async function createWithState(
 }
 
 /**
- * Changes the state of an idle thread. The new state is computed first. If nothing else was stored in the meantime, it
- * is written, and the thread's actor is notified, in one turn of the event loop; otherwise it is computed again.
+ * Changes the state of an idle thread. If nothing else was stored while the new state was computed, the state is written and the thread's
+ * actor is notified, in one turn of the event loop. Otherwise the state is computed again.
  */
 export async function updateThreadState(liveThread: LiveThread, draft: UpdateDraft): Promise<CheckpointHead> {
   if (liveThread.record.temporary !== null) throw threadNotFound(liveThread.key.thread);
@@ -166,8 +166,8 @@ async function store(
   if (stateSize.isOutdated) stateSize.measured(memorySizeOf(position, Infinity));
   const change = { kind: "updated", durable: true, checkpoints };
   const stored = liveThread.write(change, (thread) => rested(thread, head));
-  // The position is cached before it is stored, so that a run that is admitted in the meantime starts from the update.
-  // Appends are stored in their order, so that run is stored after the update.
+  // The position is cached before the update is stored, so that a run that is admitted in the meantime starts from the update. Appends are
+  // stored in order, so the run is never stored without the update.
   liveThread.cachePosition(position.head, position.values, position.writes);
   liveThread.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
   liveThread.owner.activityChanged(liveThread);

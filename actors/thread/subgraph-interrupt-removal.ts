@@ -7,10 +7,10 @@ import type { LiveThread } from "./live-thread.ts";
 const FIELD = "checkpoint.checkpoint_ns";
 
 /**
- * The new writes of the tasks above a subgraph, without the interrupts that the subgraph raised: a change of the
- * subgraph's state removes these interrupts. Returns only the writes that change.
+ * The new writes of the tasks above a subgraph whose state a client changes: without the interrupts that the subgraph
+ * raised. Returns only the writes that change.
  * @throws ServiceError `validation.failed` when the subgraph is not in progress at the thread's latest checkpoint,
- *   because then no run would continue from its state
+ * because then no run would continue from its state
  */
 export async function writesWithoutInterrupts(
   liveThread: LiveThread,

@@ -50,10 +50,7 @@ const updated = <R extends "idle" | "interrupted">(rest: R) =>
     actions: [{ type: "comeToRest", params: { rest } }],
   }) as const;
 
-/**
- * The configuration of all four settled states. They differ only in their names, which say how the last run,
- * or the last change of the state, left the thread.
- */
+/** The configuration of all four settled states, which differ only in their names. */
 const atRest = {
   on: {
     "RUN.ADMITTED": [
@@ -117,8 +114,8 @@ export const threadChartConfig = {
     interrupted: atRest,
     error: atRest,
     pending: {
-      // The parent state invokes the run's actor, so that transitions between the inner states do not stop it. To cancel the
-      // run, the actor gets an event; the thread leaves `pending` only when the actor is done.
+      // The parent state invokes the run's actor, so that transitions between the inner states do not stop it. A run that has begun is
+      // cancelled by an event to its actor, not by leaving `pending`.
       invoke: {
         id: "run",
         src: "run",

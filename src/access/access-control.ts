@@ -20,8 +20,8 @@ export interface AccessOptions {
    */
   readonly keys?: readonly string[];
   /**
-   * Authenticates requests without an API key. If it is set, API keys are for operators: the rules for users do not apply to requests with
-   * a key.
+   * Authenticates requests without an API key. With an authenticator, API keys are for operators: the rules for users do not apply to
+   * requests with a key.
    */
   readonly auth?: Authenticator;
   /**

@@ -63,7 +63,7 @@ export function readHeaderPatterns(
   return { ...(includes && { includes }), ...(excludes && { excludes }) };
 }
 
-/** Creates the function that selects headers by these patterns. Without patterns, it selects none. */
+/** Creates the function that selects headers by these patterns. Without patterns, the function selects no headers. */
 export function createHeaderSelector(patterns: HeaderPatterns | undefined): HeaderSelector {
   if (patterns === undefined) return () => undefined;
   const includes = (patterns.includes ?? DEFAULT_INCLUDES).map((pattern) => pattern.toLowerCase());

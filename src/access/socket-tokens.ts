@@ -34,9 +34,9 @@ interface UserEntry {
 
 /**
  * Short-lived tokens for browsers, which cannot set headers when they open a WebSocket. A token consists of a tenant, an expiry time and a
- * signature. Tokens are not stored, and processes with the same secret accept each other's tokens. The token of a user also contains a
- * random id, by which the process that issued the token finds the user in its memory. The user's fields are not part of the token, because
- * they may be secret.
+ * signature, so tokens need not be stored, and processes with the same secret accept each other's tokens. The token of a user also contains
+ * a random id, by which the process that issued it finds the user in memory. The user's fields may be secret, so they are not part of the
+ * token.
  */
 export class SocketTokens {
   readonly #secret: Uint8Array | string;

@@ -38,9 +38,9 @@ export function webHeadersOf(
 }
 
 /**
- * The web request that the project's `authenticate` gets: method, URL and headers. It has no body, because the body is not read before
- * authentication. `isTrusted` is false if a page of another origin sent the request. The web request then lacks the credentials that
- * browsers add on their own: cookies and stored passwords. Undefined if no web request can represent the request.
+ * The web request that the project's `authenticate` gets: method, URL and headers. It has no body, because bodies are read only after
+ * authentication. `isTrusted`: false if a page of another origin sent the request; the cookies and stored passwords that browsers add on
+ * their own are then left out. Undefined if no web request can represent the request.
  */
 export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {
   const url = requestUrlOf(request);

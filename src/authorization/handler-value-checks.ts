@@ -2,7 +2,6 @@ import { ServiceError } from "../model/errors.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 
 /** A type check of a value. A handler may have changed the value, so it can have any type. */
-
 type Check<T> = (value: unknown) => value is T;
 export type Checks = { readonly [name: string]: Check<unknown> };
 type Checked<C> = { [K in keyof C]?: C[K] extends Check<infer T> ? T : never };

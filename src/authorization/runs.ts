@@ -150,7 +150,8 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
 
     findForReading: async (key, run) => runs.findForReading(await readable(key), run),
 
-    // The following functions get a run that was found before, so the user may read it.
+    // The rules are not asked here: `keepForReading` reads nothing by itself, and the other functions get a run that the user was allowed
+    // to find.
     keepForReading: (key, read) => runs.keepForReading(key, read),
     result: (key, run) => runs.result(key, run),
     lastEventAt: (key, run, checkpoint) => runs.lastEventAt(key, run, checkpoint),

@@ -3,8 +3,9 @@ import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /**
- * Restricts the thread-centric protocol to what one user may do. `protocol` MUST already start runs with the user's permissions. For other
- * requests, this function adds the user's permission to the thread keys that are passed to `protocol`.
+ * Restricts the thread-centric protocol to what one user may do. The caller MUST pass a `protocol` that starts runs
+ * with the user's permissions. For other requests, this function adds the user's permission to the thread keys that are
+ * passed to `protocol`.
  */
 export function authorizedProtocol(protocol: ThreadProtocol, rules: UserAuthorizer): ThreadProtocol {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");

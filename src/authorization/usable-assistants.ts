@@ -4,14 +4,15 @@ import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /**
  * Decides whether a user's run may use an assistant. Undefined: the run may use it. A function: the run may use it if the function accepts
- * the assistant's metadata. A graph's default assistant has no owner: everybody who may start runs may use it, as on LangGraph's own
- * server. Any other assistant can only be used by users who may read it, because the run shows its settings.
+ * the assistant's metadata.
  */
 export async function usableAssistants(
   assistant: string,
   assistants: Pick<Assistants, "defaultId">,
   rules: UserAuthorizer,
 ): Promise<Permits | undefined> {
+  // A graph's default assistant has no owner: everybody who may start runs may use it, as on LangGraph's own server.
   if (assistants.defaultId(assistant) !== undefined) return undefined;
+  // A run shows the settings of its assistant, so the user must be permitted to read the assistant.
   return permitsOf(await rules.decide("assistants:read", { assistant_id: assistant }));
 }

@@ -40,8 +40,8 @@ export function childMachineCheckpoints(
     const above = parent === null ? undefined : positions.get(parent);
     const before = positions.get(start);
     const ns = before?.ns ?? own;
-    // An empty namespace means that a client has edited the stored list of children. It is the namespace of the root
-    // machine, which MUST NOT get the state of a child.
+    // A client may have edited the stored list of children. The empty namespace is that of the root machine, which MUST NOT get the state
+    // of a child.
     if (ns === "") continue;
     const step = (before?.step ?? -1) + 1;
     const id = source.checkpointId(step);

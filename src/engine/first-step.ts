@@ -79,9 +79,8 @@ export function firstStep(superstep: SuperstepState): EngineStep {
 }
 
 /**
- * The first step of a subgraph. If the subgraph has no checkpoint, it applies `input`. If the subgraph has a
- * checkpoint, it continues from there, and does not run finished tasks again. A checkpoint with another namespace
- * belongs to another branch of the thread: the step of this checkpoint runs again, on a new branch.
+ * The first step of a subgraph. Without a checkpoint, the subgraph applies `input`. With a checkpoint, it continues from there, and does
+ * not run finished tasks again.
  * @throws ServiceError `state.invalid`
  */
 export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObject): EngineStep {
@@ -91,6 +90,7 @@ export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObje
     const error = migrateState(superstep);
     if (error !== null) return superstep.failed(error);
   }
+  // A checkpoint with another namespace belongs to another branch of the thread: its step runs again, on a new branch.
   if (head.ns !== superstep.ns) {
     superstep.replaceValues({ values: superstep.values, changes: setAll(superstep.values) });
     return fork(superstep, graphPosition.startFrom.slice(1));
@@ -312,9 +312,8 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
 }
 
 /**
- * Runs the step of a named checkpoint again, on a new branch. The branch begins with a copy of that checkpoint, and the
- * original is the copy's parent. The copy is the thread's newest checkpoint, so the thread continues from it. The pending
- * writes of tasks and their subgraphs stay with the old branch.
+ * Runs the step of a named checkpoint again, on a new branch that begins with a copy of that checkpoint. The copy becomes the thread's
+ * newest checkpoint, and its parent is the original. The pending writes of tasks and their subgraphs stay with the old branch.
  * @param within the checkpoints from which subgraphs continue, instead of starting anew
  */
 function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]): EngineStep {

@@ -4,12 +4,13 @@ import { START } from "../graph/definition-checks.ts";
 
 /**
  * The nodes of the last superstep before a checkpoint; `__start__` if no superstep has run; null if they are unknown,
- * because an input was stored after that superstep. The checkpoint of a superstep names its nodes in `writes`. Other
- * checkpoints name them in the field `last` of their engine data.
+ * because an input was stored after that superstep.
  */
 export function lastNodesOf(head: CheckpointHead | null): readonly string[] | null {
   if (head === null) return [START];
   const { source, writes, parent, engine } = head;
+  // The checkpoint of a superstep names its nodes in `writes`, other checkpoints in the field `last` of their engine
+  // data.
   if (source === "loop") return writes === null ? [START] : Object.keys(writes);
   const noted = engine?.["last"];
   if (Array.isArray(noted)) return noted as readonly string[];

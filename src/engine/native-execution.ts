@@ -192,8 +192,8 @@ export class NativeExecution implements Execution {
   }
 
   /**
-   * The input with which a task's node runs: the input of the `send` that planned the task, or else the state, as the
-   * node's `input` schema returns it.
+   * The input with which a task's node runs: the input of the `send` that planned the task; otherwise the state, parsed
+   * by the node's `input` schema if there is one.
    */
   #inputOf({ name, input }: PlannedTask): unknown {
     if (input !== undefined) return input.value;

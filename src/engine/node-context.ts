@@ -117,8 +117,8 @@ class Context implements Ctx<JsonObject> {
 
 /**
  * Properties that are computed when they are read. They are own properties, so that a copy by spread includes them. All
- * contexts share these getter functions: V8 allocates accessors in the old generation, so getters in an object literal
- * would keep the whole run in memory until a full garbage collection.
+ * contexts share these getters: V8 would allocate getters of an object literal in the old generation, where they would
+ * keep the whole run in memory until a full garbage collection.
  */
 const lazy: PropertyDescriptorMap & ThisType<Context> = {
   signal: {

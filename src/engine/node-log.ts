@@ -45,9 +45,7 @@ export interface NodeFailure {
 
 /**
  * Logs a failed attempt of a task. Clients see the error's name and message; the stack goes to the server's log, and to
- * clients if `stacks` is set. The first read of a stack makes Node read the source maps of the files in the stack,
- * which may block the thread for tens of milliseconds. So the line of the server's log is written in a later turn,
- * after the task's outcome was handed on.
+ * clients if `stacks` is set.
  */
 export function logFailure(
   { logger, scheduler, stacks }: NodeLogDeps,
@@ -74,6 +72,8 @@ export function logFailure(
       try: tried,
       error: stack ?? stackOf(thrown) ?? what,
     });
+  // Waits until the task's outcome is handed on: the first read of a stack makes Node read the source maps of the files
+  // in it, which may block the thread for tens of milliseconds.
   scheduler.soon(write);
 }
 

@@ -10,8 +10,8 @@ import type {
 } from "../graph/node-store.ts";
 
 /**
- * `ctx.store` for one attempt. Every attempt gets such an object, and few attempts use theirs, so creating it must be
- * cheap: the methods are on the class's prototype, and not closures.
+ * `ctx.store` for one attempt. It is a class without closures, so that creating it is cheap: every attempt gets such an
+ * object, and few attempts use it.
  */
 export class CtxStore implements NodeStore {
   readonly #io: NodeIo;

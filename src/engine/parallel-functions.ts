@@ -21,8 +21,8 @@ export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx[
 
 /**
  * Runs functions in parallel within one attempt. The interrupts of a function are identified by its position in
- * `functions`, and its steps by this position and its {@link ParallelFunction.key}. So both are the same on a replay,
- * in whatever order the functions finish.
+ * `functions`, and its steps by this position and its {@link ParallelFunction.key}. A replay identifies them in the
+ * same way, in whatever order the functions finish.
  */
 export async function runParallel(
   ctx: Ctx,

@@ -5,7 +5,6 @@ import type { Emission, Plan, EngineStep } from "../ports/engine.ts";
 import { hasBreakpoint } from "../graph/breakpoints.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 
-/** Options of {@link planStep}: the tasks, what to store and emit, and whether breakpoints apply. */
 interface PlanOptions {
   /** The tasks to run now. */
   readonly tasks: readonly PlannedTask[];

@@ -8,16 +8,14 @@ import { END } from "../graph/commands.ts";
 import { lastNodesOf } from "./last-nodes.ts";
 import { isEmptyWrite, type UpdateNode } from "./state-update-writes.ts";
 
-/**
- * Special values of `as_node`. `__input__`: the update is an input for the next run. `__copy__`: the update makes a
- * copy of the checkpoint.
- */
+/** A special value of `as_node`: the update is an input for the next run. */
 export const AS_NODE_INPUT = "__input__";
+/** A special value of `as_node`: the update makes a copy of the checkpoint. */
 export const AS_NODE_COPY = "__copy__";
 
 /**
  * Returns the `as_node` of a write whose step has several writes.
- * @throws ServiceError `validation.failed` if it is missing, or if it is a special value, which is allowed only for the
+ * @throws ServiceError `validation.failed` if `as_node` is missing or a special value, which is allowed only for the
  * single write of a step
  */
 export function requireAsNode({ as_node, at }: StateWrite): string {
@@ -33,7 +31,7 @@ export function requireAsNode({ as_node, at }: StateWrite): string {
 /**
  * Returns the node named `name`. In a graph made from a machine, `name` may also be a state: the update then counts as
  * a transition to that state.
- * @throws ServiceError `validation.failed` if the graph has neither
+ * @throws ServiceError `validation.failed` if the graph has no node and no state with this name
  */
 export function requireKnownNode(
   { nodes, edges, machine }: GraphDefinition,

@@ -77,8 +77,8 @@ export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet
 }
 
 /**
- * Removes the answers for a task's subgraph that belong to interrupts in `waiting`, which are open. An interrupt is
- * open again after a schema has refused its answer. Answers to interrupts of the task itself are not removed.
+ * Removes the answers to interrupts of a task's subgraph that are in `waiting`: these interrupts are open again,
+ * because a schema has refused their answers. Answers to interrupts of the task itself stay.
  */
 export function withoutOpenAnswers(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
   const inward = readSubgraphAnswers(resumes);

@@ -18,17 +18,19 @@ import { describeFieldErrors, parse, type SchemaResult, toFieldErrors } from "..
 import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
 import { checkRequiredKeys, readInput } from "./graph-input.ts";
 
-/** The longest time in milliseconds that a machine's schema may take. Until then its request waits, and what has the same idempotency key. */
+/**
+ * The longest time in milliseconds that a machine's schema may take. Until then the request waits, and so do requests with the same
+ * idempotency key.
+ */
 const MAX_SCHEMA_MS = 10_000;
 
 /** A fixed namespace for the ids of messages without an id. The input is only validated here and then dropped, so the ids do not matter. */
 const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Validates the request of a run before the run is admitted: finds unknown node names, and values that the
- * graph's schemas refuse. What depends on the state of the thread is checked when the run starts, except for
- * the open interrupts, which are checked now unless `interrupts` is null. `blank`: the thread has no state
- * yet. Returns null if nothing is wrong.
+ * Validates the request of a run before the run is admitted: finds unknown node names, and values that the graph's schemas refuse.
+ * `interrupts`: the open interrupts of the thread; null: they are not known yet, and answers are checked when the run starts. `blank`: the
+ * thread has no state yet. Returns null if nothing is wrong.
  */
 export function validateRun(
   definition: GraphDefinition,
@@ -61,8 +63,8 @@ export function validateRun(
     const why = definition.machine?.whyNeedsInput();
     if (why !== undefined)
       return { code: "validation.failed", message: `input ${why}`, fields: [{ at: "input", message: why }] };
-    // A first run without an input and one with an empty input are refused alike, if the state needs a value. If the
-    // state needs no value, the run without an input fails with `EmptyInputError`, as in LangGraph.
+    // Refuses a first run without an input if the state requires a value, as for an empty input. Otherwise the run is admitted. Unless the
+    // graph is a machine, the run then fails with `EmptyInputError`, as in LangGraph.
     return refusalBy("input", () => checkRequiredKeys(definition, {}, null));
   }
   return refusalBy("input", () => {
@@ -107,7 +109,7 @@ function validateResume(
 
 /**
  * Validates the input of a machine's run, or the events with which the run answers, by the schemas that the machine declares. Resolves with
- * the run's arguments, which have the values that the schemas returned in `parsed`. Returns undefined if there is nothing to validate.
+ * the run's arguments, where `parsed` has the values that the schemas returned. Returns undefined if there is nothing to validate.
  * @param values reads the values from which the run will start; null if there are none
  * @param scheduler limits the time of each call of a schema to {@link MAX_SCHEMA_MS}
  */

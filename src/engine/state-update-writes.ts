@@ -42,7 +42,7 @@ export function isEmptyWrite({ values, command }: StateWrite): boolean {
 }
 
 /**
- * Validates a write as if the node `name` had returned it. `stateUpdate`: a further update of the write, which names a state of a machine.
+ * Validates a write as if the node `name` had returned it. `stateUpdate`: a further update, if the write names a state of a machine.
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the field's name
  */
 export function normalizeWrite(

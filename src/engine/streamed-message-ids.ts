@@ -12,18 +12,14 @@ export function streamedIdBase(task: string, attempt: number, attemptTry: number
 }
 
 /**
- * The id of the message at `index` (from 0) among those of an attempt with the base id `ids`. The id is known before
- * the first token of the message. It is the same if the task runs again with the same attempt numbers, as after an
- * interrupt.
+ * The id of the message at `index` (from 0) of the attempt with the base id `ids`. It is known before the message's
+ * first token, and is the same if the task runs again with the same attempt numbers, as after an interrupt.
  */
 export function streamedId(ids: string, index: number): string {
   return ids.slice(0, PREFIX_LENGTH) + index.toString(16).padStart(8, "0");
 }
 
-/**
- * True if the attempt of a task with the base id `ids` streamed the message `id`. The two ids are enough to tell, so no
- * list of messages is needed.
- */
+/** True if the attempt of a task with the base id `ids` streamed the message `id`. */
 export function isStreamedId(ids: string, id: string): boolean {
   return id.length === 36 && id.startsWith(ids.slice(0, PREFIX_LENGTH));
 }

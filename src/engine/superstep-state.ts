@@ -80,8 +80,8 @@ export class SuperstepState {
   /** Writes to keys that are never stored, by task id. */
   readonly untrackedWrites = new SmallMap<string, JsonObject>();
   /**
-   * The state with the update of one task applied. It is set if an edge of that task is a function of the state. If the
-   * step has no other task, the commit of the step reuses it.
+   * The state with the update of one task applied, if an edge of that task is a function of the state. The commit of the step reuses this
+   * state if the step has no other task.
    */
   precomputed: { readonly task: string; readonly applied: StateChange } | undefined;
   /** The ids of tasks whose subgraph is paused at one of its own breakpoints. */
@@ -380,8 +380,8 @@ export class SuperstepState {
   }
 
   /**
-   * The events that report the end of child machines' actors that are not planned again. After a step that ran such actors,
-   * there are none: the machine decides in the next step which actors continue.
+   * The events that report the end of child machines' actors that are not planned again. After a step that ran actors of child machines, no
+   * end is reported yet: the machine decides in the next step which actors continue.
    */
   endedChildTasks(finished: readonly FinishedTask[], next: readonly PlannedTask[]): readonly Emission[] {
     if (this.#shownChildTasks.size === 0 || finished.some(({ task }) => task.child !== undefined)) return [];

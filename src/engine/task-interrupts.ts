@@ -35,7 +35,7 @@ export class TaskInterrupts {
   #schemas: Record<string, JsonObject> | undefined;
   #error: PlainError | undefined;
   readonly #root: Scope = { base: 0, stride: 1, asked: 0 };
-  /** Scopes of parallel functions, by their `interrupt` function. Undefined until there is such a scope. */
+  /** Scopes of parallel functions, by their `interrupt` function. Undefined while there are none. */
   #scopes: WeakMap<Ctx["interrupt"], Scope> | undefined;
 
   constructor(call: NodeCall) {
@@ -141,7 +141,6 @@ function validateAnswer(
   }
 }
 
-/** The outcome of a node function that threw. */
 export function failedOutcome(thrown: unknown): Extract<TaskOutcome, { kind: "failed" }> {
   return { kind: "failed", error: toPlainError(thrown) };
 }

@@ -39,7 +39,7 @@ export function baseStateOf(target: UpdateTarget, read: readonly NormalizedWrite
   return { values: initial.values, changes: { ...changes, ...initial.changes }, changed, failure };
 }
 
-/** Drops the values that the graph's schema now refuses, if their keys are written: the write replaces them. */
+/** Drops each value that the graph's schema now refuses, if a write of the update replaces the value. */
 function withoutInvalidValues(
   { rules }: GraphDefinition,
   values: JsonObject,

@@ -76,8 +76,8 @@ export interface HttpDeps {
   /** Forwards requests that another process of this server has to handle. Absent if this process is the whole server. */
   readonly forwarding?: RequestForwarder;
   /**
-   * True if requests come from other processes of this server instead of clients. If the connection of such a request breaks, its client
-   * may still be connected: the other process sends the request again.
+   * True if requests come from other processes of this server instead of clients. A broken connection then does not mean that the client
+   * has disconnected: the other process sends the request again.
    */
   readonly isForPeers?: boolean;
   /** Counts of requests and streams. */

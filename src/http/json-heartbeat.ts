@@ -1,7 +1,6 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
 
-/** The time between two heartbeats. */
 const HEARTBEAT_MS = 2_000;
 
 /** Sends a newline to pending JSON responses at intervals, so that proxies do not time out. One timer serves all responses. */
@@ -27,7 +26,6 @@ export class JsonHeartbeat {
 
   readonly #beat = (): void => {
     for (const stream of this.#waiting) stream.write("\n");
-    // The timer continues while any response waits.
     this.#beating = this.#waiting.size > 0;
     if (this.#beating) this.#scheduler.after(HEARTBEAT_MS, this.#beat);
   };

@@ -71,8 +71,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   const isLarge = (call: RouteCall) => known.size > 0 && known.has(pathOf(call));
 
   /**
-   * Reads the value and, if it is large, remembers the path of the request before any waiting request for this path may read. The waiting
-   * requests then know that the value is large.
+   * Reads the value. If the value is large, remembers the request's path at once, so that waiting requests for this path know it before
+   * they read.
    */
   function readFirst(call: RouteCall, read: () => Eventually<object | string | null>) {
     return andThen(read(), (value) => {
@@ -166,8 +166,7 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
       const step = await iterator.next();
       if (step.done !== true && memorySizeOf(step.value) > LARGE_ITEM_BYTES) {
         waits = hasLarge = true;
-        // The path is remembered before any waiting request for this path may read. The waiting requests then know that the items are
-        // large.
+        // The path is remembered at once, so that waiting requests for this path know before they read that the items are large.
         known.add(path);
       }
       return step;

@@ -24,7 +24,7 @@ export function shardSelectorOf(found: Match, request: HttpRequest): ShardSelect
   if (path.startsWith("/assistants")) return HOME_SHARD;
   if (path === "/inspect/actors") {
     const query = new QueryParams(request.query);
-    // A run's id leads to the same shard as its thread's id, because run ids are generated that way.
+    // Run ids are generated so that they select the shard of their thread.
     return parseUuid(query.text("thread_id")) ?? parseUuid(query.text("run_id"));
   }
   if (path === "/runs/batch" || (path === "/runs/crons" && found.route.method === "POST")) return ANY_SHARD;

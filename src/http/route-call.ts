@@ -88,7 +88,7 @@ export class RouteCall {
     return budgetOwnerOf(this.tenant, this.user);
   }
 
-  /** This client's share of the time budget, which limits how much of a turn of the event loop its long work takes. */
+  /** This client's share of the time budget, which limits how long its work may hold a turn of the event loop. */
   workShare(): BudgetShare {
     return this.#budget.share(this.budgetOwner);
   }

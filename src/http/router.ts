@@ -7,9 +7,9 @@ export interface Route {
   /** Segments separated by slashes. A segment that begins with a colon is a parameter. */
   readonly path: string;
   /**
-   * Which clients may use the route. `public`: everybody, without credentials. `users`: API key holders, and users authenticated by the
-   * project's own code, because everything that the route does goes through {@link RouteCall.service}, which checks their permissions.
-   * Absent: only API key holders. If the server needs no credentials, everybody may use every route.
+   * Which clients may use the route. `public`: everybody, without credentials. `users`: also users whom the project's own code has
+   * authenticated; everything that the route does MUST go through {@link RouteCall.service}, which checks their permissions. Absent: only
+   * API key holders. If the server needs no credentials, everybody may use every route.
    */
   readonly access?: "public" | "users";
   handle(call: RouteCall): Promise<void> | void;

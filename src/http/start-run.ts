@@ -54,7 +54,7 @@ function metadataIn({ query }: RouteCall): JsonObject | undefined {
   return metadata;
 }
 
-/** Starts a run without a thread of the client: on a temporary thread. `attended`: the client waits for the run's result. */
+/** Starts a run on a temporary thread, for a request that names no thread. `attended`: the client waits for the run's result. */
 export async function startThreadlessRun(
   deps: StartDeps,
   call: RouteCall,
@@ -102,8 +102,8 @@ export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/ru
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
 /**
- * Calls `left` when the client disconnects, or at once if the client has already disconnected. Then also cancels the run, if
- * `cancelOnDisconnect` is true.
+ * Calls `left` and, if `cancelOnDisconnect` is true, cancels the run: when the client disconnects, or at once if the client has already
+ * disconnected.
  */
 export function handleDisconnect(
   { logger, isForPeers = false }: Pick<RouteDeps, "logger" | "isForPeers">,
@@ -115,8 +115,8 @@ export function handleDisconnect(
     left();
     if (!cancelOnDisconnect) return;
     call.service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
-      // Two kinds of errors are expected. The run may have ended and been deleted with its thread. Or the server is stopping; it then
-      // cancels the run at its next start.
+      // Two errors are expected: the run has ended and was deleted with its thread, or the server is stopping, and cancels the run at its
+      // next start.
       const isOver =
         cause instanceof ServiceError &&
         (cause.code.endsWith(".not_found") || cause.code === "server.draining");
@@ -126,8 +126,8 @@ export function handleDisconnect(
       });
     });
   };
-  // Has the run cancelled also when this server stops, which disconnects the client. If the request comes from another process of this
-  // server, the client stays connected to that process, and the run continues.
+  // A shutdown of this server disconnects the client, so it must end the run too. If the request comes from another process of this server,
+  // the client stays connected to that process, and the run continues.
   if (cancelOnDisconnect && !isForPeers) call.service.runs.cancelOnDisconnect(key, run.run_id);
   if (call.reply.aborted) gone();
   else call.reply.onAbort(gone);

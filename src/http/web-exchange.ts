@@ -306,17 +306,19 @@ function streamOf(body: () => Promise<Uint8Array>): ReadableStream<Uint8Array> {
 const MAX_WHOLE_BYTES = 1024 * 1024;
 
 /**
- * Sends a web `Response` as the reply to a request. `headers` are added unless the response has headers of the same names. `onAbort` is
- * called if the client disconnects before the end. If the body fails before its first byte is sent, the promise rejects. A later failure
- * cuts the connection and is passed to `onLateError`.
+ * Sends a web `Response` as the reply to a request. If the body fails before its first byte is sent, the promise rejects. A later failure
+ * cuts the connection.
  */
 export async function sendWebResponse(
   response: Response,
   reply: Reply,
   options: {
+    /** Headers to add, unless the response has headers of the same names. */
     readonly headers: ReplyHeaders;
     readonly isHead: boolean;
+    /** Called if the client disconnects before the end of the response. */
     onAbort(): void;
+    /** Called with an error of the body after its first byte was sent. */
     onLateError(cause: unknown): void;
   },
 ): Promise<void> {
@@ -331,8 +333,8 @@ export async function sendWebResponse(
     if (options.isHead && length !== null) headers["content-length"] = length;
     return reply.send(status, headers);
   }
-  // A body whose `content-length` is at most {@link MAX_WHOLE_BYTES} is collected and sent in one write. If it is longer than its
-  // `content-length`, it is streamed.
+  // A body whose `content-length` is at most {@link MAX_WHOLE_BYTES} is collected and sent in one write. A body that turns out to be longer
+  // than its `content-length` is streamed.
   const most = length !== null && Number(length) <= MAX_WHOLE_BYTES ? Number(length) : 0;
   let gathered: Uint8Array[] = [];
   let size = 0;

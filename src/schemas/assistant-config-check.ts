@@ -5,8 +5,8 @@ import type { RawBody } from "./body.ts";
 const PLACES = ["checkpoint_ns", "checkpoint_map"] as const;
 
 /**
- * Refuses an assistant's configuration that names a checkpoint. It would have no effect: a run starts from the checkpoint that its own
- * request names, never from one in the configuration of its assistant.
+ * Refuses an assistant's configuration that names a checkpoint. The checkpoint would have no effect: a run starts from
+ * the checkpoint that its own request names, never from one in the configuration of its assistant.
  * @throws ServiceError `validation.failed`
  */
 export function refuseCheckpointSettings({ config }: RawBody): void {

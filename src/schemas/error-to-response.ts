@@ -62,7 +62,7 @@ const KEY_HEADERS: Headers = { ...JSON_HEADERS, "www-authenticate": "Bearer" };
 /** Headers of a response to a temporary failure. Clients that know `retry-after` wait one second before they retry. */
 const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
 
-/** A longer error message is cut. A message may contain parts of the request. */
+/** A longer error message is cut, because a message may contain parts of the request. */
 const MAX_TEXT_CHARACTERS = 2000;
 /** The maximum length of a field's name in an error, in characters. The name comes from the request. */
 const MAX_PATH_CHARACTERS = 300;
@@ -94,7 +94,6 @@ export function failureDetailsOf(cause: unknown): FailureDetails {
   };
 }
 
-/** The response to a request that failed. */
 export function failureResponseOf(cause: unknown): FailureResponse {
   const { status, body } = failureDetailsOf(cause);
   const headers =

@@ -117,7 +117,6 @@ function answersOf(params: RawBody): readonly { readonly interrupt: string; read
   return entries.map(({ interrupt_id: interrupt, response }) => ({ interrupt, response: response ?? null }));
 }
 
-/** The answer to a command that succeeded. */
 export const successAnswer = (
   id: number,
   result: JsonObject,
@@ -130,7 +129,6 @@ export const successAnswer = (
   meta: { thread_id: thread, applied_through_seq: position },
 });
 
-/** The answer to a command that was refused. */
 export function errorAnswer(id: number | null, cause: unknown): JsonObject {
   const { body } = failureDetailsOf(cause);
   return { type: "error", id, error: codeOf(cause), message: body.detail };

@@ -38,8 +38,8 @@ const MAX_MEMBERS = 100_000;
 const CHECKED_ONE_BY_ONE = 256;
 
 /**
- * The positions of the two brackets of each list and object that is longer than {@link PARSE_STEP_BYTES}: from the opening to the closing
- * bracket. Positions count bytes from 0.
+ * For each list and object that is longer than {@link PARSE_STEP_BYTES}: the position of its closing bracket, by the position of its
+ * opening bracket. Positions count bytes from 0.
  */
 export type LongContainers = ReadonlyMap<number, number>;
 

@@ -10,8 +10,7 @@ const HALF = /\p{Surrogate}/u;
 
 /**
  * Refuses a value with a string that contains a single half of a surrogate pair. Such a string is not valid Unicode, and many JSON parsers
- * reject a response that contains it. `text`: the JSON from which the value was parsed. The value is searched recursively; its depth was
- * limited when it was parsed.
+ * reject a response that contains it. `text`: the JSON from which the value was parsed.
  * @throws ServiceError `validation.failed`; it names the first such string
  */
 export function checkSurrogates(text: string, value: unknown): void {
@@ -31,12 +30,13 @@ export function refuseLoneSurrogates(value: unknown): void {
 }
 
 interface Half {
-  /** The path of the string. It is built only when such a string is found, because a value may have millions of members. */
+  /** The path of the string. Paths are built only when a half is found, because a value may have millions of members. */
   readonly at: string;
   /** True if the name of a member at this path contains the half, false if the string at this path does. */
   readonly isName: boolean;
 }
 
+// Recursive, because the depth of the value was limited when it was parsed.
 function halfIn(value: unknown): Half | undefined {
   if (typeof value === "string") return HALF.test(value) ? { at: "", isName: false } : undefined;
   if (typeof value !== "object" || value === null) return undefined;

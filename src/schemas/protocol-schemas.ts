@@ -44,8 +44,8 @@ export const subscriptionSchema = compileBodySchema(
 const KNOWN: ReadonlySet<string> = new Set(protocolChannels);
 
 /**
- * Reads the parameters of a subscription: the filter for its events, and the number of the event after which it starts (`since`; undefined
- * if not given).
+ * Reads the parameters of a subscription: the filter for its events, and the number of the event after which the
+ * subscription starts (`since`; undefined if not given).
  * @throws ServiceError `validation.failed`
  */
 export function subscriptionOf(body: RawBody): {

@@ -203,8 +203,8 @@ const records = {
 };
 
 /**
- * The schemas of responses, by name. Those whose names begin with `Selected` are for responses to requests that select fields; all of their
- * fields are optional.
+ * The schemas of responses, by name. Schemas whose names begin with `Selected` are for responses to requests that select fields: all of
+ * their fields are optional.
  */
 export const responseSchemas = {
   ...records,

@@ -21,7 +21,7 @@ import {
 
 /**
  * What Heddle uses of TypeBox. No other file imports TypeBox. The functions are imported by name, so that the bundle does not contain the
- * others (68 KB).
+ * other functions (68 KB).
  */
 export { type Static, type TSchema } from "typebox";
 export { Compile, type Validator } from "typebox/compile";

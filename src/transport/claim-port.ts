@@ -7,8 +7,8 @@ const MAX_TRIES = 10;
 
 /**
  * Claims a free port for the processes of this server, which will share it. Resolves with the port; for port 0, with a free port that the
- * system chose. Sockets that share a port do not exclude those of other servers: without the claim, a server that starts in the same moment
- * could share the port as well, and each would get requests of the other. The claim ends with this process.
+ * system chose. The claim ends with this process. Without the claim, a server that starts at the same moment could share the port as well,
+ * and each server would get requests of the other.
  * @throws ServiceError `server.address` if the port is taken, or claimed
  */
 export async function claimPort(host: string, port: number): Promise<number> {

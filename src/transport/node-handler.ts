@@ -85,8 +85,7 @@ function serveSockets(handlers: Handlers, scheduler: Scheduler) {
   const open = new Set<NodeSocket>();
   let wss: WebSocketServer | undefined;
   let isStopped = false;
-  // The library `ws` is loaded when the first WebSocket is opened. Loading takes 40 ms (2026-11-25), which a server over uWebSockets.js
-  // does not need.
+  // Loaded when the first WebSocket is opened: loading `ws` takes 40 ms (2026-11-25), and a server over uWebSockets.js does not need it.
   const load = async (): Promise<WebSocketServer> => {
     const library = await import("ws");
     return (wss ??= new library.WebSocketServer({

@@ -14,7 +14,7 @@ export interface PeerServer {
   startDraining(): void;
   /**
    * Closes the server. Waits up to {@link GRACE_MS} for the responses to requests that have been read. A request that arrives afterwards on
-   * an idle connection gets the status {@link MISDIRECTED}, so that its sender knows that it was not carried out.
+   * an idle connection gets the status {@link MISDIRECTED}, which tells its sender that the request was not carried out.
    */
   close(): Promise<void>;
 }
@@ -100,9 +100,8 @@ export async function openPeerServer(
     async close() {
       handler.startDraining();
       isClosing = true;
-      // A request may be on its way on a connection that looks idle. If that connection were only closed, its sender could not know whether
-      // the request was carried out. `close` of Node's HTTP server closes idle connections at once, so `close` of the TCP server is called
-      // instead.
+      // Calls `close` of the TCP server, because `close` of Node's HTTP server closes idle connections at once. A request may be on its way
+      // on such a connection, and its sender could not know whether the request was carried out.
       const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
       for (const [socket, isBusy] of connections) if (!isBusy) endIdle(socket);
       let cancel: Cancel = () => undefined;

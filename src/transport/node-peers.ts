@@ -49,7 +49,7 @@ export function createNodePeers(
   const drop = (shard: number, { agent, sockets }: PeerConnections): void => {
     opened.delete(shard);
     for (const raw of sockets) raw.terminate();
-    // A response may have arrived that Node has not read yet. Node reads it before the second of the two nested callbacks.
+    // Waits two turns of the event loop, in which Node reads a response that has arrived already.
     scheduler.soon(() => scheduler.soon(() => agent.destroy()));
   };
   const dropUnused = (): void => {

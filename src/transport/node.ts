@@ -22,8 +22,7 @@ const IDLE_TIMEOUT_MS = 60_000;
 
 /**
  * A request that counts as an upgrade only if it asks for a WebSocket, or if its method is CONNECT. Node would treat every request with an
- * `Upgrade` header as an upgrade, and would not read its body. Clients that offer to switch to HTTP/2 (`h2c`) send such headers with
- * ordinary requests.
+ * `Upgrade` header as an upgrade, and would not read its body. Clients that offer HTTP/2 (`h2c`) send this header with ordinary requests.
  */
 class RequestOrWebSocket extends IncomingMessage {
   /** Declared without a value and not `#private`, because Node's constructor sets `upgrade` before the fields of this class exist. */

@@ -9,7 +9,6 @@ interface Upload {
   seen: number;
 }
 
-/** The time between two checks. */
 const CHECK_INTERVAL_MS = 5_000;
 
 /** Closes connections whose request bodies arrive too slowly. The timer runs only while bodies are arriving. */

@@ -7,7 +7,7 @@ import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
  */
 export interface RawSocket {
   send(message: Uint8Array | string, isBinary?: boolean): number;
-  /** Combines all messages that the callback sends into one write. Outside such a callback, each message takes a separate system call. */
+  /** Combines all messages that the callback sends into one write. Outside the callback, each message takes a separate system call. */
   cork(work: () => void): unknown;
   getBufferedAmount(): number;
   end(code?: number, reason?: string): void;
@@ -43,7 +43,7 @@ export class UwsSocket implements Socket {
   together(work: () => void): boolean {
     if (!this.#open) return false;
     this.#raw.cork(work);
-    // uWebSockets.js sends the messages when the callback has returned, so no `send` in the callback reports backpressure. So backpressure
+    // uWebSockets.js sends the messages when the callback has returned, so `send` never reports backpressure in the callback. Backpressure
     // is checked here, unless the socket was closed.
     if (this.#open && this.#raw.getBufferedAmount() > 0) this.#blocked = true;
     return this.#open && !this.#blocked;

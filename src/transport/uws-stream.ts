@@ -8,7 +8,7 @@ const PROBE_BYTES = 512;
 const nothing = () => undefined;
 
 /**
- * A response that is sent in chunks. It works around three properties of uWebSockets.js:
+ * A response that is sent in chunks. This class works around three properties of uWebSockets.js:
  * - uWebSockets.js buffers data that the kernel does not accept. Once a listener is set with `onWritable`, the buffer is sent only when
  *   more data is written or the response is uncorked.
  * - The listener is called when the kernel can accept data, not when the buffer is empty. Only the result of the next write shows whether
@@ -85,7 +85,7 @@ export class UwsStream implements ByteStream {
       this.#buffered = undefined;
       if (!this.#probe(buffered)) return true;
     } else {
-      // An empty cork makes uWebSockets.js send its buffer. It does not report whether all of the buffer was sent.
+      // An empty cork makes uWebSockets.js send its buffer, but does not report whether all of the buffer was sent.
       this.#raw.cork(nothing);
       this.#unsure = true;
     }

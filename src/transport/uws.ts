@@ -11,8 +11,8 @@ import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
 
 /**
- * The largest number of attempts to listen. An attempt can fail because another process took the port just before, and the next one can
- * succeed because that process has released it or because another free port was chosen.
+ * The largest number of attempts to listen. An attempt can fail because another process took the port just before. The next attempt may
+ * find the port free again or, for port 0, choose another port.
  */
 const MAX_TRIES = 10;
 

@@ -5,7 +5,7 @@ type Message = Uint8Array | string;
 
 /** The largest number of messages that are buffered for one socket during authentication. */
 const MAX_MESSAGES = 64;
-/** The largest total length of these messages: bytes of binary messages plus characters of text messages. */
+/** The largest total length of the buffered messages: bytes of binary messages plus characters of text messages. */
 const MAX_LENGTH = 1024 * 1024;
 
 /** A socket whose client is still being authenticated. It buffers messages until a listener is registered with `onMessage`. */

@@ -32,10 +32,7 @@ export interface SocketClient {
   readonly tenant: string;
   /** The user. Undefined if the client has authenticated with an API key, or if the server needs no credentials. */
   readonly user: AuthUser | undefined;
-  /**
-   * The name under which the time and memory used by the client are counted. Clients with the same name use one part of each budget
-   * together.
-   */
+  /** The name under which the time and memory used by the client are counted. Clients with the same name share one part of each budget. */
   readonly budgetOwner: string;
   /** The service, restricted to what this client may do. */
   readonly service: SocketService;

@@ -1,6 +1,5 @@
 import type { Socket } from "../ports/transport.ts";
 
-/** Counts the open WebSockets. */
 export class OpenSocketCounter {
   #open = 0;
 

@@ -15,8 +15,9 @@ const NONE: Frames = { messages: [], ids: [] };
 export class SocketWriter implements PumpOutput<Frames> {
   readonly #socket: Socket;
   readonly #isRereadable: boolean;
-  /** `#frames`: the messages of the current chunk, shared with other readers. `#index`: how many of them have been sent. */
+  /** The messages of the current chunk, shared with other readers. */
   #frames = NONE;
+  /** The number of messages in `#frames` that have been sent. */
   #index = 0;
   #answers: (string | Uint8Array)[] = [];
 

@@ -32,8 +32,8 @@ export function createCommandHandler(
   }
 
   /**
-   * Resumes an interrupted thread. If the command names no assistant, the assistant that ran last on the thread is used, because it raised
-   * the interrupt. `isGiven`: whether the command has the field `resume`.
+   * Resumes an interrupted thread. A command that names no assistant uses the one that ran last on the thread, because that run raised the
+   * interrupt. `isGiven`: whether the command has the field `resume`.
    */
   async function resume({ resume: answer, ...body }: RawBody, isGiven: boolean): Promise<JsonObject> {
     const command = isObject(body["command"]) ? body["command"] : {};

@@ -149,7 +149,7 @@ function attempt<T>(call: () => T): () => T {
 function socketShardOf(path: string, [thread]: readonly string[], query: string): string | undefined {
   if (path !== "/inspect") return parseUuid(thread);
   const asked = new URLSearchParams(query);
-  // The id of a run selects the same shard as the id of its thread, because run ids are generated that way.
+  // Run ids are generated so that they select the shard of their thread.
   return parseUuid(asked.get("thread_id")) ?? parseUuid(asked.get("run_id"));
 }
 

@@ -35,7 +35,7 @@ export const readLangChain: ModelChunkReader = (chunk, message) => {
     const { tool_calls: _, ...others } = additional_kwargs;
     if (Object.keys(others).length > 0) message.addFields(others);
   }
-  // Each chunk has the counts of its own tokens, so they are added.
+  // Each chunk has the counts of its own tokens, so the counts are added up.
   const usage = usageAt(usage_metadata, "usage_metadata");
   if (usage !== null) message.addUsage(usage);
   return true;

@@ -150,8 +150,8 @@ function afterOf({ request, query }: RouteCall): number | undefined {
 
 /**
  * The number of the event after which a stream begins, for a request that itself starts the run. Without an idempotency key it is -1: the
- * stream begins at the run's first event. With a key, the request may be a repetition; then its header names the last event that the client
- * has received.
+ * stream begins at the run's first event. With a key, the request may be a repetition, whose header `last-event-id` names the last event
+ * that the client has received.
  */
 function afterRepeat({ request }: RouteCall): number {
   const isKeyed = (request.header("idempotency-key") ?? "") !== "";

@@ -8,7 +8,8 @@ import type { Route } from "../router.ts";
 const MAX_NAME = 256;
 
 /**
- * Routes for the UI components of a graph's messages. One returns the HTML that loads a component, the other the files of the components.
+ * Routes for the UI components of a graph's messages. The first returns the HTML that loads a component, the second the files of the
+ * components.
  */
 export function componentRoutes({ components }: RouteDeps): readonly Route[] {
   if (components === undefined) return [];

@@ -52,7 +52,7 @@ export class InspectorFeeds {
   /** The number of open inspector sockets, by {@link FeedClient.budgetOwner}. */
   readonly #owners = new Map<string, number>();
   #watching = 0;
-  /** The number of feeds that were created for a single user. It makes the names of such feeds unique. */
+  /** The number of feeds that were created for a single user, which makes the names of these feeds unique. */
   #ofUsers = 0;
 
   constructor(deps: FeedsDeps) {

@@ -29,7 +29,9 @@ export class InspectorPeer {
   #blocked = false;
   #closed = false;
   #stall: Cancel | null = null;
-  /** True if a flush is scheduled for the end of this turn of the event loop. It sends all messages of the turn with one system call. */
+  /**
+   * True if a flush is scheduled for the end of this turn of the event loop. The flush sends all messages of the turn with one system call.
+   */
   #due = false;
 
   constructor(socket: Socket, scheduler: Scheduler) {

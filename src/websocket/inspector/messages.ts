@@ -6,7 +6,6 @@ const FORMAT = "0.7.2";
 /** If the JSON text of a graph's state has more characters than this, the message has only their number. */
 const MAX_STATE_CHARACTERS = 64 * 1024;
 
-/** The number and the time of a message. */
 export interface MessageStamp {
   readonly seq: number;
   /** Epoch milliseconds. */
@@ -66,7 +65,7 @@ function base({ id, kind, machine, thread, run }: InspectedActor, { seq, at }: M
     createdAt: String(at),
     id: null,
     _version: FORMAT,
-    // Members that `@statelyai/inspect` does not have. Its receivers ignore them.
+    // Members that `@statelyai/inspect` does not have, and that its receivers ignore.
     seq,
     kind,
     machine,

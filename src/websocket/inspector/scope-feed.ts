@@ -12,8 +12,8 @@ import { actorMessage, eventMessage, snapshotMessage, type MessageStamp } from "
 import type { InspectorPeer } from "./inspector-peer.ts";
 
 /**
- * The number of event messages that are kept for peers that join later. Snapshot messages are not kept, because such a peer gets the
- * current state of each actor.
+ * The number of event messages that are kept for peers that join later. Snapshot messages are not kept, because a new peer gets the current
+ * state of each actor.
  */
 const MAX_RECENT_EVENTS = 200;
 
