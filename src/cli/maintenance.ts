@@ -102,7 +102,7 @@ async function endUnendedRuns(data: string): Promise<void> {
       await journal.append({
         key,
         fence: { epoch, seq },
-        kind: "mended",
+        kind: "repaired",
         durable: true,
         thread: { ...thread, seq: seq + 1 },
         ...lostRunEndChange(found, deps.clock.now()),
