@@ -51,8 +51,8 @@ export function shardedItems(shards: readonly StoreItems[]): StoreItems {
         return;
       }
       // The fence refuses writes of an older attempt of a run. Only the shard of the fence's thread can check it. If other shards have
-      // changes, a call without changes checks the fence there first. This call does not wait for a write, so the changes follow in the
-      // same turn of the event loop.
+      // changes, a call without changes checks the fence there first. This call waits for no write, so the changes are made, or sent to
+      // other processes, in the same turn of the event loop.
       const guard = router.of(fence.thread.thread);
       const fenced = { ...write, fence };
       if (parts.size !== 1 || !parts.has(guard)) await guard.change(tenant, [], fenced);
