@@ -5,10 +5,10 @@ const ID = "\nid: ";
 const NOTHING = new Uint8Array(0);
 
 /**
- * Passes on the server-sent events of a response so that, after its connection has broken, another response can continue the stream. The
- * relay passes on only complete events, and remembers the last of them. The continuing response begins one event id earlier, because
- * several events may have the same id, and the connection may have broken between them. Events that were passed on already are then left
- * out.
+ * Passes on the server-sent events of a response. If its connection breaks, a further response can continue the stream, because the relay
+ * passes on only complete events and remembers the last one. Several events may have the same id, and the connection may break between
+ * them. So the further response begins after an earlier id ({@link EventStreamRelay.after}), and the relay leaves out the events that it
+ * has already passed on.
  *
  * The relay expects the format that Heddle writes: the data of an event is one line, and its id is the last line.
  */
@@ -17,11 +17,11 @@ export class EventStreamRelay {
   #held: Uint8Array[] = [];
   /** The id of the last event that was passed on; undefined if there is none. */
   #last: string | undefined;
-  /** The number of passed events with the id `#last`. */
+  /** The number of events with the id `#last` that were passed on. */
   #passed = 0;
-  /** The id of the last passed event with another id than `#last`, or the id after which the first response began. */
+  /** The id of the last event passed on with another id than `#last`. If there is none, the id after which the first response began. */
   #before: string | undefined;
-  /** After a break: the number of events with the id `#last` that have yet to be left out. */
+  /** After a break: how many events with the id `#last` the relay still has to leave out. */
   #repeated = 0;
 
   /** @param after the event id after which the first response begins; undefined if it is not known */
@@ -29,7 +29,7 @@ export class EventStreamRelay {
     this.#before = after;
   }
 
-  /** The event id after which the next response has to begin. Undefined: it has to begin like the first response. */
+  /** The event id after which the next response must begin. Undefined: the next response must begin like the first one. */
   get after(): string | undefined {
     return this.#before;
   }
@@ -55,9 +55,7 @@ export class EventStreamRelay {
     return this.#pass(this.#takeHeld());
   }
 
-  /**
-   * Returns the bytes of the last event, which is incomplete. The caller MUST have read the whole response: nothing completes the event.
-   */
+  /** Returns the bytes of an event that the response did not complete. MUST be called only when the response has ended. */
   rest(): Uint8Array {
     return this.#takeHeld();
   }
@@ -68,7 +66,7 @@ export class EventStreamRelay {
     return (held.length === 1 ? held[0] : Buffer.concat(held)) as Buffer;
   }
 
-  /** The number of bytes at the start of `bytes` that belong to events and comments that are complete with them. */
+  /** Returns how many bytes at the start of `bytes` belong to events and comments that end within `bytes`. */
   #endOfEvents(bytes: Buffer): number {
     const at = bytes.lastIndexOf(END_OF_EVENT);
     let end = at + END_OF_EVENT.length;
@@ -78,7 +76,7 @@ export class EventStreamRelay {
       else if (before === NEWLINE && bytes[0] === NEWLINE) end = 1;
       else return 0;
     }
-    // Comments between two events keep the connection alive, so they do not wait for the next event.
+    // Comments between two events keep the connection alive, so they are passed on without waiting for the next event.
     while (bytes[end] === COLON) {
       const line = bytes.indexOf(NEWLINE, end);
       if (line < 0) break;
@@ -137,8 +135,8 @@ export class EventStreamRelay {
 }
 
 /**
- * The event id in the line that begins after `at`. An id of a protocol event may end with a dot and a number, which counts the events with
- * the same id; both are removed.
+ * Reads the event id from the line that begins after `at`. An id of a protocol event may end with a dot and a number, which counts the
+ * events with the same id. Both are removed.
  */
 function idAt(bytes: Buffer, at: number): string {
   const from = at + ID.length;

@@ -4,9 +4,9 @@ import { type KnownClient, STREAM_START_HEADER } from "../ports/peers.ts";
 import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 
 /**
- * The header that names the client of a forwarded request. It is read only on connections from other processes: these use a Unix socket,
+ * The header that names the client of a forwarded request. It is trusted only on connections from other processes: these use a Unix socket,
  * which no other user of the machine can reach, or TLS with the pre-shared key of the cluster. A header of this name that a client sends is
- * removed.
+ * not forwarded.
  */
 const CLIENT_HEADER = "x-heddle-client";
 

@@ -42,7 +42,7 @@ const MAX_WHOLE_BYTES = 256 * 1024;
 const LAST_EVENT_ID = "last-event-id";
 /** The HTTP status of a process that does not accept requests yet, or no longer does. */
 const UNAVAILABLE = 503;
-/** The WebSocket close code that reports a broken connection. It is never sent over a connection. */
+/** The WebSocket close code that reports a broken connection. It may not be sent. */
 const LOST = 1006;
 
 const isSendable = (code: number): boolean => code >= 1000 && (code <= 1003 || code >= 1007);
@@ -79,8 +79,8 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
       const isRead = request.method === "GET" || request.method === "HEAD";
       const send = async (): Promise<void> => {
         const body = isRead ? {} : { body: await request.body(more.client.tenant) };
-        // The body is not parsed in this process, so the next large body may be parsed from now on. If the next body had to wait for the
-        // response, a body on which this response depends would wait too.
+        // This process does not parse the body, so the next large body need not wait. If it waited until the response, the two requests
+        // could wait for each other.
         request.bodyRead?.();
         const isRepeatable = isRead || isKeyed || more.startsRun;
         await new Exchange(reply, more).run(deps, shard, { ...asked, ...body }, isRepeatable);
@@ -122,10 +122,10 @@ async function join(
     peer.onMessage((message) => void socket.send(message));
     peer.onClose((code, reason) => {
       left--;
-      // A feed of all shards is incomplete without one of the processes. The client connects again, which also connects it to the restarted
-      // process.
+      // A feed of all shards is incomplete without one of the processes. The client's socket is closed, so that the client connects again,
+      // to all processes.
       if (code === LOST) socket.close(GOING_AWAY, "");
-      // RFC 6455 reserves some codes, such as 1006, for reports. They may not be sent, so {@link GOING_AWAY} replaces them.
+      // RFC 6455 reserves some codes, such as 1006. They may not be sent, so GOING_AWAY replaces them.
       else if (left === 0) socket.close(isSendable(code) ? code : GOING_AWAY, reason);
     });
   }
@@ -143,14 +143,11 @@ class Exchange {
   #stream: ByteStream | undefined;
   #resume: (() => void) | undefined;
   /**
-   * True while the client has received nothing but white space, which keeps the connection alive before a JSON body. The request can then
-   * be sent again, and the new response follows the white space.
+   * True while the client has received nothing but white space, which keeps the connection alive before a JSON body. Until then, the
+   * request can be sent again: the new response follows the white space.
    */
   #isBlank = true;
-  /**
-   * Set if the response is a stream of server-sent events. If its connection breaks, the response to a further request continues the
-   * stream.
-   */
+  /** Set while the response is a stream of server-sent events, which a further request can continue if the connection breaks. */
   #events: EventStreamRelay | undefined;
 
   constructor(reply: Reply, more: ForwardedRequest) {
@@ -165,7 +162,7 @@ class Exchange {
     for (;;) {
       try {
         const response = await deps.peers.request(shard, this.#continued(request), this.#gone.signal);
-        // The shard's new owner may not accept requests yet. The client waits with its stream open.
+        // The new owner of the shard does not accept requests yet. The request is sent again, while the client's stream stays open.
         if (this.#events !== undefined && response.status === UNAVAILABLE)
           throw new PeerLost(false, await readAllBytes(response));
         patience.renew();
@@ -184,7 +181,7 @@ class Exchange {
     }
   }
 
-  /** The request to send. After a break of a stream of events, it asks for the rest of the stream. */
+  /** The request to send. If a stream of events has broken off, the request asks for the rest of the stream. */
   #continued(request: PeerRequest): PeerRequest {
     const after = this.#events?.after;
     return after === undefined

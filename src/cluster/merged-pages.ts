@@ -38,7 +38,7 @@ export async function* mergeSorted<T>(
 }
 
 /**
- * Returns, for each list, the offset at which a page begins: how many of the first `offset` entries of the merged lists come from this
+ * Returns, for each list, the offset at which a page begins: how many of the first `offset` entries of the merged lists come from that
  * list. All entries before the page are read, {@link ENTRIES_PER_READ} at a time.
  */
 export async function offsetsInLists<T>(
@@ -67,7 +67,6 @@ async function* wholeList<T>(read: ReadPage<T>): AsyncGenerator<T> {
   }
 }
 
-/** Returns a page of merged lists. */
 export async function mergedPage<T>(
   lists: readonly ReadPage<T>[],
   compare: Compare<T>,
@@ -78,7 +77,7 @@ export async function mergedPage<T>(
   return readAll(firstEntries(pages, compare, limit));
 }
 
-/** Yields the first `limit` entries of merged lists. */
+/** Merges sorted lists, and yields the first `limit` entries. */
 export async function* firstEntries<T>(
   lists: readonly (AsyncIterable<T> | Iterable<T>)[],
   compare: Compare<T>,
@@ -98,7 +97,6 @@ export async function readAll<T>(entries: AsyncIterable<T>): Promise<readonly T[
   return all;
 }
 
-/** A compare function for sorting in ascending order. */
 export const ascending = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
 
 export const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);

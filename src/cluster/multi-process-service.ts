@@ -8,8 +8,8 @@ import { ShardRouter } from "./shard-router.ts";
 export type ListingService = Pick<Service, "threads" | "runs" | "crons" | "webhooks" | "inspection">;
 
 /**
- * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all shards. Everything else concerns
- * only the shard of this process, because requests for other shards are forwarded before they reach this service.
+ * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all shards. All other calls concern
+ * only this process's shard: requests for other shards are forwarded before they reach this service.
  */
 export class ProcessService implements Service {
   readonly #own: Service;
@@ -69,7 +69,8 @@ export class ProcessService implements Service {
       ...shardedInspection(this.#router),
       machines: () => inspection.machines(),
       machine: (id) => inspection.machine(id),
-      // Only this process's shard is watched here. The client's socket is also connected to the other processes, which watch their shards.
+      // Watches only this process's shard. The client's socket is also connected to the other processes, each of which watches its own
+      // shard.
       watch: (scope, inspector) => inspection.watch(scope, inspector),
       scopeOf: (scope) => inspection.scopeOf(scope),
     };

@@ -46,8 +46,9 @@ export class Patience {
 }
 
 /**
- * Calls `ask` until it succeeds, but again only after a {@link PeerLost}, and for at most {@link PATIENCE_MS} after the first failure.
- * `isRepeatable`: whether the request may be carried out twice. If false, a request that the process may have received is not sent again.
+ * Calls `ask` until it succeeds, but calls it again only after a {@link PeerLost}, and for at most {@link PATIENCE_MS} after the first
+ * failure. `isRepeatable`: whether the request may be carried out twice. If false, a request that the process may have received is not sent
+ * again.
  * Rejects with the errors of {@link Patience.wait}.
  */
 export async function askPatiently<T>(

@@ -17,8 +17,8 @@ import type { ListingService } from "./multi-process-service.ts";
 export const CALL_PATH = "/heddle/call";
 
 /**
- * The longest time in milliseconds that a call for metrics waits, so that a process that is stopped, or whose event loop is blocked, does
- * not delay the metrics of the other processes for long.
+ * The longest time in milliseconds that a call for metrics waits. A stopped or blocked process must not delay the metrics of the others for
+ * long.
  */
 const METRICS_TIMEOUT_MS = 2_000;
 
@@ -30,8 +30,8 @@ export interface CalledParts extends ListingService {
 }
 
 /**
- * The names of the functions that other processes may call. They are for requests that concern several shards or the home shard, or that
- * name their thread only in the body. All other requests are forwarded as HTTP to the shard of their thread.
+ * The names of the functions that other processes may call. They serve requests that concern several shards or the home shard, or that name
+ * their thread only in the body. All other requests are forwarded as HTTP to the shard of their thread.
  */
 const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledParts[Part] & string)[] } = {
   threads: ["create", "search", "count", "prune", "removeOf"],
@@ -111,7 +111,7 @@ export function isCallRefusedByStop(response: Uint8Array | string): boolean {
 const statusOf = (outcome: Outcome): number =>
   "error" in outcome && UNAVAILABLE.has(outcome.error.code) ? 503 : 200;
 
-/** Replaces asynchronous lists by arrays. Such a list may be the result itself, or a member of it. */
+/** Replaces async iterables by arrays: the result itself, or its members. */
 async function collected(result: unknown): Promise<unknown> {
   if (typeof result !== "object" || result === null) return result;
   if (Symbol.asyncIterator in result) {
@@ -157,7 +157,7 @@ export function createRemoteParts(deps: CallDeps, shard: number, client: KnownCl
   };
 }
 
-/** Converts the result of a call, a promise of an array, to an asynchronous list. */
+/** Converts the result of a call, a promise of an array, to an async iterable. */
 async function* listOf<T>(called: unknown): AsyncGenerator<T> {
   yield* (await called) as readonly T[];
 }
@@ -196,7 +196,7 @@ async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Pr
 
 /**
  * The assistants in a process without the home shard (shard 0), which stores all assistants. `get` and `resolve` ask the process of the
- * home shard, and then check in this process whether `permits` allow the assistant; everything else is done by `own`.
+ * home shard, and then check `permits` here. All other functions are those of `own`.
  */
 export function remoteAssistants(own: Assistants, home: CalledParts["assistants"]): Assistants {
   const permitted =

@@ -6,17 +6,14 @@ import { isSettled, nextMove, type PlacementRules, preferredOwner } from "./shar
 
 /** How often leases are renewed within the length of a lease. */
 const RENEWALS_PER_LEASE = 3;
-/** How often leases are renewed within the length of a lease while shards move or have no owner, so that nodes see changes soon. */
+/** How often leases are renewed within the length of a lease while shards move or have no owner. Nodes then see changes soon. */
 const RENEWALS_IN_MOTION = 30;
 /**
- * How long a node must have been a member before other nodes give shards to it, in lengths of a lease. A node stays a member for one length
- * after it has ended, and for one more length, a node that returns does not take a shard that it has lost. With the value 2, shards moved
- * back and forth while a node was paused again and again.
+ * The number of lease lengths for which a node must have been a member before other nodes give shards to it. With 2, shards moved back and
+ * forth while a node was paused again and again.
  */
 const ESTABLISHED_LEASES = 3;
-/**
- * The fraction at the end of a lease in which a node no longer relies on the lease, because its clock may run slower than the database's.
- */
+/** The last fraction of a lease, in which the node no longer relies on the lease: its clock may be slower than the database's clock. */
 const SAFETY_FRACTION = 1 / 6;
 
 export interface ShardLeasesDeps {
@@ -54,8 +51,8 @@ export class ShardLeases {
   readonly #deps: ShardLeasesDeps;
   readonly #owned = new Map<number, ShardLease>();
   /**
-   * When each shard was lost or given up, in milliseconds of the monotonic clock. For the length of a lease, the node does not take that
-   * shard again.
+   * When each shard was lost or given up, in milliseconds of the monotonic clock. For the length of a lease after that, the node does not
+   * take the shard again.
    */
   readonly #lostAt = new Map<number, number>();
   /** Since when each free shard has had no owner, in milliseconds of the monotonic clock. */
@@ -65,7 +62,7 @@ export class ShardLeases {
   #last: Promise<void> = Promise.resolve();
   #cancel: Cancel | undefined;
   #isStopping = false;
-  /** Whether the database marks this node as draining. It then takes no shards, and its shards move to other nodes. */
+  /** Whether the database marks this node as draining: it takes no shards, and its shards move to other nodes. */
   #isDraining = false;
   #isInMotion = false;
   /** The shard that this node is giving up; undefined if none. */
@@ -92,8 +89,8 @@ export class ShardLeases {
   }
 
   /**
-   * Takes a shard of this node again, with a new epoch, for example because its process has ended and a new one is needed. Resolves with
-   * undefined if another node owns the shard.
+   * Takes a shard of this node again, with a new epoch, for example because the shard's process has ended and a new one is needed. Resolves
+   * with undefined if another node owns the shard.
    */
   async retake(shard: number): Promise<ShardLease | undefined> {
     if (!this.#owned.has(shard)) return undefined;

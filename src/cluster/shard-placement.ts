@@ -42,14 +42,14 @@ export function isSettled(view: ClusterView, rules: PlacementRules): boolean {
 
 /**
  * The shard that its owner should give up next; undefined if no shard should move now. All nodes compute the same shard from the same view,
- * so only one shard of the cluster moves at a time: the next shard follows once the new owner serves the previous one.
+ * so the shards of a cluster move one at a time: each after the new owner serves the previous one.
  */
 export function nextMove(view: ClusterView, rules: PlacementRules): number | undefined {
   const able = view.nodes.filter((one) => rules.canTakeShards(one));
   if (able.length === 0 || view.owners.length < rules.count) return undefined;
   const draining = new Set(view.nodes.filter((one) => one.isDraining).map(({ id }) => id));
-  // Nothing moves while a node that is not draining owns a shard but does not serve it, because the node may be starting. A shard of a
-  // draining node may move even if it is not served.
+  // A node that is not draining but does not serve its shard may be starting, so nothing moves until it does. The shard of a draining node
+  // may move even if it is not served.
   if (view.owners.some((one) => !draining.has(one.node) && !rules.isServed(one.shard, view)))
     return undefined;
   const leaving = view.owners.find((one) => draining.has(one.node));

@@ -2,8 +2,7 @@ import { shardOf } from "../model/shard-of.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
 /**
- * The names of the functions that can be called with a thread's key as their first argument. TypeScript also includes functions without
- * parameters.
+ * The names of the functions that can be called with a thread's key as their first argument. This includes functions without parameters.
  */
 type ByThread<Part> = {
   [Name in keyof Part]: Part[Name] extends (key: ThreadKey, ...rest: never[]) => unknown ? Name : never;
@@ -17,10 +16,7 @@ export class ShardRouter<Shard> {
   readonly #own: number | undefined;
   #last = -1;
 
-  /**
-   * @param own the number of the shard for new records that may be in any shard. Absent: such records are distributed over the shards in
-   * turn
-   */
+  /** @param own the number of the shard that gets new records which may be in any shard. Absent: the shards get them in turn */
   constructor(shards: readonly Shard[], own?: number) {
     this.all = shards;
     this.#own = own;
@@ -48,7 +44,7 @@ export class ShardRouter<Shard> {
   }
 
   /**
-   * Asks one shard after the other, because the shard is not known. Resolves with the first result. If no shard has the record, rejects
+   * Asks one shard after another for a record whose shard is not known. Resolves with the first result. If no shard has the record, rejects
    * with the error of the last shard.
    * @param isMissing whether an error only means that the asked shard does not have the record
    */
@@ -73,7 +69,7 @@ export class ShardRouter<Shard> {
   }
 
   /**
-   * Returns functions of a service with the names `names`. Each calls the same function in the shard of the thread whose key is its first
+   * Returns the functions with these names. Each calls the same function of the service in the shard of the thread whose key is the first
    * argument.
    */
   byThread<Part, Name extends ByThread<Part>>(

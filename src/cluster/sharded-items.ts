@@ -4,8 +4,8 @@ import { ascending, mergeSorted } from "./merged-pages.ts";
 import { ShardRouter } from "./shard-router.ts";
 
 /**
- * The store's items of all shards. The first label of an item's namespace determines its shard. Changes in one shard are atomic; changes in
- * several shards are not atomic together.
+ * The store's items of all shards. The first label of an item's namespace determines its shard. Changes are atomic within a shard, but not
+ * across shards.
  */
 export function shardedItems(shards: readonly StoreItems[]): StoreItems {
   const router = new ShardRouter(shards);
@@ -50,9 +50,9 @@ export function shardedItems(shards: readonly StoreItems[]): StoreItems {
         await Promise.all(Array.from(parts, ([items, part]) => items.change(tenant, part, write)));
         return;
       }
-      // The fence refuses writes of an older attempt of a run, and only the shard of the fence's thread can check it. If other shards have
-      // changes too, a call without changes checks the fence in that shard first. Such a call does not wait for a write, so the changes
-      // follow in the same turn of the event loop.
+      // The fence refuses writes of an older attempt of a run. Only the shard of the fence's thread can check it. If other shards have
+      // changes, a call without changes checks the fence there first. This call waits for no write, so the changes are made, or sent to
+      // other processes, in the same turn of the event loop.
       const guard = router.of(fence.thread.thread);
       const fenced = { ...write, fence };
       if (parts.size !== 1 || !parts.has(guard)) await guard.change(tenant, [], fenced);

@@ -48,8 +48,8 @@ export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
       const pages = await Promise.all(router.all.map(({ runs }) => runs.search(tenant, query)));
       const sign = sort_order === "asc" ? 1 : -1;
       const compare = (a: string, b: string): number => sign * ascending(a, b);
-      // If a shard has more runs after its page, these may come before runs of other shards. So the result ends where the first such page
-      // ends.
+      // If a shard has more runs after its page, they may come before runs of other shards. So the result ends where the first page with
+      // more runs ends.
       const ends = pages.flatMap(({ next }) => (next === undefined ? [] : [next])).sort(compare);
       const [end] = ends;
       const found: { readonly run: JsonObject; readonly cursor: string }[] = [];

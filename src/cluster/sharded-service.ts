@@ -9,8 +9,8 @@ import { shardedRuns } from "./sharded-runs.ts";
 import { shardedStates, shardedThreads } from "./sharded-threads.ts";
 
 /**
- * The service over several shards in one process. Each thread is in one shard, with its runs, checkpoints and events. Lists and counts of
- * all shards are merged. Assistants are stored in the home shard (shard 0). Items of the store are divided among the shards.
+ * The service over several shards in one process. Each thread is in one shard, with its runs, checkpoints and events; items of the store
+ * are divided among the shards. Lists and counts of all shards are merged. Assistants are stored in the home shard (shard 0).
  */
 export function createShardedService(shards: readonly ServerService[]): ServerService {
   const router = new ShardRouter(shards);

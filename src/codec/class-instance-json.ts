@@ -1,8 +1,8 @@
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/non-json-data.ts";
 
 /**
- * The place and kind of one instance in the data. `path` leads to it. `content` is the class name of a {@link ClassInstance}, or the kind
- * of a {@link NonJsonValue}, whose own data stays in the plain data (`content.data` is null).
+ * Where one instance is in the data, and what it is: the class name of a {@link ClassInstance}, or the content of a {@link NonJsonValue}
+ * without its data. That data stays in the plain value, as the member `data` of the object at `path`.
  */
 type InstanceMark = readonly [path: readonly (string | number)[], content: string | NonJsonContent];
 

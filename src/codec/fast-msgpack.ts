@@ -4,18 +4,18 @@ import { MAX_TEXT_BYTES } from "../model/json.ts";
 import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-limits.ts";
 import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid-bytes.ts";
 
-/** The size of a buffer in bytes. Many values share a buffer, so that few buffers are allocated. */
+/** Bytes of a buffer. Many values share a buffer, because it would be slow to allocate one for each value. */
 const BUFFER_BYTES = 64 * 1024;
 /** The largest number of bytes of a MessagePack number, or of the type and length in front of a string, array or object. */
 const MAX_HEADER_BYTES = 9;
 /** From this number of characters on, a string is written by `Buffer.write`; for shorter ones a loop is faster. */
 const LONG_STRING_CHARACTERS = 64;
 /**
- * An object with at least this many members is remembered with its encoded bytes, until the next such object is encoded. If the same object
- * is encoded again before that, and is frozen, its bytes are copied.
+ * The encoder remembers the bytes of the last object with at least this many members. When the same object is encoded again, and is frozen,
+ * its bytes are copied.
  */
 const LARGE_OBJECT_MEMBERS = 4;
-/** For an array with this many items or more, the buffer grows once in advance. Doubling it repeatedly would copy it many times. */
+/** For an array of at least this many items, the buffer grows once, in advance. Repeated doubling would copy it many times. */
 const LARGE_ARRAY_ITEMS = 4096;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -26,10 +26,11 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const FIRST_STRUCTURE = 0x40;
 
 /**
- * A MessagePack encoder for plain JSON data; msgpackr decodes it. PlainPacker takes three quarters of the time of msgpackr's encoder.
- * (Encoding with msgpackr took an eighth of the time of a run of one node.) Data that is not plain is left to msgpackr. Two things are
- * stored in a shorter form: an object of a known structure (a msgpackr record, see `msgpack-structures.ts`), and a UUID. A long text of
- * ASCII characters is stored in a form that is decoded faster.
+ * A MessagePack encoder for plain JSON data; msgpackr decodes the result. It takes three quarters of the time of msgpackr's encoder. (With
+ * msgpackr's, encoding took an eighth of the time of a run of one node.)
+ *
+ * Objects of a known structure (msgpackr records, see `msgpack-structures.ts`) and UUIDs have a shorter form than in MessagePack. Long
+ * ASCII texts have a form that is decoded faster.
  */
 export class PlainPacker {
   #bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES);
@@ -37,8 +38,8 @@ export class PlainPacker {
   #start = 0;
   #at = 0;
   /**
-   * The object that was remembered last (see {@link LARGE_OBJECT_MEMBERS}), and the range of its bytes in this buffer. It is remembered because the
-   * steps of a run share one metadata object.
+   * The last large object (see {@link LARGE_OBJECT_MEMBERS}), and the range of its bytes in the buffer. The steps of a run share one
+   * metadata object, which is therefore encoded again and again.
    */
   #last: object | null = null;
   #from = 0;
@@ -51,8 +52,9 @@ export class PlainPacker {
   }
 
   /**
-   * Encodes `value`. The first `head` bytes of the result are left free for the caller. Returns undefined if the value contains a member
+   * Encodes `value`, and leaves the first `head` bytes of the result free for the caller. Returns undefined if the value contains a member
    * named `__proto__`, or anything but null, booleans, numbers, well-formed strings, arrays and plain objects.
+   * @throws ServiceError `value.unstorable` if the value or one of its texts is too large
    */
   pack(value: unknown, head: number): Buffer | undefined {
     if (this.#bytes.length - this.#at < BUFFER_BYTES / 16) this.#replaceBuffer(BUFFER_BYTES, 0);
@@ -64,7 +66,7 @@ export class PlainPacker {
       if (this.#value(value)) made = this.#bytes.subarray(this.#start, this.#at);
       return made;
     } finally {
-      // `#last` may be an object whose bytes are incomplete. It is forgotten, so that its bytes are not copied later.
+      // The bytes of `#last` may be part of the failed value. They are forgotten, because the next value overwrites them.
       if (made === undefined) {
         this.#at = this.#start;
         this.#last = null;
@@ -127,8 +129,8 @@ export class PlainPacker {
 
   #string(text: string): boolean {
     const { length } = text;
-    // A UTF-16 unit takes at most three bytes of UTF-8. The bytes of a long text are counted, because its buffer is not shared and would
-    // otherwise be up to three times too large.
+    // A UTF-16 unit takes at most three bytes of UTF-8. The bytes of a long text are counted, so that its buffer is not up to three times
+    // too large.
     const size = length < BUFFER_BYTES ? length * 3 : Buffer.byteLength(text);
     const most = MAX_HEADER_BYTES + size;
     if (this.#at + most > this.#bytes.length) this.#grow(most);
@@ -168,7 +170,7 @@ export class PlainPacker {
     const isWide = text.length >= 0x1_0000 / 3;
     const from = this.#at + (isWide ? 5 : 3);
     const count = this.#bytes.write(text, from);
-    // `Buffer.write` would store a lone surrogate as U+FFFD, so the caller has to encode the whole value in another way.
+    // `Buffer.write` replaces lone surrogates by U+FFFD, so the value cannot be encoded here.
     if (count !== text.length && LONE_SURROGATE.test(text)) return false;
     if (count > MAX_TEXT_BYTES) throwTextTooLong();
     if (isWide) this.#sized(0xdb, count, 4);
@@ -213,7 +215,7 @@ export class PlainPacker {
   #copyLast(): boolean {
     const length = this.#to - this.#from;
     if (this.#at + length > this.#bytes.length) this.#grow(length);
-    // Growing may have switched to another buffer, which does not contain the object's bytes.
+    // Growing has switched to a buffer without the object's bytes. The caller then encodes the whole value in another way.
     if (this.#last === null) return false;
     this.#bytes.copyWithin(this.#at, this.#from, this.#to);
     this.#at += length;

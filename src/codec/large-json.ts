@@ -3,15 +3,18 @@ import { isPlain, isToJson, memorySizeOf } from "../model/memory-size.ts";
 
 /** The approximate number of characters of one piece of JSON text, as {@link jsonPieces} yields it. */
 const PIECE_LENGTH = 64 * 1024;
-/** Each value counts as this many characters more than it has, so that a piece has at most 4,000 values, even if they are tiny. */
+/**
+ * Characters that are added to the length of each value inside a value. They limit the values that one call of `JSON.stringify` encodes to
+ * 4,000.
+ */
 const VALUE_LENGTH = PIECE_LENGTH / 4_000;
 
 /** JSON text: a string if it is short, otherwise a {@link LargeJson}. */
 export type JsonText = string | LargeJson;
 
 /**
- * The JSON text of a large value. The text is made only when it is sent. Until then, the only memory that is used is that of the value
- * itself, which is not copied and MUST NOT change.
+ * The JSON text of a large value. The text is made when it is sent; until then, only the value itself takes memory. The value is not
+ * copied, and MUST NOT change.
  */
 export class LargeJson {
   /** The approximate size of the value in memory, in bytes. */
@@ -50,8 +53,8 @@ export const textBetween = (before: string, text: JsonText, after: string): Json
   typeof text === "string" ? `${before}${text}${after}` : text.between(before, after);
 
 /**
- * Writes a value as `JSON.stringify` does, but in pieces. Written as one string, a response of megabytes would take twice its
- * size in memory and block the event loop for hundreds of milliseconds.
+ * Writes a value as `JSON.stringify` does, but in pieces. As one string, a response of megabytes would take twice its size in memory, and
+ * block the event loop for hundreds of milliseconds.
  */
 export function* jsonPieces(value: unknown): Generator<string> {
   if (isSmallJson(value)) {
@@ -66,9 +69,8 @@ export function* jsonPieces(value: unknown): Generator<string> {
 }
 
 /**
- * True if the value can be written in one piece. Always true for class instances, which are not split, and for plain objects with a method
- * `toJSON`, if it comes before members that do not fit. No value that is sent has such a plain object: what graphs and clients give is
- * copied first, and the copies call `toJSON`.
+ * True if the value is written in one piece: a small value, or an object that is never split, such as a class instance or an object with a
+ * method `toJSON`.
  */
 export function isSmallJson(value: unknown): boolean {
   return roomAfter(value, PIECE_LENGTH) > 0;
@@ -90,6 +92,8 @@ function roomAfter(value: unknown, room: number): number {
   if (!isPlain(value)) return left;
   for (const name in value) {
     const member = (value as { readonly [name: string]: unknown })[name];
+    // A method `toJSON` after members that do not fit is not found. No value that is sent has one: values of graphs and clients are copied
+    // first, and the copies call `toJSON`.
     if (isToJson(name, member)) return room - VALUE_LENGTH;
     left = roomAfter(member, left - name.length);
     if (left <= 0) return 0;
@@ -103,7 +107,7 @@ function* textPieces(text: string): Generator<string> {
   yield '"';
 }
 
-/** Cuts a text into slices, each of which can be encoded by itself. */
+/** Cuts a text into slices, each of which can be encoded on its own. */
 export function* slicesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length;) {
     let end = at + PIECE_LENGTH;
@@ -142,7 +146,7 @@ function* objectPieces(object: { readonly [name: string]: unknown }): Generator<
     let small: string | undefined;
     if (isSmallJson(member)) {
       small = JSON.stringify(member);
-      // The value has no JSON form, so the member is left out.
+      // A value without a JSON form, such as a function: the member is left out.
       if (small === undefined) continue;
     }
     text += `${isFirst ? "" : ","}${JSON.stringify(name)}:`;

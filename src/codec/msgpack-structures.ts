@@ -1,8 +1,7 @@
 /**
- * The structures of objects that are stored often: for each, the names of its members, in order. (Structure is msgpackr's term.) Such an
- * object is stored as the number of its structure and the values of its members. Structures MUST NOT change, because stored data refers to
- * their numbers; new structures are added at the end, up to {@link MAX_STRUCTURES}. An object with other names, or in another order, is
- * stored with its names.
+ * Structures (msgpackr's term) of objects that are stored often: the names of their members, in order. An object with exactly the names of
+ * a structure, in this order, is stored as the structure's number and the values of its members. Structures MUST NOT change, because stored
+ * data refers to their numbers. New structures are added at the end, up to {@link MAX_STRUCTURES}.
  */
 export const MSGPACK_STRUCTURES: readonly (readonly string[])[] = [
   // The arguments of a run (`kwargs`).
@@ -74,7 +73,7 @@ export const MSGPACK_STRUCTURES: readonly (readonly string[])[] = [
     "invalid_tool_calls",
     "usage_metadata",
   ],
-  // A machine, and the part of its snapshot that is no context.
+  // The stored state of a machine, and its snapshot without the context.
   ["rest", "work", "started", "timers", "actions", "unset"],
   ["status", "historyValue", "children"],
   ["status", "output", "historyValue", "children"],

@@ -4,7 +4,7 @@ import { slicesOf, type JsonText } from "./large-json.ts";
 /** An SSE comment without a blank line after it: some clients take the blank line for an event without data. */
 export const HEARTBEAT = ": heartbeat\n";
 
-/** An error that is not one of the run's events. It has no id, because a client cannot continue after it. */
+/** An error that is not an event of the run. It has no id, because a client cannot continue after it. */
 export const sseError = (error: PlainError): string => `event: error\ndata: ${JSON.stringify(error)}\n\n`;
 
 /** SSE events: bytes if they are short, else a {@link LargeSse}. */
@@ -44,8 +44,8 @@ const NONE = new Uint8Array(0);
 /** From this approximate number of bytes on, events are encoded only when they are sent. */
 const LARGE_OUTPUT_BYTES = 256 * 1024;
 /**
- * The largest number of bytes that are passed to a connection at a time. It is small, because the transport copies the bytes that a slow
- * client has not read yet.
+ * The largest number of bytes that are passed to a connection at once. It is small, because the transport copies what a slow client has not
+ * read yet.
  */
 const MAX_PIECE_BYTES = 64 * 1024;
 

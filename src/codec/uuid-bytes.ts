@@ -17,17 +17,13 @@ export const UUID_LENGTH = 36;
 export const UUID_BYTES = 16;
 
 /**
- * The size of the cache of recent UUIDs, which a run repeats often. It holds the text and the bytes of each, at an index computed from the last
- * two digits.
+ * The number of UUIDs in the cache. A run writes the same UUIDs again and again. The slot of a UUID is computed from its last two digits.
  */
 const CACHE_SIZE = 64;
 const cachedTexts: string[] = Array.from({ length: CACHE_SIZE }, () => "");
 const cachedBytes = new Uint8Array(CACHE_SIZE * UUID_BYTES);
 
-/**
- * Writes a UUID of any version, a text of 36 characters, as 16 bytes. Returns false if the text is not a UUID in the exact
- * form that {@link readUuid} gives back.
- */
+/** Writes a UUID, a text of 36 characters, as 16 bytes. Returns false if {@link readUuid} would not give back exactly this text. */
 export function writeUuid(text: string, bytes: Uint8Array, at: number): boolean {
   const slot = (text.charCodeAt(34) * 7 + text.charCodeAt(35)) & (CACHE_SIZE - 1);
   const from = slot * UUID_BYTES;
@@ -62,7 +58,7 @@ function parse(text: string, to: number): boolean {
 
 const spelled = Buffer.alloc(UUID_LENGTH, "-");
 
-/** Converts the 16 bytes of a UUID to text. */
+/** Converts 16 bytes to the text of a UUID, with lower-case digits. */
 export function readUuid(bytes: Uint8Array): string {
   for (let i = 0; i < UUID_BYTES; i++) {
     const byte = bytes[i] as number;

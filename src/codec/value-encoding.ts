@@ -25,7 +25,7 @@ addExtension({
 addExtension({ type: UUID_TYPE, unpack: readUuid });
 addExtension({ type: ASCII_TEXT_TYPE, unpack: readAsciiText });
 
-/** An encoder without records. Records, an extension of msgpackr, would have to be stored with their definitions. */
+/** An encoder without records, an extension of msgpackr. Records would have to be stored with their definitions. */
 const packr = new Packr({ useRecords: false });
 /** Encodes plain JSON data: nearly all values. */
 const plainPacker = new PlainPacker();
@@ -44,14 +44,14 @@ const MARKED_TEXT = 3;
 const PLAIN = 4;
 
 /**
- * The UTF-8 bytes of U+FFFD, which an encoder writes in place of a lone surrogate. `REPLACED_FIRST` is the first of
- * them: searching for one byte is faster.
+ * The UTF-8 bytes of U+FFFD, which msgpackr writes in place of a lone surrogate. `REPLACED_FIRST` is the first of them: a search for one
+ * byte is faster.
  */
 const REPLACED = Buffer.from("\uFFFD");
 const REPLACED_FIRST = 0xef;
 /**
- * The first byte of a lone surrogate that was encoded as it is. Hangul characters may have the same first byte, so this byte alone proves
- * nothing: the strings are checked.
+ * The first byte of a lone surrogate that was encoded as it is. Hangul characters may have this first byte too, so if it is found, the
+ * strings are checked.
  */
 const SURROGATE = 0xed;
 const PROTO = Buffer.from("__proto__");
@@ -59,9 +59,8 @@ const PROTO = Buffer.from("__proto__");
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * Encodes JSON data, which may contain {@link ClassInstance} and {@link NonJsonValue} instances. The first `head` bytes of the result are
- * left free for the caller. Plain data is decoded exactly as if it had passed through `JSON.stringify` and `JSON.parse`. For this reason, a
- * value with lone surrogates or a member named `__proto__`, which msgpackr would alter, is written as JSON text.
+ * Encodes JSON data, which may contain {@link ClassInstance} and {@link NonJsonValue} instances. Leaves the first `head` bytes of the
+ * result free for the caller. Plain data is decoded exactly as if it had passed through `JSON.stringify` and `JSON.parse`.
  * @throws ServiceError `value.unstorable` for more than 2 GiB, and for a text of more than 512 MiB
  */
 export function packValue(value: unknown, head: number): Buffer {
@@ -72,8 +71,8 @@ export function packValue(value: unknown, head: number): Buffer {
   }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
   if (bytes.length > MAX_TEXT_BYTES) checkTexts(value);
-  // Searching the bytes costs a hundredth of checking each string. The search nearly always finds nothing, so the strings are rarely
-  // checked.
+  // msgpackr alters lone surrogates and members named `__proto__`, so a value that has any is written as JSON text. Searching the bytes
+  // first costs a hundredth of checking each string, and nearly always finds nothing.
   const suspect =
     bytes.indexOf(SURROGATE, head + 1) !== -1 ||
     (bytes.indexOf(REPLACED_FIRST, head + 1) !== -1 && bytes.indexOf(REPLACED, head + 1) !== -1) ||
@@ -95,7 +94,6 @@ export function packForClients(value: unknown): Uint8Array {
   return packr.pack(value);
 }
 
-/** Encodes a batch of a key-value store. */
 export const packWriteBatch = (ops: readonly WriteOperation[]): Buffer =>
   packr.pack(ops.flatMap(({ key, value }) => [key, value]));
 

@@ -1,6 +1,9 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** Caches the result of `read` for `ms` milliseconds after the call, because the read is expensive. A failure is not cached. */
+/**
+ * Returns a function that calls the expensive `read` at most once in `ms` milliseconds, and returns the same result to all calls in that
+ * time. A failure is not cached.
+ */
 export function cachedFor<T>(ms: number, clock: Clock, read: () => Promise<T>): () => Promise<T> {
   let cached: Promise<T> | undefined;
   let until = 0;

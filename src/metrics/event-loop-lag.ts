@@ -7,8 +7,8 @@ const SAMPLE_INTERVAL_MS = 100;
 const MAX_UNASKED_MS = 5 * 60_000;
 
 /**
- * Lag of the event loop: how late a timer fires. Measuring starts at a request for metrics, and ends when
- * there was no further request for the time {@link MAX_UNASKED_MS}.
+ * Measures the lag of the event loop: how late a timer fires. Measuring begins with a request for metrics, and ends {@link MAX_UNASKED_MS}
+ * after the last one.
  */
 export class EventLoopLag {
   readonly #clock: Clock;

@@ -8,12 +8,12 @@ export interface MetricsResponse {
   readonly body: string;
 }
 
-/** The name of the metric that says for each shard whether its process has answered. */
+/** The metric that says, for each shard, whether its process has answered. */
 const SHARD_UP = "heddle_shard_up";
 
 /**
- * Renders metrics in the text format of Prometheus. Where a server has several processes, each series has the shard of its process as a label,
- * and in a cluster also the node.
+ * Renders metrics in the text format of Prometheus. If the server has several processes, each series is labelled with the shard of its
+ * process, and in a cluster also with the node.
  */
 export class Exposition {
   readonly #families: readonly MetricFamily[];
@@ -35,7 +35,7 @@ export class Exposition {
     return registry.getMetricsAsJSON();
   }
 
-  /** Renders all metrics. Requests during a rendering get its result. */
+  /** Renders the metrics of the whole server. Calls while it renders get the same result. */
   render(): Promise<MetricsResponse> {
     return (this.#rendering ??= this.#render().finally(() => (this.#rendering = undefined)));
   }
@@ -58,7 +58,7 @@ export class Exposition {
       ...(ownShard === undefined ? [] : [[ownShard, 1] as const]),
       ...Array.from(others, ([shard, answer]) => [shard, answer === undefined ? 0 : 1] as const),
     ];
-    // This metric has no label for the node, so that each shard has one series, even if the shard moves to another node.
+    // Without a label for the node, each shard has one series, even when the shard moves to another node.
     const gauge = new Gauge({
       name: SHARD_UP,
       help: "Whether the process of a shard has answered: 1, or 0, and then its metrics are missing here",
@@ -70,7 +70,8 @@ export class Exposition {
   }
 
   /**
-   * Registers the metrics at the first request for metrics: many servers never get such a request, and the start of a server must be fast.
+   * Loads `prom-client` and registers the metrics, at the first request for metrics. Many servers never get such a request, and would only
+   * start more slowly.
    */
   async #register(): Promise<Registry> {
     const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
@@ -119,7 +120,7 @@ export class Exposition {
     return registry;
   }
 
-  /** Reads a metric. A metric that cannot be read is logged and left out, so that the other metrics are still exposed. */
+  /** Reads a metric. A failure is only logged, so that the other metrics are still exposed. */
   async #readingOf(name: string, read: () => MetricReading | Promise<MetricReading>): Promise<MetricReading> {
     try {
       return await read();
@@ -130,7 +131,10 @@ export class Exposition {
   }
 }
 
-/** Replaces the values of a metric synchronously, so that it is never read half filled. */
+/**
+ * Replaces the values of a metric. It is synchronous, so that no reader sees only some of the values. An undefined reading removes all
+ * values.
+ */
 function fill(metric: Counter | Gauge, reading: MetricReading): void {
   metric.reset();
   if (reading === undefined) metric.remove();

@@ -7,9 +7,9 @@ import {
 } from "./metrics-history.ts";
 
 /**
- * For these figures, the server's value is the highest value among the shards; all other figures are added up. The exact percentiles of the waits
- * cannot be computed, because a history does not keep single waits, but the highest is an upper bound: if half of each shard's runs
- * waited at most a time t, then half of all runs did. Maxima and ratios of event loops cannot be added up.
+ * Figures whose value for the server is the highest value of any shard; all others are added up. For a percentile of waits, this is an
+ * upper bound: if half of each shard's runs waited at most t seconds, so did half of all runs. Maxima and ratios of event loops cannot be
+ * added up.
  */
 const HIGHEST: ReadonlySet<HistoryFigure> = new Set([
   "run_wait_p50_seconds",
@@ -23,7 +23,7 @@ const NAMES = Object.keys(HISTORY_FIGURES) as readonly HistoryFigure[];
 /** The history of a server with several processes. `shards_counted` has, for each entry, the number of shards whose figures are in it. */
 export type MergedHistory = MetricsHistoryRecord<HistoryFigure | "shards_counted">;
 
-/** The history of one shard, with the position of each entry by its time slot. */
+/** The history of one shard. `positions` gives the index of each entry by its time slot. */
 interface SlottedHistory {
   readonly record: MetricsHistoryRecord;
   readonly positions: ReadonlyMap<number, number>;
@@ -32,10 +32,9 @@ interface SlottedHistory {
 }
 
 /**
- * Merges the histories of all shards into one. Each process takes its entries at times of its own, so time is divided into slots as long as
- * the interval between two entries, and an entry of the result is made of the entries in one slot. A slot that some shards have not reached
- * yet is left out: its sums would be too low. If the clocks of two nodes differ by more than some seconds, entries of different times are
- * merged.
+ * Merges the histories of all shards into one. Processes take their entries at different moments, so time is divided into slots of
+ * {@link ENTRY_INTERVAL_MS}, and the entries in one slot are merged. The clocks of all nodes MUST agree to within a few seconds, or entries
+ * of different times are merged.
  */
 export function mergeHistories(records: readonly MetricsHistoryRecord[]): MergedHistory {
   const histories = records.map(slotted).filter((history) => history !== undefined);
@@ -77,18 +76,20 @@ function slotted(record: MetricsHistoryRecord): SlottedHistory | undefined {
   const last = times.at(-1);
   if (last === undefined) return undefined;
   const newest = Math.floor(last / ENTRY_INTERVAL_MS);
-  // Timers fire some milliseconds late, sometimes beyond the end of a slot. Slots are therefore counted back from the newest entry, so that no
-  // slot is skipped or taken twice.
+  // Timers fire some milliseconds late, sometimes beyond the end of a slot. Slots are counted back from the newest entry, so that none is
+  // skipped or taken twice.
   const positions = times.map(
     (time, position) => [newest - Math.round((last - time) / ENTRY_INTERVAL_MS), position] as const,
   );
   return { record, positions: new Map(positions), newest };
 }
 
-/** The slots of the result, in ascending order. */
+/**
+ * The slots of the result, in ascending order. A slot that some shards have not reached yet is left out, because its sums would be too low.
+ */
 function slotsOf(histories: readonly SlottedHistory[]): readonly number[] {
   const newest = Math.max(...histories.map((history) => history.newest));
-  // Histories that end earlier than one slot before the newest slot are not waited for: the event loop of their process is blocked.
+  // A shard that is more than one slot behind is not waited for: the event loop of its process is blocked.
   const end = Math.min(...histories.map((history) => history.newest).filter((slot) => slot >= newest - 1));
   const all = new Set(histories.flatMap(({ positions }) => [...positions.keys()]));
   return [...all]
@@ -97,7 +98,7 @@ function slotsOf(histories: readonly SlottedHistory[]): readonly number[] {
     .slice(-MAX_HISTORY_ENTRIES);
 }
 
-/** Merges the values of one figure in one slot, a value for each shard that knows the figure. Null if no shard knows it. */
+/** Merges the values of one figure in one slot, one value for each shard that knows the figure. Null if no shard knows it. */
 function merged(name: HistoryFigure, values: readonly number[]): number | null {
   if (values.length === 0) return null;
   if (HIGHEST.has(name)) return Math.max(...values);

@@ -2,7 +2,7 @@ import type { ShardFigures, ShardStatus } from "../ports/shard-metrics.ts";
 import { type AnswersOfShards, presentAnswers } from "./shared-metrics.ts";
 
 /**
- * The state of a shard in `/info`. `up`: false if the shard's process has not answered; then nothing else is known of
+ * The state of a shard in `/info`. If `up` is false, the shard's process has not answered, and nothing else is known of
  * the shard.
  */
 type ShardEntry =

@@ -1,4 +1,4 @@
-/** Labels that distinguish the samples of a family: `{ graph: "agent" }`. Their names MUST be few and known in advance. */
+/** Labels that distinguish the samples of a family, such as `{ graph: "agent" }`. Their names MUST be among {@link ScalarFamily.labels}. */
 export type MetricLabels = { readonly [name: string]: string };
 
 export type MetricSample = readonly [labels: MetricLabels, value: number];
@@ -9,12 +9,12 @@ interface Named {
   readonly help: string;
 }
 
-/** A counter or gauge. It is read when metrics are requested, and not updated as its value changes. */
+/** A counter or gauge. Its value is read when metrics are requested. */
 export interface ScalarFamily extends Named {
   /** A counter starts at 0 when the process starts, and only goes up. */
   readonly type: "counter" | "gauge";
   readonly labels?: readonly string[];
-  /** The value, or samples with labels. Undefined: there is no value, and none is exposed. */
+  /** The value, or samples with labels. Undefined: no value is exposed. */
   read(): MetricReading | Promise<MetricReading>;
 }
 
@@ -24,7 +24,7 @@ export interface HistogramFamily extends Named {
   readonly type: "histogram";
   /** Upper bounds of the buckets, ascending. */
   readonly buckets: readonly number[];
-  /** Passes all further values to `observe`. Called again at each request for metrics, with an `observe` that replaces the earlier one. */
+  /** Passes all further values to `observe`. Called at each request for metrics; the new `observe` replaces the earlier one. */
   look(observe: (value: number) => void): void;
 }
 

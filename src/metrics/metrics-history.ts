@@ -7,12 +7,12 @@ export const ENTRY_INTERVAL_MS = 10_000;
 /** The number of entries that are kept: the entries of one hour. */
 export const MAX_HISTORY_ENTRIES = 360;
 /**
- * Milliseconds between two measurements of the event loop's lag. The measurement for `/metrics` runs ten times a second; at that rate, the
- * history would keep an idle process awake.
+ * Milliseconds between two measurements of the event loop's lag. The measurement for `/metrics` is ten times as frequent, but ends soon
+ * after the last request. The history always measures, and must not keep an idle process busy.
  */
 const LAG_INTERVAL_MS = 1_000;
 
-/** The figures in each entry. A `level` is stored as it is read. A `rate` is read as a counter, and stored as its growth per second. */
+/** The figures in each entry. A `level` is stored as read. A `rate` is read as a counter, and stored as its growth per second. */
 export const HISTORY_FIGURES = {
   runs_ended_per_second: "rate",
   runs_failed_per_second: "rate",

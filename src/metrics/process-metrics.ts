@@ -15,7 +15,7 @@ export function processFamilies(
   const used = of(({ memory }) => memory.heapUsed);
   const external = of(({ memory }) => memory.external);
   return [
-    // Some of these metrics exist in the Prometheus clients of all languages. They have the same names here.
+    // Metrics that are common to Prometheus clients have their usual names.
     counter(
       "process_cpu_user_seconds_total",
       "Processor time in user code",

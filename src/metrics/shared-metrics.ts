@@ -1,15 +1,12 @@
 import type { ShardMetrics } from "../ports/shard-metrics.ts";
 
-/** The place of a process among the processes of a server, and access to the metrics of the other processes. */
+/** The shard and the node of this process, and access to the metrics of the server's other processes. */
 export interface SharedMetrics {
   /** The number of the process's shard; undefined if it has none. */
   readonly shard: number | undefined;
   /** The name of the process's node; undefined outside a cluster. */
   readonly node: string | undefined;
-  /**
-   * Reads the metrics of all other shards, each in the process that has it. The value of a shard that does not answer in time is
-   * undefined.
-   */
+  /** Reads the metrics of all other shards, each in its own process. The value of a shard that does not answer in time is undefined. */
   readOthers<T>(read: (metrics: ShardMetrics) => Promise<T>): Promise<AnswersOfShards<T>>;
 }
 
@@ -31,6 +28,6 @@ export async function readAllShards<T>(
   return new Map(answers.toSorted(([a], [b]) => a - b));
 }
 
-/** The answers of the shards that have answered. */
+/** Leaves out the shards that have not answered. */
 export const presentAnswers = <T>(answers: AnswersOfShards<T>): readonly T[] =>
   [...answers.values()].filter((answer) => answer !== undefined);

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Logger } from "../ports/logger.ts";
 import type { WatchFiles } from "../ports/file-watcher.ts";
 
-/** Watches files through their folders: the watch of a file itself ends when an editor replaces the file. */
+/** Watches the folders of files, because the watch of a single file ends when an editor replaces the file. */
 export function systemWatchFiles(logger: Logger): WatchFiles {
   return (changed) => {
     const folders = new Map<string, FSWatcher | undefined>();

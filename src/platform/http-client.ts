@@ -4,8 +4,8 @@ import { isIP } from "node:net";
 import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../ports/http-client.ts";
 
 /**
- * The largest number of bytes of a response body that are read and discarded. They are read so that the server can end the response
- * normally.
+ * Bytes of a response body that are read before the connection is closed. Nothing uses the body; reading it lets the server end the
+ * response normally.
  */
 const MAX_DISCARDED_BYTES = 64 * 1024;
 
@@ -16,8 +16,8 @@ const LOCAL = /^(.+\.)?localhost$/i;
 export const systemHttpClient: HttpClient = { resolve, post };
 
 /**
- * Resolves a name by asking the name servers directly. The system's resolver (`lookup`) is used only for localhost names, and if the name
- * servers fail without timing out: while it waits for a slow name server, it blocks one of the few threads that write to the disk.
+ * Resolves a name by asking the name servers directly. The system's resolver (`lookup`) is avoided: while it waits for a slow name server,
+ * it occupies one of the few threads that write to the disk.
  */
 async function resolve(name: string, signal: AbortSignal): Promise<readonly string[]> {
   if (LOCAL.test(name)) return known(name);
@@ -29,6 +29,7 @@ async function resolve(name: string, signal: AbortSignal): Promise<readonly stri
     signal.throwIfAborted();
     const addresses = found.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     if (addresses.length > 0) return addresses;
+    // A name server that timed out is slow, so `lookup` is not called.
     const slow = found.find((one) => one.status === "rejected" && codeOf(one.reason) === "ETIMEOUT");
     if (slow?.status === "rejected") throw slow.reason;
     return await known(name);
@@ -49,14 +50,15 @@ async function post(webhookRequest: OutgoingRequest): Promise<OutgoingResponse> 
   const name = url.hostname.replace(/^\[|\]$/g, "");
   const options: RequestOptions & { servername?: string } = {
     method: "POST",
-    // The IP address that was checked before, so that the name is not resolved again to another address.
+    // Connects to the address that was checked. Resolving the name again could give another address.
     host: address,
     port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
     path: `${url.pathname}${url.search}`,
     headers: { ...headers, host: url.host, "content-length": String(Buffer.byteLength(body)) },
     agent: false,
     signal,
-    // The name that the certificate must have. SNI does not allow IP addresses.
+    // The name for SNI and for the check of the certificate. SNI does not allow IP addresses; for "", Node checks the certificate against
+    // `host`.
     ...(secure && { servername: isIP(name) === 0 ? name : "" }),
   };
   return new Promise((settle, reject) => {
@@ -66,7 +68,7 @@ async function post(webhookRequest: OutgoingRequest): Promise<OutgoingResponse> 
   });
 }
 
-/** Resolves when the response has ended, or when {@link MAX_DISCARDED_BYTES} of it have been read. */
+/** Resolves when the response has ended or failed, or when more than {@link MAX_DISCARDED_BYTES} of its body were read. */
 function read(response: IncomingMessage): Promise<OutgoingResponse> {
   let bytes = 0;
   response.on("data", (piece: Buffer) => {

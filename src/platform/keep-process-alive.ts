@@ -4,7 +4,7 @@ export function keepProcessAlive(): () => void {
   return () => clearInterval(timer);
 }
 
-/** Keeps the process alive while it waits for `work`: a promise alone does not, and the process would end silently. */
+/** Keeps the process alive until `work` settles. Pending promises alone do not keep a Node process alive. */
 export async function keepAliveDuring<T>(work: Promise<T>): Promise<T> {
   const release = keepProcessAlive();
   try {

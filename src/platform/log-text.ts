@@ -11,9 +11,11 @@ const STYLES = {
 } as const satisfies Readonly<Record<LogLevel, string>>;
 
 const INDENT = "  ";
-/** The most causes of an error that are logged. */
+/** The largest number of nested causes of an error that are logged. */
 export const MAX_CAUSES = 4;
-/** Fields whose ids are shortened to their last characters, as in the dashboard: the first characters are a time, which many ids share. */
+/**
+ * Fields whose UUIDs are shortened to their last characters, as in the dashboard. The first characters are a time, which many ids share.
+ */
 const SHORTENED: ReadonlySet<string> = new Set(["thread", "thread_id", "run", "run_id"]);
 const SHORT_ID = 8;
 
@@ -56,16 +58,18 @@ function word(name: string, value: unknown, encode: (value: unknown) => string):
   return /^[\w./:@-]+$/.test(value) ? value : escapeControls(encode(value));
 }
 
-/** The suffix by which tsx distinguishes loads of one file. It is removed, because terminals open a file by its plain path. */
+/**
+ * A file URL with the query by which tsx tells loads of the same file apart. It is replaced by the plain path, which terminals can open.
+ */
 const FRESH_FILE = /file:\/\/(\/[^\s?]*)\?tsx-namespace=[\w-]+/;
 
-/** Frames of packages and of Node are dimmed, so that the user's own code stands out. */
+/** Dims the stack frames of packages and of Node, so that the user's own code stands out. */
 function blockLine(line: string, applyStyle: ApplyStyle): string {
   const text = escapeControls(line.replace(FRESH_FILE, "$1"));
   return /^\s+at .*(?:node_modules|node:)/.test(line) ? applyStyle("dim", text) : text;
 }
 
-/** The lines of a value that is printed below the message: an error, or a text of several lines. */
+/** The lines of a value that is printed below the message: an error, or a text of several lines. Undefined for any other value. */
 function blockOf(value: unknown): readonly string[] | undefined {
   if (value instanceof Error) return stackOf(value).split("\n");
   return typeof value === "string" && value.includes("\n") ? value.trimEnd().split("\n") : undefined;

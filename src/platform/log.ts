@@ -16,7 +16,7 @@ export interface LogOptions {
   readonly clock: Clock;
   /** The lowest level that is written. */
   readonly level?: LogLevel;
-  /** How to colour lines of text for people; absent: JSON lines. */
+  /** Makes lines of text for people, with these colours. Absent: lines are JSON. */
   readonly text?: ApplyStyle;
   /** Fields of every line. */
   readonly common?: LogFields;
@@ -53,8 +53,8 @@ export function createLogger({ clock, level = "info", text, common, write }: Log
 }
 
 /**
- * A logger for requests. After the server `hasStopped`, requests in progress fail because their connections and the storage are closed.
- * Such failures are expected, so warnings and errors are then logged at level `info`.
+ * A logger for requests. Once `hasStopped()` is true, requests in progress fail because their connections and the storage are closed. These
+ * failures are expected, so warnings and errors are logged at level `info`.
  */
 export function quietAfterStop(logger: Logger, hasStopped: () => boolean): Logger {
   const at =
@@ -86,8 +86,8 @@ function json(time: string, level: LogLevel, message: string, fields: LogFields 
 }
 
 function encode(value: unknown): string {
-  // The objects that contain the current member, outermost first. `written` differs from `original` for an
-  // error: its members are written as a plain object.
+  // The objects that contain the current member, outermost first. `written` differs from `original` for an error, which is written as a
+  // plain object.
   const above: { readonly written: unknown; readonly original: unknown }[] = [];
   return (
     JSON.stringify(value, function (this: unknown, _key, member: unknown) {

@@ -1,2 +1,2 @@
-/** Milliseconds on a clock that all processes of this machine share, and that is never set forwards or backwards. */
+/** Milliseconds on a clock that all processes of this machine share, and that is never adjusted. */
 export const machineTime = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;

@@ -1,14 +1,11 @@
 import { randomFillSync } from "node:crypto";
 import type { Random } from "../ports/random.ts";
 
-/**
- * The number of bytes that are read from the kernel at once, which is ten times cheaper than a read for each
- * id.
- */
+/** Bytes that are read from the kernel at once. A read for each id would take ten times as long. */
 const POOL_BYTES = 4096;
 const MAX_BYTES_PER_CALL = 64;
 
-/** Random bytes come from the kernel and cannot be predicted. The numbers of `float` can be predicted. */
+/** The result of `bytes` is cryptographically secure; the result of `float` is not. */
 export function systemRandom(): Random {
   let pool = randomFillSync(new Uint8Array(POOL_BYTES));
   let used = 0;

@@ -3,11 +3,10 @@ import type { Scheduler } from "../ports/scheduler.ts";
 /** Milliseconds: the longest delay of a timer. Node fires a timer with a longer delay at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** The scheduler over Node's event loop. */
 export const systemScheduler: Scheduler = {
   soon(task, isLast = false) {
-    // A call with `isLast` comes from a promise callback. There, the callback of `nextTick` runs only after all promise callbacks that are
-    // queued, so `task` is queued behind the tasks that those callbacks schedule.
+    // A call with `isLast` is made in a promise callback. From there, `nextTick` runs only after all queued promise callbacks, so `task` is
+    // queued behind the tasks that these callbacks schedule.
     if (isLast) process.nextTick(setImmediate, task);
     else setImmediate(task);
   },

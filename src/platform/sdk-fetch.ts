@@ -1,6 +1,6 @@
 /**
- * Lets `new Client()` of the official SDK, without an address, reach a server within this process: the SDK looks for the two global symbols
- * that are set here. `@langchain/langgraph-api` sets the same two.
+ * Lets `new Client()` of the official SDK, without an address, call the server in this process. The SDK looks for these two global symbols,
+ * which `@langchain/langgraph-api` also sets.
  */
 export function registerInProcessServer(fetch: (request: Request) => Promise<Response>, url: string): void {
   Object.assign(globalThis, {

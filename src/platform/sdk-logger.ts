@@ -2,12 +2,12 @@ import { isObject } from "../model/json.ts";
 import type { LogFields, Logger, LogLevel } from "../ports/logger.ts";
 
 /**
- * The global key under which `getLogger()` of `@langchain/langgraph-sdk/logging` finds its logger; it is the same in every copy and
- * version.
+ * The global key under which `getLogger()` of `@langchain/langgraph-sdk/logging` finds its logger, the same in every version of the
+ * package.
  */
 const SDK_LOGGER = Symbol.for("langgraph.api.sdk-logger");
 
-/** The methods of the SDK's logger, with the levels of their lines. */
+/** The methods of the SDK's logger, with the level at which each logs. */
 const LEVELS = {
   error: "error",
   warn: "warn",
@@ -26,7 +26,7 @@ interface Server {
   readonly logger: Logger;
 }
 
-/** The loggers of this process's servers, in the order in which the servers started. The first logger gets the lines that the SDK logs. */
+/** The key, in an {@link SdkLogger}, of the servers of this process. The first server in the list gets the lines that the SDK logs. */
 const SERVERS = Symbol("heddle.loggers");
 
 type SdkLogger = {
@@ -36,15 +36,15 @@ type SdkLogger = {
 };
 
 /**
- * Provides the logger for `getLogger()` of the official SDK; without it, a graph file that calls `getLogger()` does not load. The lines go
- * to `logger`. The process has one such logger: if there are several servers, the one that started first gets the lines. The returned
- * function unregisters `logger`; then the next server's logger gets the lines.
+ * Makes `getLogger()` of the official SDK log to `logger`. Without a registered logger, a graph file that calls `getLogger()` does not
+ * load. If the process has several servers, all lines go to the logger that was registered first. Returns a function that unregisters
+ * `logger`.
  */
 export function registerSdkLogger(logger: Logger): () => void {
   const holder = globalThis as { [SDK_LOGGER]?: SdkLogger };
   const made = (holder[SDK_LOGGER] ??= createSdkLogger());
   const servers = made[SERVERS] as Server[] | undefined;
-  // Other code has already set a logger. It is kept.
+  // Other code has set its own logger, which is kept.
   if (servers === undefined) return () => undefined;
   const own: Server = { logger };
   servers.push(own);
@@ -73,8 +73,8 @@ function createSdkLogger(): SdkLogger {
 }
 
 /**
- * The log line of a call with a message and its metadata, or with one object that contains both. Metadata that is not an object is put into
- * `data`.
+ * The log line of a call of the SDK's logger. The call has a message and metadata, or one object that contains both. Metadata that is not
+ * an object is put into `data`.
  */
 function lineOf([first, ...rest]: readonly unknown[]): {
   readonly message: string;
@@ -95,8 +95,8 @@ function lineOf([first, ...rest]: readonly unknown[]): {
 }
 
 /**
- * Where LangChain stores the configuration of the calling runnable: the global key of the storage, and the configuration's key
- * in the storage.
+ * Where LangChain.js stores the configuration of the runnable that is running: `STORAGE` is the global key of an AsyncLocalStorage, and
+ * `CONFIG` is the key in the `extra` of its store.
  */
 const STORAGE = Symbol.for("ls:tracing_async_local_storage");
 const CONFIG = Symbol.for("lc:child_config");
@@ -105,7 +105,7 @@ interface Storage {
   getStore?(): { readonly extra?: { readonly [CONFIG]?: unknown } } | undefined;
 }
 
-/** The calling node of LangGraph.js, with its run and thread; empty outside a node. */
+/** Fields that name the LangGraph.js node that logs, its run and its thread. Empty outside a node. */
 function placeOf(): LogFields {
   const storage = (globalThis as { readonly [STORAGE]?: Storage })[STORAGE];
   const config = storage?.getStore?.()?.extra?.[CONFIG];

@@ -17,8 +17,8 @@ export type ApplyStyle = (style: Style, text: string) => string;
 export const withoutStyle: ApplyStyle = (_, text) => text;
 
 /**
- * Returns how text for this stream is styled: with colours on a terminal, except if `NO_COLOR` is set or the terminal has no colours;
- * otherwise unchanged. `FORCE_COLOR` overrides this: 0 or false for no colours, anything else for colours.
+ * Returns a function that colours text on a terminal, and leaves text unchanged elsewhere, if `NO_COLOR` is set, or if `TERM` is `dumb`.
+ * `FORCE_COLOR` overrides all of this: 0 or false for no colours, anything else for colours.
  */
 export function applyStyleFor({ isTTY }: Pick<OutputStream, "isTTY">, env: Env): ApplyStyle {
   const { FORCE_COLOR: forced, NO_COLOR: refused = "", TERM: terminal } = env;
@@ -26,8 +26,7 @@ export function applyStyleFor({ isTTY }: Pick<OutputStream, "isTTY">, env: Env):
     forced === undefined
       ? isTTY === true && refused === "" && terminal !== "dumb"
       : forced !== "0" && forced !== "false";
-  // Node does not check the stream, because the decision is made above. Node would check its own stdout or, in some
-  // versions, no stream at all.
+  // Tells Node not to decide again. Node would check its own stdout or, in some versions, no stream at all.
   return isColoured ? (style, text) => styleText(style, text, { validateStream: false }) : withoutStyle;
 }
 

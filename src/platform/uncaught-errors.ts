@@ -1,9 +1,9 @@
 import type { Logger } from "../ports/logger.ts";
 
 /**
- * Logs uncaught errors instead of ending the process. An error that a node function causes later, in a promise or a timer,
- * must not end all other runs of the server or of a worker thread. Continuing is safe, because every write to the storage is
- * atomic and fenced: at worst, the runs of one conversation thread do not continue until the server starts again.
+ * Logs uncaught errors instead of ending the process, so that an error in a promise or timer of a node function does not end all other
+ * runs. Continuing is safe because every write to the storage is atomic and fenced. At worst, the runs of one conversation thread do not
+ * continue until the server starts again.
  */
 export function logUncaughtErrors(logger: Logger): void {
   const log = (message: string) => (cause: unknown) => logger.error(message, { cause });

@@ -23,11 +23,11 @@ export function startWorker<Out, In>(file: URL, data: unknown, heapMb?: number):
   };
 }
 
-/** A script that loads a file of the sources: on Node 20, `--import tsx` does not reach a worker thread. */
+/** A script that loads a TypeScript source file. On Node 20, `--import tsx` does not reach a worker thread. */
 const loadSource = ({ href }: URL) =>
   `import("tsx/esm/api").then(({ register }) => { register(); return import(${JSON.stringify(href)}); });`;
 
-/** The connection to the parent, used in the worker thread. */
+/** The connection of a worker thread to its parent. */
 export interface ParentThread<Out, In> {
   post(message: Out): void;
   onMessage(take: (message: In) => void): void;

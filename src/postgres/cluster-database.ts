@@ -22,9 +22,7 @@ export interface ClusterOptions extends PostgresOptions {
   readonly leaseMs?: number;
 }
 
-/**
- * The PostgreSQL database of a cluster, which all of its nodes share. It contains the logs and snapshots of the shards, and their leases.
- */
+/** The PostgreSQL database that all nodes of a cluster share. It contains the logs and snapshots of the shards, and their leases. */
 export interface ClusterDatabase extends ClusterIdentity {
   readonly log: ShardLog;
   readonly membership: Membership;

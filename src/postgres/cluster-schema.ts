@@ -10,7 +10,7 @@ const OLDEST_VERSION = 140_000;
 /** The key of the advisory lock that is held while tables are created: `heddle` in ASCII. */
 const CREATION_LOCK = 0x686564646c65;
 
-/** What identifies a cluster, from its database. */
+/** The id and the number of shards of a cluster, as stored in its database. */
 export interface ClusterIdentity {
   /** A UUID that was created together with the tables. */
   readonly id: string;
@@ -111,8 +111,8 @@ UPDATE ${schema}.cluster SET format = ${FORMAT} WHERE format = 1;
 }
 
 /**
- * The SQL that creates the tables. Vacuuming is set to run often: the rows of `shards` change all the time, and in the long run as many old
- * entries are deleted from `log` as new ones are appended.
+ * The SQL that creates the tables. Vacuuming is set to run often, because the rows of `shards` change all the time, and as many entries are
+ * deleted from `log` as are appended.
  */
 function creation(name: string, shards: number): string {
   const schema = quoteName(name);

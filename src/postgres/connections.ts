@@ -32,7 +32,7 @@ export interface Statement {
 
 export type Row = { readonly [column: string]: unknown };
 
-/** Returns a Buffer on the same memory, because `pg` would send any other Uint8Array as text. */
+/** Returns a Buffer on the same memory, because `pg` sends any other Uint8Array as text. */
 export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
@@ -44,8 +44,8 @@ const MIN_BYTES_PER_MS = 2_048;
 const IDLE_MS = 60_000;
 
 /**
- * Connections to a PostgreSQL database. Each statement is a separate transaction and leaves nothing in its session, so a pooler may run
- * each statement in a different session.
+ * Connections to a PostgreSQL database. Each statement is a separate transaction and does not rely on earlier statements of its session, so
+ * a pooler may run each statement in a different session.
  */
 export class PostgresConnections {
   readonly #pool: Pool;
@@ -61,8 +61,8 @@ export class PostgresConnections {
     this.#scheduler = scheduler;
     this.#isPrepared = options.prepared ?? true;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-    // A broken connection is replaced when a statement needs one. An `error` event without a listener would end the process, so the pool
-    // gets a listener for its unused connections, and each connection gets one for the time when it is in use.
+    // An `error` event without a listener would end the process. The pool emits it for unused connections, and each connection for itself.
+    // Nothing else has to be done: a broken connection is replaced when a statement needs one.
     pool.on("error", () => undefined);
     pool.on("connect", (client) => client.on("error", () => undefined));
   }
@@ -108,7 +108,6 @@ export class PostgresConnections {
     });
   }
 
-  /** Closes all connections. */
   async close(): Promise<void> {
     await this.#pool.end();
   }

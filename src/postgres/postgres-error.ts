@@ -29,7 +29,7 @@ const MEANINGS: { readonly [sqlState: string]: readonly [code: ErrorCode, meanin
   ],
 };
 
-/** Matches the SQLSTATE classes of errors that concern a single statement. After such an error, the connection can be used again. */
+/** The SQLSTATE classes of errors that concern a single statement. The connection can be used again after such an error. */
 const STATEMENT_ERRORS = /^(22|23|40|42|54)/;
 
 export interface PostgresFailure {
@@ -37,7 +37,7 @@ export interface PostgresFailure {
   readonly isConnectionUsable: boolean;
 }
 
-/** Converts a failure of a statement or a connection to a ServiceError. Its message contains neither the user nor the password. */
+/** Converts a failure of a statement or a connection to a ServiceError, whose message contains neither the user nor the password. */
 export function postgresError(cause: unknown, address: string): PostgresFailure {
   const sqlState = sqlStateOf(cause);
   const known = sqlState === undefined ? undefined : MEANINGS[sqlState];
@@ -52,7 +52,7 @@ export function postgresError(cause: unknown, address: string): PostgresFailure 
   };
 }
 
-/** The SQLSTATE with which the database has answered. Undefined if it has not answered. */
+/** The SQLSTATE of the database's answer. Undefined if the database has not answered. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (let one = error; one instanceof Error; one = one.cause) {
     const { code, severity } = one as { readonly code?: unknown; readonly severity?: unknown };
@@ -69,7 +69,7 @@ function reasonOf(cause: unknown): string {
 }
 
 /**
- * The error for a failure after the database was opened. Even a refused password is then a temporary failure: the same password was
+ * Converts a failure after the database was opened to `storage.unavailable`. This includes a refused password: the same password was
  * accepted before, so it is probably being changed.
  */
 export const unavailableDatabase = (error: unknown): ServiceError =>

@@ -15,7 +15,7 @@ export class PostgresMembership implements Membership {
   readonly #leave: Statement;
 
   /**
-   * `connections`: MUST NOT be the connections of the log. A renewal that waits behind a slow append could come after the lease has ended.
+   * `connections`: MUST NOT be the connections of the log. A renewal that waits behind a slow append may come after the lease has ended.
    */
   constructor(connections: PostgresConnections, schemaName: string, leaseMs: number) {
     this.#connections = connections;
@@ -28,8 +28,8 @@ export class PostgresMembership implements Membership {
     const owners = `(SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch, 'node', owner)) FROM ${schema}.shards
             WHERE lease_until > clock_timestamp()`;
     this.#view = { name: "heddle-view", text: `SELECT ${nodes}) AS nodes, ${owners}) AS owners` };
-    // In PostgreSQL, the SELECT at the end does not see the changes of the WITH clauses in the same statement, so the changed rows are left
-    // out of its lists and returned separately.
+    // In PostgreSQL, the SELECT at the end does not see the changes of the WITH clauses. So its lists leave out the changed rows, and
+    // `renew` adds these rows.
     this.#renew = {
       name: "heddle-renew",
       text: `WITH known AS (
@@ -109,7 +109,7 @@ export class PostgresMembership implements Membership {
   }
 }
 
-/** Converts a result row to a view, and adds the given node and leases. In the row, an empty list is null. */
+/** Converts a result row to a view, and adds the given nodes and leases. In the row, an empty list is null. */
 function viewOf(
   row: Row | undefined,
   nodes: ClusterView["nodes"] = [],

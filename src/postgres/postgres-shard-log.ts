@@ -9,7 +9,7 @@ import { quoteName } from "./cluster-schema.ts";
 import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
 import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
 
-/** The SQLSTATE of an insert under a key that already exists. */
+/** The SQLSTATE of an insert with a key that already exists. */
 const UNIQUE_VIOLATION = "23505";
 /** The largest number of entries that one read returns. */
 const MAX_READ_ENTRIES = 1_000;
@@ -20,8 +20,8 @@ const MAX_READ_ENTRIES = 1_000;
 const MAX_TRIM_ENTRIES = 500;
 const MAX_TRIM_BYTES = 8 * 1024 * 1024;
 /**
- * The value of `bytes` with which {@link PostgresConnections.run} waits for about two minutes, so that a log of many gigabytes can be
- * measured.
+ * The value of `bytes` with which {@link PostgresConnections.run} waits for about two minutes. Measuring a log of many gigabytes takes
+ * long.
  */
 const MEASURING_BYTES = 256 * 1024 * 1024;
 
@@ -49,8 +49,8 @@ export class PostgresShardLog implements ShardLog {
           AND ($2 = 1 OR EXISTS (SELECT FROM ${schema}.log WHERE shard = $1 AND seq = $2 - 1))
         RETURNING 1`,
     };
-    // The subquery sums up the lengths of batches to find how many entries fit. PostgreSQL stores large values outside the table (TOAST),
-    // and knows the length of such a value without reading it.
+    // The subquery adds up the lengths of batches to find how many entries fit. PostgreSQL knows the length of a large value without
+    // reading the value (TOAST).
     this.#read = {
       name: "heddle-read",
       text: `SELECT s.trimmed_below, e.seq, e.epoch, e.batch FROM ${schema}.shards AS s LEFT JOIN (

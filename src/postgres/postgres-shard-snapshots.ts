@@ -6,10 +6,7 @@ import { unavailableDatabase } from "./postgres-error.ts";
 /** The largest number of parts that one statement deletes. */
 const MAX_PRUNED_PARTS = 16;
 
-/**
- * Snapshots in two tables of PostgreSQL. When all parts of a snapshot are stored, their number is stored with the snapshot. Only then is
- * the snapshot complete.
- */
+/** Snapshots in two tables of PostgreSQL. A snapshot is complete when the number of its parts is stored, which happens after the parts. */
 export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #connections: PostgresConnections;
   readonly #begin: Statement;
@@ -21,7 +18,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #prune: Statement;
   readonly #pruneParts: Statement;
 
-  /** `connections`: MUST NOT be the connections of the log. Otherwise appends would wait behind the large parts of snapshots. */
+  /** `connections`: MUST NOT be the connections of the log, because appends would wait behind the large parts of snapshots. */
   constructor(connections: PostgresConnections, schemaName: string) {
     this.#connections = connections;
     const schema = quoteName(schemaName);
@@ -89,7 +86,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
     } catch (error) {
       await this.#run(this.#giveUp, [id])
         .then(() => this.#deleteOrphans())
-        // What could not be deleted is deleted when the next snapshot of the shard is stored.
+        // Parts that could not be deleted are deleted when the next snapshot is stored.
         .catch(() => undefined);
       throw error;
     }

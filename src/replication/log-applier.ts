@@ -4,15 +4,15 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import type { ShardLog } from "../ports/shard-log.ts";
 
 /**
- * The key under which a database stores the position up to which it has applied its log. It sorts after all other keys, and after the end
- * (`~`) of every other range that is scanned, so only a scan of the whole database returns it.
+ * The key under which a database stores the position and the epoch of the last log entry that it has applied. The key sorts after all other
+ * keys, and after the end (`~`) of every other range that is scanned. So only a scan of the whole database returns it.
  */
 export const APPLIED_KEY = "~applied";
 /** The bytes of log entries that are read and applied at once. */
 const READ_BYTES = 4 * 1024 * 1024;
 
 /**
- * Applies the log of a shard to a database. Each batch is written together with its position, without sync. If a power cut removes batches
+ * Applies the log of a shard to a database. Each batch is written together with its position, without sync: if a power cut removes batches
  * from the database, they are applied again from the log.
  */
 export class LogApplier {
@@ -38,16 +38,16 @@ export class LogApplier {
     return this.#epoch;
   }
 
-  /** Reads position and epoch from the database, which MUST be open. */
+  /** Reads the position and the epoch from the database, which MUST be open. */
   async readPosition(): Promise<void> {
     const stored = await this.#kv.get(APPLIED_KEY);
     [this.#applied, this.#epoch] = stored === undefined ? [0, 0] : decodePosition(stored);
   }
 
   /**
-   * Checks that the log still has the last entry that this database has applied. The log may have lost entries that it had acknowledged:
-   * after a failover to a standby that was behind, or after a backup was restored.
-   * @throws ServiceError `journal.damaged` if it has lost that entry
+   * Checks that the log still has the last entry that this database has applied. The log may have lost acknowledged entries: after a
+   * failover to a standby that was behind, or after a backup was restored.
+   * @throws ServiceError `journal.damaged` if the log does not have that entry
    */
   async checkPosition(): Promise<void> {
     if (this.#applied === 0) return;
@@ -66,7 +66,7 @@ export class LogApplier {
       const [entry] = await this.#log.read(this.#shard, seq, 1);
       return entry?.epoch;
     } catch (error) {
-      // The entry was trimmed. Only entries that are included in a complete snapshot are trimmed, so the log has not lost it.
+      // The entry was trimmed, not lost. Only entries that a complete snapshot includes are trimmed.
       if (error instanceof ServiceError && error.code === "log.trimmed") return this.#epoch;
       throw error;
     }
@@ -74,7 +74,7 @@ export class LogApplier {
 
   /**
    * Applies all log entries after the current position.
-   * @throws ServiceError `journal.damaged` if an entry is damaged; errors of the log and the database
+   * @throws ServiceError `journal.damaged` if an entry is damaged or missing; errors of the log and the database
    */
   async catchUp(): Promise<void> {
     for (;;) {
@@ -112,8 +112,8 @@ export const decodePosition = (stored: Buffer): readonly [seq: number, epoch: nu
 ];
 
 /**
- * The first entry of a new owner of the shard. It changes nothing, but takes a position in the log, so that a late append of an earlier
- * owner cannot take that position.
+ * The first entry of a new owner of the shard. It changes nothing, but takes a position in the log, which a late append of an earlier owner
+ * then cannot take.
  */
 export const TAKEOVER_ENTRY: Uint8Array = packWriteBatch([]);
 

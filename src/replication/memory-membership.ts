@@ -22,7 +22,7 @@ export class MemoryMembership implements Membership {
   readonly #nodes = new Map<string, { readonly node: ClusterMember; readonly until: number }>();
   readonly #leases = new Map<number, OwnedLease>();
 
-  /** `clock`: the clock by which the leases of all nodes end. `leaseMs`: the length of a lease. */
+  /** `clock`: the clock by which the leases of all nodes end. `leaseMs`: the length of a lease in milliseconds. */
   constructor(log: MemoryShardLog, clock: Clock, leaseMs: number) {
     this.#log = log;
     this.#clock = clock;

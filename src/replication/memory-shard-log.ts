@@ -19,8 +19,8 @@ export class MemoryShardLog implements ShardLog {
   readonly #isEpochChecked: boolean;
 
   /**
-   * `isEpochChecked`: false only in tests that show that former owners are refused even without the check of the epoch, because the first
-   * append of the new owner has taken their next position.
+   * `isEpochChecked`: false only in tests, which show that a former owner is refused even without the check of the epoch: the first append
+   * of the new owner has taken the next position.
    */
   constructor(isEpochChecked = true) {
     this.#isEpochChecked = isEpochChecked;
@@ -31,7 +31,7 @@ export class MemoryShardLog implements ShardLog {
     return this.#of(shard).epoch;
   }
 
-  /** Gives a shard a new epoch. */
+  /** Raises the epoch of a shard by one, and returns it. */
   newEpoch(shard: number): number {
     return ++this.#of(shard).epoch;
   }

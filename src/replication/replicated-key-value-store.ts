@@ -18,9 +18,9 @@ import { LogApplier, TAKEOVER_ENTRY } from "./log-applier.ts";
 import { type DatabaseCopy, ShardSnapshotMaker, type ShardSnapshotOptions } from "./shard-snapshot-maker.ts";
 import { reachesBackTo, restoreNewestSnapshot } from "./shard-snapshot-restore.ts";
 
-/** The default of {@link ReplicationDeps.patienceMs}. A restart of PostgreSQL usually takes less time, so that no batch fails. */
+/** The default of {@link ReplicationDeps.patienceMs}. A restart of PostgreSQL usually takes less time, so no batch fails then. */
 const PATIENCE_MS = 5_000;
-/** Milliseconds before an append is repeated for the first time. The delay doubles with each repetition, up to the longest. */
+/** Milliseconds before an append is repeated for the first time. The delay doubles with each repetition, up to LONGEST_DELAY_MS. */
 const FIRST_DELAY_MS = 20;
 const LONGEST_DELAY_MS = 1_000;
 /** The range of all keys. Keys are ASCII. */
@@ -51,15 +51,11 @@ export interface ReplicationDeps {
 }
 
 /**
- * The database of a shard whose batches are durable in a log instead of on the disk. A batch is appended to the log, then written to the
+ * The database of a shard. Its batches are durable in a log instead of on the disk: a batch is appended to the log, then written to the
  * inner store without sync, then acknowledged.
  *
- * `open` fills the inner store from a snapshot if the store is empty, or if the log no longer has all entries after the store's position.
- * Then it applies the log entries that the inner store does not have, and appends an entry that changes nothing. From then on, no earlier
- * append of this or a former owner can be stored, however late it arrives, because its position is taken.
- *
- * An append without an answer is repeated at the same position. If the first attempt was stored, the log refuses the repetition. The entry
- * at the position then has the same epoch and content, which shows that the append succeeded.
+ * `open` brings the inner store up to date, from a snapshot and the log, and appends an entry that changes nothing. From then on, no
+ * earlier append of this or a former owner can be stored, however late it arrives, because its position is taken.
  */
 export class ReplicatedKeyValueStore implements KeyValueStore {
   readonly #inner: ReplaceableKeyValueStore;
@@ -147,8 +143,8 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   }
 
   /**
-   * Applies the log entries that the inner store does not have, and appends an entry that changes nothing. Rejects while appends to the log
-   * fail. If a write to the inner store has failed, only the inner store is probed.
+   * Probes the inner store, and then the log, by appending an entry that changes nothing. Rejects while either fails. After a failed write
+   * to the inner store, the log is not probed, because the inner store has to be opened again first.
    */
   async probe(): Promise<void> {
     await this.#inner.probe?.();
@@ -194,6 +190,10 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     }
   }
 
+  /**
+   * Appends a batch to the log. If the log refuses the append, an earlier attempt without an answer may have been stored: the entry at the
+   * position then has the same epoch and content, and the append counts as successful.
+   */
   async #appendOnce(seq: number, batch: Uint8Array): Promise<void> {
     const { shard, epoch } = this.#owned;
     try {
@@ -237,7 +237,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     const { shard } = this.#owned;
     const { applied } = this.#applier;
     if (this.#deps.snapshots === undefined || this.#isFenced) return;
-    // Throws if the log has lost entries. The database may still have these entries, so the database must not be replaced then.
+    // Throws if the log has lost entries. The database may still have them, so it must not be replaced then.
     await this.#applier.checkPosition();
     const isReached = await reachesBackTo(this.#log, shard, applied + 1);
     if (isReached && applied > 0) return;
@@ -270,8 +270,8 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
         return await this.#apply(seq, []);
       } catch (error) {
         if (!isFenced(error)) throw error;
-        // If the position is taken, a late append of this or a former owner was stored there. It is applied, and the next position is
-        // tried. If the position is free, the shard has a newer epoch: another node owns it.
+        // If the position is taken, a late append of this or a former owner was stored there. That entry is applied, and the next position
+        // is tried. If the position is free, the shard has a newer epoch: another node owns it.
         if ((await this.#log.last(shard)) < seq) throw this.#fenced(error);
       }
     }

@@ -9,26 +9,27 @@ import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts"
 import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
 import { toParts } from "./shard-snapshot-parts.ts";
 
-/** Default: when the log has this many bytes of new entries, a snapshot is made. */
+/** The default of {@link ShardSnapshotOptions.logBytes}. */
 const DEFAULT_LOG_BYTES = 256 * 1024 * 1024;
-/** Milliseconds after which a snapshot is made even if the log has fewer new bytes. */
+/** Milliseconds after a snapshot until the next one is made, even if the log has few new bytes. */
 const INTERVAL_MS = 60 * 60 * 1000;
 /**
- * The number of new bytes in the log below which no snapshot is made after {@link INTERVAL_MS}. Otherwise health checks alone, which write
- * to the log, would cause snapshots.
+ * The fewest new bytes in the log with which a snapshot is made after {@link INTERVAL_MS}. Health checks alone, which write to the log,
+ * must not cause snapshots.
  */
 const MIN_INTERVAL_BYTES = 1024 * 1024;
 /** Milliseconds between two checks whether {@link INTERVAL_MS} has passed. */
 const CHECK_MS = 60_000;
 /**
- * The number of snapshots that are kept. Only log entries before the oldest of them are trimmed. So the older snapshot can still be used if
- * the newer one is damaged, and a node that starts from a snapshot has time to read it. A node that was away for a short time needs no
- * snapshot.
+ * The number of snapshots that are kept. Log entries after the oldest of them are kept too, so it can be used if the newer one is damaged,
+ * or while a node is still reading it.
  */
 const KEPT_SNAPSHOTS = 2;
 /** The number of log positions that are trimmed at once. */
 const TRIM_STEP = 500;
-/** Milliseconds before the next attempt after a snapshot has failed. The delay doubles with each failure, up to the longest. */
+/**
+ * Milliseconds before the next attempt after a snapshot has failed. The delay doubles with each further failure, up to LONGEST_DELAY_MS.
+ */
 const FIRST_DELAY_MS = 5_000;
 const LONGEST_DELAY_MS = 5 * 60_000;
 
@@ -58,11 +59,11 @@ export interface ShardSnapshotMakerDeps extends ShardSnapshotOptions {
 }
 
 /**
- * Makes the snapshots of a shard, one at a time, while the shard is served, and trims its log. Both are done in small steps. Each step is
- * followed by a pause of the same length, so that appends to the log are hardly delayed.
+ * Makes the snapshots of a shard, one at a time, while the shard is served, and trims the shard's log. Works in small steps, each followed
+ * by a pause as long as the step, so that appends to the log are hardly delayed.
  *
- * The process may end at any moment. An incomplete snapshot is never used, and only log entries that complete snapshots include are
- * trimmed. Whatever was not deleted before the end is deleted by the next owner of the shard, which begins with these deletions.
+ * The process may end at any moment: an incomplete snapshot is never used, and only log entries that complete snapshots include are
+ * trimmed. The next owner of the shard begins by deleting what is left.
  */
 export class ShardSnapshotMaker {
   readonly #deps: ShardSnapshotMakerDeps;
@@ -100,7 +101,7 @@ export class ShardSnapshotMaker {
     this.#stop.abort();
     this.#stop = new AbortController();
     const { signal } = this.#stop;
-    // Waits for the previous work. It was stopped above, but may still wait for an answer of the cluster's database.
+    // The previous work was stopped above, but may still wait for an answer of the cluster's database.
     this.#last = this.#last.then(() => this.#work(signal));
   }
 
@@ -143,7 +144,7 @@ export class ShardSnapshotMaker {
     }
   }
 
-  /** Deletes older snapshots and the log entries that are not needed. Then measures the size of the log. */
+  /** Deletes old snapshots and log entries that are no longer needed, and then measures the log. */
   async #tidy(signal: AbortSignal): Promise<void> {
     const { shard, log, store } = this.#deps;
     await store.prune(shard, KEPT_SNAPSHOTS);
@@ -155,7 +156,7 @@ export class ShardSnapshotMaker {
     while (oldest !== undefined && first < oldest.seq) {
       const since = this.#deps.clock.mono();
       first = Math.min(first + TRIM_STEP, oldest.seq);
-      // The entry at the snapshot's position stays, so that a node that starts from the snapshot can compare it.
+      // The entry at the snapshot's position stays, so that a node that starts from the snapshot can check its position against the log.
       await log.trim(shard, first);
       await this.#pause(this.#deps.clock.mono() - since, signal);
       if (signal.aborted) throw givenUp();
@@ -163,7 +164,7 @@ export class ShardSnapshotMaker {
     this.#newest = complete[0];
     this.#newBytes = 0;
     const { bytes } = await log.extent(shard, (this.#newest?.seq ?? 0) + 1);
-    // Entries that were appended meanwhile may be counted twice. Then the next snapshot is made a little early.
+    // Entries that are appended during the call above may be counted twice. The next snapshot is then made a little early.
     this.#newBytes += bytes;
     if (isTrimmed) whole = await log.extent(shard, 1);
     this.#log = { first: whole.first, bytes: whole.bytes };
@@ -174,8 +175,8 @@ export class ShardSnapshotMaker {
     const { logBytes = DEFAULT_LOG_BYTES, clock } = this.#deps;
     if (this.#newBytes >= logBytes) return true;
     if (this.#newBytes < MIN_INTERVAL_BYTES) return false;
-    // `madeAt` is from the clock of the cluster's database. It may differ a little from this machine's, which does not matter for an
-    // interval of an hour.
+    // `madeAt` is from the clock of the cluster's database, which may differ a little from this clock. For an interval of an hour, this
+    // does not matter.
     return clock.now() - (this.#newest?.madeAt ?? startedAt) >= INTERVAL_MS;
   }
 
@@ -208,7 +209,7 @@ export class ShardSnapshotMaker {
     for await (const part of toParts(checked(entries, seq))) {
       if (signal.aborted) throw givenUp();
       yield part;
-      // The caller continues this generator only after it has stored the part.
+      // The time includes the storing of the part: the consumer asks for the next part only afterwards.
       await this.#pause(clock.mono() - since, signal);
       since = clock.mono();
     }
@@ -229,7 +230,7 @@ export class ShardSnapshotMaker {
   }
 }
 
-/** Passes on the entries of a copy, and checks that the copy has the expected position. */
+/** Passes on the entries of a copy, and throws if the copy does not have the expected position. */
 async function* checked(entries: AsyncIterable<KeyValueEntry>, seq: number): AsyncGenerator<KeyValueEntry> {
   let found: number | undefined;
   for await (const entry of entries) {

@@ -38,12 +38,15 @@ export async function* toParts(entries: AsyncIterable<KeyValueEntry>): AsyncGene
 }
 
 /**
- * Reads the entries from the parts of a snapshot. Checks that the keys are strictly ascending, which shows that no part in the middle is
- * missing or occurs twice. Does not notice that parts at the end are missing, so the caller MUST check that the last entry is there.
+ * Reads the entries from the parts of a snapshot. The keys must be strictly ascending, which shows that no part in the middle is missing or
+ * occurs twice. Missing parts at the end are not noticed, so the caller MUST check that the last entry is there.
  * @throws ServiceError `journal.damaged`
  */
 export async function* fromParts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<KeyValueEntry> {
-  /** `waiting`: the bytes that are no complete entry yet; `size`: how many they are; `needed`: how many a complete entry needs. */
+  /**
+   * `waiting`: bytes that do not form a complete entry yet; `size`: their number; `needed`: the number of bytes of the next entry, as far
+   * as it is known.
+   */
   let waiting: Buffer[] = [];
   let size = 0;
   let needed = HEAD_BYTES;

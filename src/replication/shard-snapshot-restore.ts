@@ -22,8 +22,8 @@ interface RestoreDeps {
 }
 
 /**
- * Replaces the content of a database with the newest snapshot that can be read and that the log continues. Resolves with undefined if this
- * has been done. Otherwise resolves with the reasons why no snapshot could be used, and the database is unchanged.
+ * Replaces the content of a database with the newest snapshot that can be read and that the log continues. Resolves with undefined if the
+ * content was replaced. If no snapshot could be used, the content is unchanged, and the result lists the reasons.
  * @throws ServiceError `storage.unavailable`
  */
 export async function restoreNewestSnapshot(
@@ -33,7 +33,7 @@ export async function restoreNewestSnapshot(
   const reasons: string[] = [];
   const tried = new Set<string>();
   for (;;) {
-    // The list is read again each time, because a newer snapshot may have replaced the snapshot that could not be read.
+    // The list is read again each time, because a newer snapshot may have replaced the one that could not be read.
     const next = (await store.list(shard)).find(({ id }) => !tried.has(id));
     if (next === undefined) return reasons;
     tried.add(next.id);
@@ -73,7 +73,7 @@ export async function reachesBackTo(log: ShardLog, shard: number, from: number):
 
 /**
  * Writes the content of a snapshot to an empty database.
- * @throws ServiceError `journal.damaged` if the snapshot is damaged; errors of the snapshots and the database
+ * @throws ServiceError `journal.damaged` if the snapshot is damaged; errors of the snapshot store and the database
  */
 async function fill(empty: KeyValueStore, parts: AsyncIterable<Uint8Array>, seq: number): Promise<void> {
   let ops: WriteOperation[] = [];

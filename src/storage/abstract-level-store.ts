@@ -10,19 +10,19 @@ type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 /** The most entries that are fetched from the database at a time. */
 const MAX_PAGE_ENTRIES = 512;
 /**
- * How many keys the first fetch of a scan gets: enough for a page of a list, and some more. Each further
- * fetch gets twice as many as the one before, at most {@link MAX_PAGE_ENTRIES}.
+ * The number of keys that the first fetch of a scan gets, a little more than a page of a list has. Each further fetch doubles the number,
+ * up to {@link MAX_PAGE_ENTRIES}.
  */
 const FIRST_PAGE_KEYS = 48;
 /**
- * How many bytes of keys are fetched at a time. Only LevelDB has this option. LevelDB fetches in another thread, so a few large fetches
- * cost less than many small ones.
+ * Bytes of keys that are fetched at a time. Only LevelDB has this option: it fetches in another thread, so a few large fetches cost less
+ * than many small ones.
  */
 const FETCH_BYTES = 64 * 1024;
 
 /**
- * How many of the four threads of Node's pool may read at once. The other two stay free for writes. Otherwise the write that stores the
- * start or the end of a run would wait behind reads of 14 MB blocks.
+ * How many of the four threads of Node's pool may read at once. The other two stay free for writes, so that the start or the end of a run
+ * is not stored only after reads of 14 MB blocks.
  */
 const MAX_POOL_READS = 2;
 /** How many large values may be in memory at once while they are read and decoded. */
@@ -52,14 +52,14 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
 
   /**
    * Reads a large value in another thread. LevelDB takes 10 to 40 ms to read 14 MB; only the copy of the value, about 4 ms, blocks the
-   * event loop. Decoding the value then blocks the event loop for about as long as the copy. So the value is returned only in a turn of the
-   * event loop in which the time budget allows long work.
+   * event loop.
    */
   async #getSlow(key: string): Promise<Buffer | undefined> {
     const tenant = tenantOf(key);
     try {
       return await this.#slowReads.run(tenant, async () => {
         const value = await this.#poolReads.run(tenant, () => this.#opened().get(key));
+        // The caller decodes the value, which blocks the event loop for about as long as the copy.
         await this.budget?.share(tenant).next();
         return value;
       });
@@ -88,7 +88,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     const iterator = this.#open(() => this.#opened().iterator({ ...range }));
     try {
       for (;;) {
-        // LevelDB may return a short page, because it stops a fetch after 16 KiB. Only an empty page is the end.
+        // LevelDB stops a fetch after 16 KiB, so a page may be short. Only an empty page is the end.
         const page = await this.#poolReads.run(tenant, () => iterator.nextv(MAX_PAGE_ENTRIES));
         if (page.length === 0) return;
         for (const entry of page) {

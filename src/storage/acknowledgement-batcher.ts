@@ -7,10 +7,11 @@ const BUDGET_MS = 15;
 const MIN_BATCH = 8;
 
 /**
- * Acknowledges stored writes in batches, each in a turn of the event loop of its own. To acknowledge a write is to resolve its promise,
- * after which its run continues. One acknowledgement takes 0.2 ms to several milliseconds: when all writes of one commit of streaming runs
- * were acknowledged at once, the event loop was blocked for 80 ms. The size of a batch is computed from the durations of earlier batches,
- * so that a batch takes about {@link BUDGET_MS}.
+ * Acknowledges stored writes: resolves their promises, after which their runs continue. The writes are acknowledged in batches, each in a
+ * turn of the event loop of its own. One acknowledgement takes 0.2 ms to several milliseconds: all writes of one commit at once blocked the
+ * event loop for 80 ms.
+ *
+ * The size of a batch is computed from the durations of earlier batches, so that a batch takes about {@link BUDGET_MS}.
  */
 export class AcknowledgementBatcher {
   readonly #clock: Clock;
@@ -47,15 +48,14 @@ export class AcknowledgementBatcher {
   measure(): void {
     if (this.#batchSize === 0) return;
     const took = (this.#clock.mono() - this.#batchStart) / this.#batchSize;
-    // The expected time rises at once and falls slowly, because batches differ: the acknowledgement of a run's end costs little, but the
-    // acknowledgement of a run's start runs nodes. With a hundred runs, batches of ends alternate with batches of starts.
+    // The expected time rises at once and falls slowly, because batches differ: acknowledging a run's end costs little, but acknowledging a
+    // run's start runs nodes. With a hundred runs, batches of ends alternate with batches of starts.
     this.#expectedMs = Math.max(took, this.#expectedMs + (took - this.#expectedMs) / 8);
     this.#batchSize = 0;
   }
 
   /**
-   * Drops the measurement of the last batch. Called when the committer becomes idle: {@link measure} is not called in
-   * the next turn of the event loop, so the time of that batch would include idle time.
+   * Discards the measurement of the last batch. Called when the committer becomes idle, because the measured time would include idle time.
    */
   skipMeasure(): void {
     this.#batchSize = 0;

@@ -12,8 +12,8 @@ export const MAX_CONCURRENT_WRITES = 84;
 const MIN_ADMITTED = 8;
 
 /**
- * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once. Then
- * the data of these runs is still in the CPU caches when they continue, and less of it survives garbage collections.
+ * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once. The data of these runs
+ * then stays in the CPU caches, and less of it survives garbage collections.
  */
 export class AdmissionControl {
   readonly #scheduler: Scheduler;
@@ -42,8 +42,8 @@ export class AdmissionControl {
   admit(): boolean {
     if (this.#waiting.length === 0) return false;
     this.#admitCallers(Math.max(MIN_ADMITTED, MAX_CONCURRENT_WRITES - this.#underWay()));
-    // The admitted callers may write nothing, for example if their requests are refused. Then no batch follows, and no
-    // batch would admit the next callers. So they are admitted in the next turn of the event loop.
+    // The admitted callers may write nothing, for example if their requests are refused. Then no batch follows that could admit the next
+    // callers, so they are admitted in the next turn of the event loop.
     if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);
     return true;
   }

@@ -5,13 +5,16 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { seal, unseal } from "./envelope.ts";
 
 /**
- * The operations of one append, while they are being collected. The thread's {@link ThreadHead} does not change before
- * all operations have been collected.
+ * The operations of one append, while they are being collected. The thread's {@link ThreadHead} changes only when all
+ * operations are collected.
  */
 export class AppendDraft {
   readonly head: ThreadHead;
   readonly ops: WriteOperation[] = [];
-  /** The new end index of each list span to which the append adds items, by the key prefix of the span. For spans, see `Spans` in `channel-values.ts`. */
+  /**
+   * The new end of each list span to which the append adds items, by the key prefix of the span. For spans, see `Spans`
+   * in `channel-values.ts`.
+   */
   spanEnds: SmallMap<string, number> | undefined;
   /** The size of the thread's record in bytes. */
   size = 0;

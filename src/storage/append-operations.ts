@@ -51,8 +51,8 @@ import { findSharedUpdates } from "./shared-updates.ts";
 import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
 
 /**
- * The most namespaces of a thread whose latest checkpoint is cached. The latest checkpoint of any other namespace is
- * read from the store.
+ * The most namespaces of a thread whose latest checkpoint is cached. With more, the cache is cleared, and a latest checkpoint that is not
+ * cached is read from the store.
  */
 const MAX_CACHED_NAMESPACES = 256;
 
@@ -68,8 +68,8 @@ export interface AppendWrite {
 type LatestCheckpoint = { readonly id: string; readonly refs: ChannelRefs };
 
 /**
- * Adds the operations of an append to its draft. Throws if a part of the append cannot be stored; then nothing has changed. Until the call
- * has returned or resolved, nothing else may be written to the thread. When the caller submits the operations, it MUST also call
+ * Adds the operations of an append to its draft. If a part of the append cannot be stored, throws, and nothing has changed. Nothing else
+ * may be written to the thread until the call has returned or resolved. A caller that then submits the operations MUST also call
  * {@link updateThreadHead}.
  */
 export function writeAppend(write: AppendWrite): Eventually<void> {
@@ -147,7 +147,9 @@ export function updateThreadHead({ draft: { head, spanEnds }, append, latest }: 
   for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
 }
 
-/** The operations that hide a thread from all reads. When they are stored, {@link MarkedDeletions} deletes the remaining keys of the thread. */
+/**
+ * The operations that hide a thread from all reads. When they are stored, {@link MarkedDeletions} deletes the remaining keys of the thread.
+ */
 export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteOperation[] {
   const gone = [
     threadRecordKey(prefix),
@@ -161,7 +163,7 @@ export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteO
   ];
 }
 
-/** The stored names of those kinds of appends that had another name in the past. Existing databases contain these names, so they cannot change. */
+/** Kinds of appends that are stored under an earlier name, because existing databases contain that name. */
 const STORED_KINDS: ReadonlyMap<string, string> = new Map([
   ["parked", "left"],
   ["postponed", "kept"],
@@ -209,8 +211,8 @@ function writeRunRecord(
   const { prefix, key, kwargs } = draft.head;
   const ended = temporary === null ? endedRunKey(key, run) : undefined;
   if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
-  // The record of a run is stored again at each change of the run. The kwargs never change and may be large, so they are not stored again
-  // while they are cached in `kwargs`.
+  // The record of a run is stored at each change of the run. The kwargs never change and may be large, so they are left out while they are
+  // cached in `kwargs`.
   if (kwargs.get(run.run_id) !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
   draft.put(runKey(prefix, run.run_id), runRowCodec.row(run, "kwargs", null));
   if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);
@@ -220,9 +222,8 @@ function writeRunRecord(
 function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: ThreadRecord): Eventually<void> {
   const { prefix, next_run, key } = draft.head;
   const order = runOrderKey(prefix, run.order, run.run_id);
-  // This function is called only if the kwargs of the run are not cached. They are cached from the first append of a run
-  // until its end, as long as the thread is in memory. So a run whose order number is not in use yet is new. A run with an
-  // earlier number may have ended, or may have been stored before the thread was read into memory, so the store is read.
+  // Called only if the kwargs of the run are not cached. A run whose order number is not in use yet is new. A run with an earlier number
+  // may have ended, or may have been stored before the thread was read into memory, so the store is read.
   if (run.order >= next_run) {
     if (temporary === null) for (const at of admittedRunKeys(key, run)) draft.putSealed(at, PRESENT_MARK);
     return draft.putSealed(order, sealNumber(seq));
@@ -247,8 +248,8 @@ function refuseEnded(draft: AppendDraft, run: string): Eventually<void> {
 }
 
 /**
- * Records the start of a delayed run under a key of its own. Other runs start in the order in which they were admitted, so
- * the list of admitted runs shows their order. A delayed run starts later than runs that were admitted after it.
+ * Records the start of a delayed run under a key of its own. Other runs start in the order of their admission, so the list of admitted runs
+ * is enough for them. A delayed run may start after runs that were admitted later.
  */
 function writeLate(draft: AppendDraft, run: RunRecord, seq: number): Eventually<void> {
   const { prefix } = draft.head;

@@ -5,16 +5,15 @@ import type { OnProgress } from "../ports/work-progress.ts";
 import { makeDirectory } from "./make-directory.ts";
 
 /**
- * The most attempts to copy a database. An attempt fails if LevelDB writes a table file during the attempt, which happens at most once
- * every few seconds.
+ * The most attempts to copy a database. An attempt fails if LevelDB writes a table file meanwhile, which happens at most once every few
+ * seconds.
  */
 const MAX_TRIES = 50;
 
-/** The beginning of the names of folders in which backups collect the files. */
+/** The prefix of the names of folders in which backups collect files. */
 const STAGING = "backup-";
 /**
- * Milliseconds after which a folder with the prefix {@link STAGING} counts as left behind by a backup that was killed. No backup takes that
- * long.
+ * Milliseconds after which a folder with the prefix {@link STAGING} counts as left behind by a killed backup. No backup takes that long.
  */
 const ABANDONED_MS = 24 * 60 * 60 * 1000;
 
@@ -28,10 +27,9 @@ export interface BackupOptions {
 const TABLE = /\.(ldb|sst)$/;
 
 /**
- * Copies a LevelDB database to which another process may be writing. The manifest lists the files of the database. If the manifest is the
- * same before and after the copying, no file was added or deleted in between, and the copied log is a prefix of the real log. The copy then
- * looks like a database after a crash, which LevelDB can open. To be fast, the copying begins with hard links to the table files; their
- * content is copied afterwards.
+ * Copies a LevelDB database to which another process may be writing. First, all files are staged: tables as hard links, which is fast, and
+ * other files as copies. If the manifest, which lists the files of the database, has not changed meanwhile, the staged files are like a
+ * database after a crash, which LevelDB can open.
  */
 export async function copyDatabase(
   from: string,
@@ -43,9 +41,8 @@ export async function copyDatabase(
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
   }
   await makeEmpty(to);
-  // Makes the links in `workspace`, beside the database, because hard links cannot cross file systems. If `workspace` is not writable, the
-  // links are made in the target folder. If the target folder is on another file system, links are impossible there too, and each table is
-  // copied twice.
+  // Hard links cannot cross file systems, so the staging folder is in `workspace`, beside the database. If `workspace` is not writable, the
+  // folder is in the target folder. If that is on another file system, each table is copied twice.
   const staging = await mkdtemp(join(workspace, STAGING)).catch(() => mkdtemp(join(to, STAGING)));
   try {
     await removeAbandoned(workspace, (await stat(staging)).mtimeMs);
@@ -87,7 +84,7 @@ async function removeAbandoned(workspace: string, now: number): Promise<void> {
   }
 }
 
-/** Makes one attempt to link or copy the files of the database to `staging`. Returns false if they changed during the attempt. */
+/** Makes one attempt to stage the files of the database. Returns false if they changed during the attempt. */
 async function stage(from: string, staging: string): Promise<boolean> {
   const before = await manifestOf(from);
   if (before === undefined) return false;
@@ -120,7 +117,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
     await link(from, to);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") throw error;
-    // The file system does not support hard links.
+    // The file system does not allow this link.
     await copyFile(from, to);
   }
 }

@@ -18,8 +18,8 @@ import type { Scheduler } from "../ports/scheduler.ts";
 /** A new ledger file is started after batches with this many bytes in total. */
 const SEGMENT_BYTES = 40 * 1024 * 1024;
 /**
- * The number of ledger files. The ledger must cover the batches that LevelDB has only in its logs: at most two logs of 32 MiB each. The current
- * file may have just begun, so the two files before it must suffice: they cover 80 MiB.
+ * The largest number of ledger files. All but the current one, which may have just begun, cover 80 MiB. That must be more than the batches
+ * that LevelDB has only in its logs: at most two logs of 32 MiB each.
  */
 const MAX_SEGMENTS = 3;
 
@@ -27,8 +27,8 @@ const MAX_SEGMENTS = 3;
 const LARGE_SEGMENT_BYTES = 4 * 1024 * 1024;
 
 /**
- * Milliseconds for which lines are collected before they are written. Each write wakes a thread of Node's pool, which blocks the event loop for
- * 100 us and more: with 10 ms instead of 40, the writes took 5 % of the CPU of a run with one client.
+ * Milliseconds for which lines are collected before they are written. Each write wakes a thread of Node's pool, which blocks the event loop
+ * for 100 µs and more. With 10 ms, the writes took 5 % of the CPU of a run with one client.
  */
 const COLLECT_MS = 40;
 
@@ -48,20 +48,17 @@ export interface LedgerSummary {
   readonly last: number;
   /** The boot id of the machine when the last process started; empty if it is unknown. */
   readonly boot: string;
-  /**
-   * True if there is no readable line. Each start of a server writes a line, so the directory was either never used, or has lost its
-   * ledger.
-   */
+  /** True if there is no readable line. Each start of a server writes a line, so the directory was never used, or has lost its ledger. */
   readonly isEmpty: boolean;
 }
 
 /**
- * The ledger: a record, outside the database, of the batches that were written and of what each of them changed. The ledger shows if the
- * database has lost a batch, even the last one, and which data the lost batch had changed.
+ * The ledger: a record, outside the database, of the written batches and of what each of them changed. It shows whether the database has
+ * lost a batch, even the last one, and which data that batch had changed.
  *
- * Each batch is one line with its own checksum. Lines may be in any order. A line is written some milliseconds after its batch. No write
- * waits for its line, because that would double the time of a synced batch. A process that is killed may leave its last lines unwritten.
- * This matters only if the end of the database's log is lost too.
+ * Each batch is one line with its own checksum. Lines may be in any order. A line is written some milliseconds after its batch, which does
+ * not wait for it: waiting would double the time of a synced batch. A process that is killed may leave its last lines unwritten. This
+ * matters only if the end of the database's log is lost too.
  */
 export class BatchLedger {
   readonly #directory: string;

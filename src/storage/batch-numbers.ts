@@ -11,14 +11,14 @@ interface Write {
 }
 
 /**
- * The number of old batch numbers that each batch deletes. Each batch adds one number, so the old numbers become fewer only if it deletes
- * more than one.
+ * The number of old batch numbers that each batch deletes. It is more than the one number that each batch adds, so that the old numbers
+ * become fewer.
  */
 const DELETED_PER_BATCH = 2;
 
 /**
- * Numbers the batches. Each batch stores its number under a separate key, so that a missing number shows that LevelDB has lost part of its log.
- * The {@link BatchLedger} records the last number, and what each batch changed.
+ * Numbers the batches. Each batch stores its number under a separate key, so that a missing number shows that LevelDB has lost part of its
+ * log. The {@link BatchLedger} records the last number, and what each batch changed.
  */
 export class BatchNumbers {
   readonly #ledger: BatchLedger;
@@ -48,7 +48,7 @@ export class BatchNumbers {
     for (let i = 0; i < DELETED_PER_BATCH && this.#trimmed < first; i++) {
       ops.push({ key: batchKey(this.#trimmed++), value: null });
     }
-    // Loops instead of `flatMap`, which is slow.
+    // `flatMap` is slower than these loops.
     for (const write of writes) for (const op of write.ops) ops.push(op);
     return ops;
   }
@@ -94,8 +94,8 @@ export interface MissingBatches {
 }
 
 /**
- * Compares the batch numbers in the database with those in the ledger. `isExcused` returns true for a key in a damaged part of a table, because
- * its absence there does not mean that the batch was lost.
+ * Compares the batch numbers in the database with those in the ledger. `isExcused` returns true for a key in a damaged part of a table: if
+ * such a key is missing, its batch may still have been stored.
  */
 export async function findMissingBatches(
   kv: KeyValueStore,
@@ -152,9 +152,9 @@ export async function findMissingBatches(
 }
 
 /**
- * Finds the lowest batch number whose key must be present, for a directory whose ledger files are missing. Each batch stores, as the value
- * of its key, the number of the first batch that the ledger covered at that time. So the answer is the value of the last batch's key; it is
- * `greatest`, the number of the last batch, if that value is no number.
+ * Finds the lowest batch number whose key must be present, when the ledger files are missing. Each batch stores, as the value of its key,
+ * the number of the first batch that the ledger covered at that time. The value of the last batch's key is therefore the result. If that
+ * value cannot be used, the result is `greatest`, the number of the last batch.
  */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));

@@ -19,7 +19,10 @@ import { listSpanPrefix, channelValueKey } from "./keys.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
 import type { ChannelRefs } from "./channel-refs.ts";
 
-/** The object that every copy of references begins with; see `EMPTY_OBJECT` in `model/json.ts`. */
+/**
+ * Spread first in each copy of references. In V8 before 12, the copy would otherwise get a hidden class of its own, which makes reads slow
+ * (see `EMPTY_OBJECT` in `model/json.ts`).
+ */
 const EMPTY_REFS: ChannelRefs = Object.freeze({});
 
 type List = Extract<ChannelRef, { kind: "list" }>;
@@ -27,22 +30,24 @@ type List = Extract<ChannelRef, { kind: "list" }>;
  * The references of a checkpoint to a stored list, in the order of the items.
  *
  * A *segment* is an array of items that one checkpoint added to the list. It is stored under one key and never changes. A *span* is a
- * series of consecutive segments. The key of each is the prefix of the span (see {@link listSpanPrefix}), followed by the index in the list
- * of the segment's first item. `at` is the number of the checkpoint that started the span, see {@link deriveChannelRefs}. `end` is the
+ * series of consecutive segments. The key of a segment is the prefix of its span (see {@link listSpanPrefix}), followed by the index of the
+ * segment's first item in the list. `at` is the number of the checkpoint that started the span, see {@link deriveChannelRefs}. `end` is the
  * index after the last item that belongs to this checkpoint: later checkpoints may have added further segments to the span.
  */
 type Spans = List["spans"];
 
-/** The most {@link Spans} of a list. Each edit of a list adds a span, and each span costs a read, so a list with more spans is written again as a whole. */
+/**
+ * The most {@link Spans} of a list. Each edit of a list adds a span, and each span costs a read. A list that would have more spans is
+ * written again as a whole.
+ */
 const MAX_SPANS = 64;
 
 /**
  * Computes the channel references of a checkpoint from those of its parent, and adds the operations that write the changed values to the
- * draft. Items that are appended to a list become a new segment of the parent's last span (see {@link Spans}), so a list needs only one
- * span, no matter how many checkpoints have appended items. A new span starts if the list was cut, or if another branch has already added a
- * segment to that span.
+ * draft. Appended items become a new segment of the list's last span (see {@link Spans}). A new span starts only if the list was cut, or if
+ * another branch has already added a segment to the last span.
  * @param at the number of this checkpoint, unique in the thread. It is a part of the keys of the values and spans that this checkpoint
- *   starts
+ * starts
  */
 export function deriveChannelRefs(
   draft: AppendDraft,
@@ -105,8 +110,8 @@ function appendItems(
 }
 
 /**
- * A text with more characters than this is stored under a key of its own. A shorter text is stored in the checkpoint, and repeated in each
- * later checkpoint until the channel changes.
+ * Characters. A longer text is stored under a key of its own. A shorter one is stored in the checkpoint, and repeated in each later
+ * checkpoint until the channel changes.
  */
 const MAX_SMALL_TEXT = 48;
 /** An object with more values than this, at all levels together, is stored under a key of its own. */
@@ -176,7 +181,7 @@ function append(
   });
 }
 
-/** True if the span ends at `end`: no checkpoint has added a segment after it. `prefix`: the key prefix of the span. */
+/** True if no checkpoint has added a segment at or after the index `end` of a span. `prefix`: the key prefix of the span. */
 function isTip(draft: AppendDraft, prefix: string, end: number): Eventually<boolean> {
   const tip = draft.spanEnds?.get(prefix) ?? draft.head.spanEnds.get(prefix);
   if (tip !== undefined) return tip === end;
@@ -216,7 +221,7 @@ function cut(spans: Spans, keep: number): Spans {
   return kept;
 }
 
-/** The access to the stored values of one checkpoint: the keys and the namespace to which they belong, and functions to read and decode them. */
+/** Access to the stored values of one checkpoint. */
 export interface ValueSource {
   readonly prefix: string;
   readonly key: ThreadKey;
@@ -227,7 +232,7 @@ export interface ValueSource {
    * ones.
    */
   readonly slowKeys?: Set<string>;
-  /** Returns the decoded value; another read may have decoded it. Absent: each read decodes its values itself. */
+  /** Returns what `decode` returns, or the same value if another read has already decoded it. Absent: each read decodes its own values. */
   decode?(key: string, bytes: Buffer, decode: () => unknown): unknown;
 }
 
@@ -241,26 +246,26 @@ export type PauseReason = Promise<unknown> | "turn" | undefined;
 /** A read that can be paused. */
 export type PausableRead<T> = Generator<PauseReason, T, unknown>;
 
-/** Runs a read without its pauses, even those for a later turn of the event loop: it waits only for promises. */
+/** Runs a read without pauses, even where the read asks for a later turn of the event loop. Waits only for promises. */
 function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
   let step = read.next();
   while (step.done !== true) step = read.next(step.value instanceof Promise ? yield step.value : undefined);
   return step.value;
 }
 
-/** A value with more bytes than this takes long to read and to decode, so it gets a turn of the event loop for itself. */
+/** A value with more bytes than this takes long to read and to decode, so it gets a turn of the event loop of its own. */
 export const LARGE_VALUE_BYTES = 256 * 1024;
 
 /**
- * Reads stored bytes. A large value waits for a turn of the event loop of its own, because decoding it takes some 20 ms. If the value was
- * not known to be large before it was read, its bytes are dropped and read again in that turn, so that they take no memory in the meantime.
- * Without `slowKeys`, all values are returned at once.
+ * Reads stored bytes. A large value waits for a turn of the event loop of its own, because decoding it takes some 20 ms. Without
+ * `slowKeys`, no value waits.
  */
 function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | undefined> {
   const { slowKeys } = source;
   if (slowKeys?.has(key) !== true) {
     const bytes = yield* awaitValue(source.get(key));
     if (slowKeys === undefined || bytes === undefined || bytes.length <= LARGE_VALUE_BYTES) return bytes;
+    // The bytes are dropped, and read again in a later turn, so that they take no memory until then.
     slowKeys.add(key);
   }
   yield "turn";
@@ -281,9 +286,8 @@ function* readStored(
 }
 
 /**
- * Reads the items of a list into `out`, segment by segment (see {@link Spans}). No range scan is needed, because the length
- * of a segment determines the key of the next one. The read can pause after each segment, so that a long list need not be
- * read in one turn of the event loop.
+ * Reads the items of a list into `out`, segment by segment (see {@link Spans}). The length of a segment gives the key of the next one, so
+ * no range scan is needed. The read can pause after each segment, so that a long list is not read in one turn of the event loop.
  */
 export function* readListItems(
   source: ValueSource,

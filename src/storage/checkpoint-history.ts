@@ -22,15 +22,14 @@ import {
 import { parseOrdinal } from "./sortable-numbers.ts";
 
 /**
- * If a query limits the bytes of a page, a stored checkpoint with more bytes than this begins a new page. So it is not in memory while the
- * checkpoints before it are sent.
+ * If a query limits the bytes of a page, a stored checkpoint with more bytes than this begins a new page. It is then not in memory while
+ * the checkpoints before it are sent.
  */
 const LARGE_CHECKPOINT_BYTES = 256 * 1024;
 
 /**
- * Reads at most `limit` checkpoints of a namespace, fewer if they reach `bytes`, and returns them newest first. Reads only those that are
- * newer than `after` and older than `before`, if these are given. If there are more, `after` selects the oldest of them; without `after`,
- * the newest are read.
+ * Reads at most `limit` checkpoints of a namespace, fewer if they reach `bytes`, and returns them newest first. `after` and `before` are
+ * exclusive bounds. With `after`, the oldest checkpoints within the bounds are read; without it, the newest.
  */
 export async function readHistory(
   kv: KeyValueStore,
@@ -84,8 +83,8 @@ export async function readWrites(
       byTask.set(task, { seq, writes, added: [] });
       continue;
     }
-    // Skips results that were added before the whole writes were stored: the whole writes contain them, or
-    // have removed them on purpose, as a rollback does when it restores older writes.
+    // Skips results that were added before the whole writes were stored. The whole writes contain them, or have removed them on purpose: a
+    // rollback restores older writes.
     const found = byTask.get(task);
     if (found !== undefined && parseOrdinal(addedBy) > found.seq) found.added.push(stored as JsonObject);
   }

@@ -23,7 +23,7 @@ import { buildTableFromBlocks, type DataBlock, type TableBounds } from "./leveld
 import { checkTable, WHOLE_KEY_RANGE, type TableDamage } from "./leveldb/table-check.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** Identifies a manifest at a certain time, by its name, size and checksum. A manifest is append-only. */
+/** The state of a manifest at one time. A manifest is append-only, so later its first `size` bytes must still have this checksum. */
 export interface ManifestMark {
   readonly name: string;
   readonly size: number;
@@ -58,9 +58,7 @@ interface Deps {
   readonly onProgress?: OnProgress;
 }
 
-/**
- * The files of a LevelDB database, read without LevelDB: its manifest, and its tables with their checksums.
- */
+/** Reads the files of a LevelDB database without LevelDB: its manifest, and its tables with their checksums. */
 export class ClosedDatabaseFiles {
   readonly #database: string;
   readonly #deps: Deps;
@@ -153,7 +151,7 @@ export class ClosedDatabaseFiles {
     pace: ReadPace,
   ): Promise<{ readonly found: readonly FoundDamage[]; readonly stats: Stats } | undefined> {
     const checked = await this.#check(table, pace);
-    // If LevelDB has deleted the table during the check, the damage is ignored: no data is read from the table any more.
+    // If LevelDB has deleted the table during the check, damage does not matter: no data is read from the table any more.
     if (checked === undefined || checked.found.length === 0) return checked;
     return this.tables().some(({ name }) => name === table.name) ? checked : undefined;
   }
@@ -203,8 +201,8 @@ export class ClosedDatabaseFiles {
   }
 
   /**
-   * Rebuilds a table whose index is damaged, from the blocks that can still be read. Without its index, LevelDB could read nothing of the
-   * table. The table is first copied to the directory of lost files.
+   * Rebuilds a table whose index is damaged from the blocks that can still be read. LevelDB could read nothing of a table without an index.
+   * The table is first copied to the directory of lost files.
    */
   rebuild(table: string, blocks: readonly DataBlock[]): void {
     const path = this.#putAside(table);

@@ -14,15 +14,15 @@ import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementBatcher } from "./acknowledgement-batcher.ts";
 
 /**
- * The most operations in a batch, unless one write has more. About fifty runs make this many. Each batch has a fixed cost, so large batches
- * are cheaper. But the acknowledgements of a still larger batch would make a turn of the event loop too long.
+ * The most operations in a batch, unless one write has more. About fifty runs make this many. Each batch has a fixed cost, so larger
+ * batches are cheaper, but too many acknowledgements follow a very large one.
  */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
 /**
  * If this many bytes are queued, the next batch starts before the previous batch is acknowledged. Streaming runs write so much that the
- * disk would otherwise be idle during acknowledgements, and the event loop would be idle during writes. Smaller writes, of a few hundred
- * bytes, are better collected in one batch.
+ * disk would otherwise be idle during acknowledgements, and the event loop would be idle during writes. Fewer bytes are better collected in
+ * one batch.
  */
 const MIN_AHEAD_BYTES = 32 * 1024;
 
@@ -34,7 +34,10 @@ export interface PendingWrite {
   readonly ops: readonly WriteOperation[];
   /** True: the write must survive a power cut, so its batch is synced. False: it only has to survive the end of the process. */
   readonly durable: boolean;
-  /** The key prefix of the thread, if the write changes only one thread. If undefined, {@link BatchNumbers} derives from the keys of the operations which data the write changes. */
+  /**
+   * The key prefix of the thread, if the write changes only one thread. Undefined: {@link BatchNumbers} finds out from the keys of the
+   * operations what the write changes.
+   */
   readonly thread?: string;
   stored(): void;
   failed(error: ServiceError): void;
@@ -51,8 +54,8 @@ export interface CommitterListener {
   /** Called when a write failed, before any writer is notified. */
   failed(): void;
   /**
-   * Called when the store is open again. The implementation MUST read its cached data again, and MUST NOT reject. Writes are refused until
-   * its promise resolves.
+   * Called when the store is open again. The listener MUST read its cached data again, and MUST NOT reject. Writes are refused until the
+   * promise resolves.
    */
   reopened(): Promise<void>;
   /** Called when writes are accepted again. */
@@ -80,8 +83,8 @@ interface Batch {
  * Collects the writes of all threads in one queue and stores them in batches: while one batch is in flight, the next one fills. A batch is
  * synced if one of its writes is durable. Acknowledgements are batched too, and may overlap with the next batch.
  *
- * After a failed write it is unknown what is stored. Then all queued and new writes are refused. The store is closed and opened again, because
- * LevelDB stays broken after a full disk. When the opened store has stored a test write, writes are accepted again.
+ * After a failed write, it is unknown what is stored, so all queued and new writes are refused. The store is closed and opened again,
+ * because LevelDB stays broken after a full disk. Writes are accepted again once the store has stored a test write.
  */
 export class Committer {
   readonly #kv: KeyValueStore;
@@ -103,12 +106,12 @@ export class Committer {
   /** True if the batch that was taken last had large writes. Batches of large writes alternate with ordinary ones. */
   #wasLarge = false;
   /**
-   * Milliseconds that the last batch of large writes took, at most {@link MAX_LARGE_PAUSE_MS}; undefined once large writes have paused for
-   * that time.
+   * Milliseconds for which large writes pause next: as long as the last batch of them took, at most {@link MAX_LARGE_PAUSE_MS}. Undefined
+   * if they have paused since that batch.
    */
   #pauseAfterLarge: number | undefined;
   #isLargePaused = false;
-  /** Ends the wait of {@link #pauseEnd}; undefined while nothing waits. */
+  /** Ends the wait in {@link #pauseEnd}; undefined while nothing waits there. */
   #go: (() => void) | undefined;
   /** The number of writes in the batch in flight, plus the writes of the previous batch that are not acknowledged yet. */
   #flying = 0;
@@ -116,7 +119,7 @@ export class Committer {
   #outage: WriteOutage | undefined;
   #closing = false;
   readonly #stop = new AbortController();
-  /** Resolves when the outage is over, or the committer is closed. */
+  /** Resolves when the outage is over, or the committer is closed. Undefined while there is no outage. */
   #healing: Promise<void> | undefined;
   /** A test write in progress, shared by all callers. */
   #check: Promise<void> | undefined;
@@ -126,7 +129,10 @@ export class Committer {
   #ops = 0;
   #bytes = 0;
 
-  /** `chain` numbers the batches, so that lost batches are noticed. Absent for a store in memory, and for a store whose batches are durable elsewhere. */
+  /**
+   * `chain` numbers the batches, so that lost batches are noticed. Absent for a store in memory, and for a store whose batches are durable
+   * elsewhere.
+   */
   constructor(kv: KeyValueStore, deps: CommitterDeps, watch: CommitterListener, chain?: BatchNumbers) {
     this.#kv = kv;
     this.#chain = chain;
@@ -147,13 +153,16 @@ export class Committer {
     return this.#outage?.error;
   }
 
-  /** Returns the {@link refusal} for a new write, and counts the refused write; undefined: the write is accepted. */
+  /** Returns the {@link refusal} for a new write, and counts the refused write. Undefined: the write is accepted. */
   refuse(): ServiceError | undefined {
     this.#outage?.refused();
     return this.refusal;
   }
 
-  /** Undefined while writes are accepted. Otherwise a promise that resolves when they are accepted again, or the committer is closed. It never rejects. */
+  /**
+   * Undefined while writes are accepted. Otherwise a promise that resolves when they are accepted again, or the committer is closed. It
+   * never rejects.
+   */
   whenWritable(): Promise<void> | undefined {
     return this.#healing;
   }
@@ -208,7 +217,7 @@ export class Committer {
     return this.#large.waitForBudget(tenant, content, sizeOf);
   }
 
-  /** Checks the storage: resolves when a test write is stored. Only a write shows that writes succeed. */
+  /** Resolves when a test write is stored. Only a stored write shows that the storage accepts writes. */
   check(): Promise<void> {
     if (this.refusal !== undefined) return Promise.reject(this.refusal);
     return (this.#check ??= new Promise<void>((resolve, reject) => {
@@ -218,7 +227,7 @@ export class Committer {
 
   /** Refuses new writes. Resolves when each write that was accepted before has been stored or has failed. */
   async close(): Promise<void> {
-    // Some callers may still wait for the budget of large writes. Their writes were accepted too, so they are stored before the committer
+    // Some callers may still wait for the budget of large writes. Their writes were accepted too, so these are stored before the committer
     // closes.
     while (this.#large.isWaitedFor) await new Promise<void>(this.#later);
     this.#closing = true;
@@ -254,11 +263,11 @@ export class Committer {
         this.#flying--;
         (writes[index] as PendingWrite).stored();
       });
-      // Waits for the turn of the event loop in which runs begin whose start was acknowledged. The writes of these runs are
-      // then in the next batch, and are counted before other work is admitted. The writes of the admitted work are in the next
-      // batch too, so that there are fewer batches.
+      // Waits until the runs whose start was acknowledged have begun. Their first writes are then counted before new work is admitted, and
+      // go into the next batch.
       await new Promise<void>(this.#afterBegins);
       this.#acknowledgements.measure();
+      // The first writes of the admitted work go into the next batch too, so that there are fewer batches.
       if (this.#admission.admit() && !ahead) await new Promise<void>(this.#later);
       if (!ahead) {
         if (this.#queue.length === 0 && this.#large.isEmpty) break;
@@ -298,9 +307,9 @@ export class Committer {
   readonly #afterBegins = (resolve: () => void): void => this.#deps.scheduler.soon(resolve, true);
 
   /**
-   * Pauses large writes once, for as long as the last batch of large writes took. Called when a write is stored that belongs to another
-   * tenant than the last large write. A run stores its start and its end within a few milliseconds. The start may have waited for a large
-   * write; because of the pause, the end does not have to wait again.
+   * Pauses large writes once, for as long as the last batch of them took. Called when a write of another tenant than that of the last large
+   * write was stored. The start of that tenant's run may have waited for a large write. Its end, a few milliseconds later, then does not
+   * wait again.
    */
   #pauseLarge(): void {
     if (this.#pauseAfterLarge === undefined) return;
@@ -313,7 +322,7 @@ export class Committer {
     this.#pauseAfterLarge = undefined;
   }
 
-  /** Called while large writes are paused: waits until the pause ends, or ordinary writes arrive. */
+  /** Waits until ordinary writes arrive, or the pause of large writes ends. */
   #pauseEnd(): Promise<void> | undefined {
     if (this.#queue.length > 0) return undefined;
     return new Promise((resolve) => (this.#go = resolve));
@@ -324,9 +333,7 @@ export class Committer {
     this.#go = undefined;
   }
 
-  /**
-   * Takes the next batch. Batches of large writes alternate with ordinary ones. While large writes are paused, ordinary writes go first.
-   */
+  /** Takes the next batch. Batches of large writes alternate with ordinary ones, unless large writes are paused. */
   #take(): Batch {
     const isLargeNext =
       !this.#large.isEmpty && (this.#queue.length === 0 || (!this.#wasLarge && !this.#isLargePaused));
@@ -415,7 +422,7 @@ const CHECK = { ops: [{ key: CHECK_KEY, value: null }], durable: true } as const
 function opsOf(writes: readonly PendingWrite[]): readonly WriteOperation[] {
   if (writes.length === 1) return (writes[0] as PendingWrite).ops;
   const all: WriteOperation[] = [];
-  // Loops instead of `flatMap`, which is slow.
+  // `flatMap` is slower than these loops.
   for (const { ops } of writes) for (const op of ops) all.push(op);
   return all;
 }

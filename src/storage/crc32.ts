@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 
 /**
- * From this number of bytes on, Node's `crc32` is faster than the loop in {@link crcFrom}. For fewer bytes, calling `crc32` and making a
- * view of the buffer for it cost more.
+ * From this number of bytes on, Node's `crc32` is faster than the loop in {@link crcFrom}. For fewer bytes, the call and the view of the
+ * buffer cost more than the loop.
  */
 const NATIVE_FROM_BYTES = 192;
 

@@ -52,7 +52,7 @@ export class KeyValueCrons implements CronBook {
     let of = this.#byThread.get(tenant);
     if (of === undefined) {
       const made = new ThreadCrons();
-      // The index is registered before it is filled, so that it also gets the changes that are made while it is filled.
+      // Registered before it is filled, so that the index also gets the changes that are made meanwhile.
       this.#byThread.set(tenant, made);
       made.filled = this.#fill(made, tenant).catch((cause: unknown) => {
         this.#byThread.delete(tenant);
@@ -88,8 +88,8 @@ export class KeyValueCrons implements CronBook {
     });
     const { before, after, mine } = submitted instanceof Promise ? await submitted : submitted;
     try {
-      // Waits even if this call changes nothing: the record that it has found may still be in flight. If the caller did not wait for it,
-      // the caller's next read could miss it.
+      // Waits even if this call changes nothing: the record that it has found may still be in flight, and the caller's next read must find
+      // the same.
       await mine?.stored;
       if (after === null && before !== undefined) {
         this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);
@@ -100,7 +100,7 @@ export class KeyValueCrons implements CronBook {
     return (after === undefined ? before : after) ?? undefined;
   }
 
-  /** Submits a change of a cron, if there is one. `inFlight`: the previous change, if it is not stored yet. */
+  /** Calls `change`, and submits its result if it changes the cron. `inFlight`: the previous change, if it is not stored yet. */
   #submit(
     key: CronKey,
     name: string,

@@ -42,8 +42,8 @@ const MARK = "database.json";
 const LEDGER = "batches";
 const NO_LEDGER = `the ledger of batches (${LEDGER}/) is missing or empty, so nobody can tell whether acknowledged writes are lost at the end of the log`;
 /**
- * The file with the list of verified tables. Like all files of the damage detection, it is outside the database, so that damage of the
- * database does not affect it.
+ * The file with the list of verified tables. All files of the damage detection are outside the database, so that damage of the database
+ * does not affect them.
  */
 const VERIFIED = "tables.json";
 /** The most names of threads and keys in one log line. */
@@ -63,8 +63,8 @@ export class DamageDetection {
   readonly #read = new Set<string>();
   #verifier: TableFileVerifier | undefined;
   /**
-   * True if this directory has had a ledger before. The file {@link MARK} shows this, because a server writes the ledger before it first
-   * writes that file. Backups and directories of older versions have neither a ledger nor this file.
+   * True if this directory has had a ledger before. A server writes the file {@link MARK} only after the ledger, so the file shows this.
+   * Backups and directories of older versions have neither.
    */
   readonly #hadLedger: boolean;
   #mark: Mark;
@@ -126,9 +126,9 @@ export class DamageDetection {
   }
 
   /**
-   * Prepares a repair. Records which keys the damaged blocks may have contained, keeps copies of the damaged tables, and
-   * makes the damaged blocks unreadable. If they stayed readable, LevelDB would use whatever it can decode, and would end
-   * the process if keys are out of order. Tables without an index are rebuilt from their readable blocks.
+   * Prepares a repair. Records which keys the damaged blocks may have contained, and keeps copies of the damaged tables. Then makes the
+   * damaged blocks unreadable: LevelDB would otherwise use whatever it can decode, and would end the process if keys are out of order.
+   * Tables without an index are rebuilt from their readable blocks.
    */
   async record(): Promise<void> {
     const found = await this.#files.damage(this.#mark.manifest);
@@ -146,9 +146,9 @@ export class DamageDetection {
   }
 
   /**
-   * Checks that no batches are missing. Called after each opening of the database. Reports each loss, and returns the numbering for further
-   * batches. `isForced`: continues even if it is unknown what was lost.
-   * @throws ServiceError `journal.damaged` if it is unknown what was lost
+   * Checks that no batches are missing, reports each loss, and returns the numbering for further batches. Called after each opening of the
+   * database. `isForced`: continues even if it is unknown what was lost.
+   * @throws ServiceError `journal.damaged` if it is unknown what was lost, unless `isForced`
    */
   async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchNumbers> {
     const report = await findMissingBatches(kv, this.#ledger, boot, (key) =>
@@ -191,14 +191,14 @@ export class DamageDetection {
     return new BatchNumbers(this.#ledger, report);
   }
 
-  /** Records the current manifest. Called after the database was opened. */
+  /** Records the current manifest. Called after a repair, or after damage was accepted. */
   remember(): void {
     this.#store(this.#mark);
   }
 
   /**
-   * Records the manifest of the closed database. If that fails, for example on a full disk, the next start uses the record of the last start, as it
-   * does after a crash.
+   * Records the manifest of the closed database. If that fails, for example on a full disk, the next start uses the previous record, as
+   * after a crash.
    */
   rememberAtClose(): void {
     try {
@@ -211,8 +211,8 @@ export class DamageDetection {
   }
 
   /**
-   * Logs the number of damage records that are not accepted yet. It is called at each start; a damage record itself is logged only at the
-   * start that has found the damage.
+   * Logs the number of damage records that are not accepted yet. Called at each start, because a damage record itself is logged only once,
+   * when the damage is found.
    */
   #warnOfFindings(): void {
     const findings = this.findings.list.length;
@@ -243,7 +243,7 @@ export class DamageDetection {
         this.#finding(`LevelDB dropped a part of its log: ${dropped.join("; ")}`, { unknown: true }),
       );
     }
-    // Reports that the ledger is missing. No data is quarantined, because it is possible that nothing was lost.
+    // The ledger is missing. No data is quarantined, because it is possible that nothing was lost.
     if (report.isLedgerEmpty && this.#hadLedger && found.length === 0)
       found.push(this.#finding(NO_LEDGER, {}));
     return found;
@@ -256,8 +256,7 @@ export class DamageDetection {
 
   #add(found: readonly DamageRecord[]): void {
     for (const finding of found) {
-      // Damage that could not be recorded is found again by each later search, but logged and quarantined
-      // only once.
+      // Damage that could not be recorded is found again by each later search. It is logged and quarantined only once.
       const id = damageId(finding);
       if (this.#unrecorded.has(id)) continue;
       this.#unrecorded.add(id);
@@ -268,7 +267,7 @@ export class DamageDetection {
         ...(more > 0 && { more }),
       });
     }
-    // The findings are stored last: storing them fails on a full disk, and damaged data is to be refused even then.
+    // Stored last: on a full disk, storing the findings fails, but damaged data must be refused even then.
     this.findings.add(found);
     for (const finding of found) this.#unrecorded.delete(damageId(finding));
   }

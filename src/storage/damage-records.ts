@@ -43,7 +43,7 @@ export class DamageRecords {
     const added = findings.filter((finding) => !known.has(damageId(finding)));
     if (added.length === 0) return;
     const list = [...this.#list, ...added];
-    // If this throws, `#list` does not have the findings yet, so that a later call stores them.
+    // If this throws, `#list` does not have the findings yet, so a later call stores them.
     store(join(this.#directory, DAMAGE_FILE), list);
     this.#list = list;
   }
@@ -60,7 +60,7 @@ export class DamageRecords {
   }
 }
 
-/** Identifies the damage: of two records of the same damage, only the time differs. */
+/** Identifies the damage: two records of the same damage differ only in their time. */
 export function damageId({ what, touches, ranges }: DamageRecord): string {
   return JSON.stringify([what, touches, ranges]);
 }

@@ -7,16 +7,18 @@ const MIN_SHARED_BYTES = 64 * 1024;
 
 /**
  * A cache of large decoded values. Checkpoints of a thread have most of their values in common, so states that are read at the same time
- * share these values.
+ * share values.
  */
 export class DecodedValues {
   readonly #entries = new WeakCache<{ readonly value: unknown }>();
-  /** Keeps the cache entries of a state alive as long as the state. The entries are objects, because a `WeakRef` cannot refer to a string. */
+  /**
+   * Keeps the cache entries of a state alive as long as the state. The entries are objects, because a `WeakRef` cannot refer to a string.
+   */
   readonly #byState = new WeakMap<JsonObject, object[]>();
 
   /**
-   * Decodes `bytes`, the value of `state` that is stored under `key`, or returns the cached value. The checksum in the cache key
-   * distinguishes the value from a value of an earlier, deleted thread with the same id.
+   * Decodes `bytes`, a value of `state` that is stored under `key`, or returns the cached value. The checksum in the name of the cache
+   * entry distinguishes the value from one of an earlier, deleted thread with the same id.
    */
   decode(state: JsonObject, key: string, bytes: Buffer, decode: () => unknown): unknown {
     if (bytes.length < MIN_SHARED_BYTES) return decode();

@@ -15,9 +15,9 @@ import { directoryError } from "./make-directory.ts";
 import { ServiceError } from "../model/errors.ts";
 
 /**
- * The directories that this process has open. The list has to be global, because the lock of the operating system belongs to the whole
- * process: if the process opened the same LevelDB database a second time, that lock would be dropped silently. Each worker thread has a
- * list of its own, but the lock file prevents a second opening there.
+ * The directories that this process has open. The list is global, because the lock of the operating system belongs to the whole process:
+ * opening the same LevelDB database a second time would silently drop that lock. Each worker thread has its own list, but the lock file
+ * prevents a second opening there.
  */
 const heldPaths = new Set<string>();
 
@@ -30,7 +30,7 @@ interface Holder {
   /** The process id namespace of the process. Each container has its own namespace, in which its process ids are valid. */
   readonly space: string;
   /**
-   * The inode number of the lock file. A copy of the data directory has a lock file with another inode number, so the copied lock does not
+   * The inode number of the lock file. The lock file in a copy of the data directory has another inode number, so the copied lock does not
    * count.
    */
   readonly ino: number;
@@ -43,10 +43,9 @@ export interface DirectoryLock {
 }
 
 /**
- * Locks an existing directory for this process, and for one caller in this process. If the process that holds the lock is dead, its lock is
- * replaced.
+ * Locks an existing directory for this process, and for one caller in this process. Replaces the lock of a dead process.
  * @throws ServiceError `storage.locked`, naming the directory and the process that holds the lock; `storage.unavailable` when the directory
- *   is not writable
+ * is not writable
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const path = realpathSync(directory);
@@ -74,7 +73,7 @@ export function lockDirectory(directory: string): DirectoryLock {
 
 /** Acquires the lock `file`, and returns the lock's id. */
 function acquire(directory: string, file: string): string {
-  // Writes the lock file in a unique directory, and links it to its real name afterwards. So a lock file is complete as soon as it exists.
+  // The lock file is written in a unique directory, and then linked to its real name. So a lock file is complete as soon as it exists.
   const temporaryFolder = mkdtempSync(join(directory, "lock-"));
   try {
     const id = basename(temporaryFolder);
@@ -89,7 +88,7 @@ function acquire(directory: string, file: string): string {
   }
 }
 
-/** Makes one attempt to take the lock. Returns false if the holder changed during it. */
+/** Makes one attempt to take the lock. Returns false if the holder changed during the attempt. */
 function take(directory: string, file: string, draft: string): boolean {
   try {
     linkSync(draft, file);
@@ -100,8 +99,8 @@ function take(directory: string, file: string, draft: string): boolean {
   const holder = read(file);
   if (holder === undefined) return false;
   if (isAlive(holder, file)) throw locked(directory, holder.pid);
-  // Only one process may replace the lock of a dead process. Otherwise a second process could remove the lock that the first one has just
-  // taken.
+  // The lock of a dead process is replaced under a second lock, `claim`. Without `claim`, another process could remove the lock that this
+  // one has just taken.
   const claim = `${file}.${holder.id}`;
   acquire(directory, claim);
   try {
@@ -136,8 +135,8 @@ function isAlive(holder: Holder, file: string): boolean {
   if (!Number.isInteger(holder.pid) || holder.pid <= 0) return false;
   const own = identity();
   if (holder.boot !== own.boot) return false;
-  // A process id of another container means nothing here, so the lock of a process there does not count. The database is still protected by
-  // LevelDB's own lock.
+  // A process id of another container means nothing here, so a lock of such a process does not count. LevelDB's own lock still protects the
+  // database.
   if (holder.space !== own.space) return false;
   if (statSync(file, { throwIfNoEntry: false })?.ino !== holder.ino) return false;
   try {
@@ -159,18 +158,18 @@ function identity(): Omit<Holder, "ino" | "id"> {
   };
 }
 
-/** The id of the machine's boot; empty when the system does not say. */
+/** The id of the machine's current boot; empty when the system has none. */
 export function hostBootId(): string {
   return attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()) ?? "";
 }
 
-/** When a process started; undefined when it is dead, or the system does not say. */
+/** When a process started, in ticks since the boot; undefined when the process is dead, or the system does not say. */
 function startOf(pid: number): string | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   if (stat === undefined) return undefined;
   // The process name in parentheses may contain any characters. The state and the other fields follow the last parenthesis.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A zombie counts as dead: it keeps its id only until its parent has read its exit status.
+  // A zombie counts as dead: only its parent still has to read its exit status.
   return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
 }
 

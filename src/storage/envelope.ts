@@ -4,8 +4,8 @@ import type { ThreadKey } from "../model/thread.ts";
 import { crcFrom } from "./crc32.ts";
 
 /**
- * The size in bytes of the envelope in front of each value. It contains the value's length and CRC-32, each with 32 bits, little-endian. They
- * show whether the value is complete: LevelDB may return less than was written.
+ * Bytes of the envelope in front of each value: the value's length and its CRC-32, each with 32 bits, little-endian.
+ * They show whether the value is complete, because LevelDB may return less than was written.
  */
 const ENVELOPE_BYTES = 8;
 const NOT_DECODABLE = "it cannot be decoded";
@@ -18,7 +18,6 @@ export function seal(value: unknown): Buffer {
   return bytes;
 }
 
-/** Reads the checksum that the envelope contains. */
 export const storedChecksum = (bytes: Buffer): number => bytes.readUInt32LE(4);
 
 /** Describes what is wrong with stored bytes; undefined if they are intact. */
@@ -37,7 +36,7 @@ export function decodingFlaw(bytes: Buffer): string {
 }
 
 /**
- * Decodes a value that {@link seal} wrote. `what` names it in errors, e.g. `run 0199...`.
+ * Decodes a value that {@link seal} wrote. `what` names the value in errors, such as `run 0199...`.
  * @throws ServiceError `journal.damaged`
  */
 export function unseal(bytes: Buffer, key: ThreadKey, what: string): unknown {

@@ -27,8 +27,8 @@ interface Expiring {
 
 /**
  * Deletes the events of runs that ended before the time `before`, in at most `most` threads after the thread `from` (null: from the first
- * thread on). Events that are being read (`isRead`) are kept. All other keys are skipped, so a thread without events costs only two
- * lookups. Returns the last thread that was checked; null when all threads were checked.
+ * thread on). Keeps events that are being read (`isRead`). Skips all other keys, so a thread without events costs only two lookups. Returns
+ * the last thread that was checked; null when all threads were checked.
  */
 export async function expireEvents(
   kv: KeyValueStore,
@@ -54,7 +54,7 @@ export async function nextThread(kv: KeyValueStore, at: string): Promise<ThreadK
     if (found === undefined) return null;
     const thread = splitThread(found);
     if (thread !== undefined) return thread.key;
-    // The key belongs to another part of the tenant's data. Skips that part.
+    // The key belongs to another part of the tenant's data, which is skipped.
     const [tenant = "", kind = ""] = found.split("/", 2);
     from = prefixRange(`${tenant}/${kind}/`).lt;
   }
@@ -80,7 +80,7 @@ async function expireThread(
 }
 
 /**
- * The time at which the run ended. Null if the run has not ended, and also if its record is damaged, so that its events are kept for a
+ * The time at which the run ended. Null if the run has not ended. Null also if its record is damaged, so that its events are kept for a
  * repair.
  */
 async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<number | null> {
@@ -94,8 +94,7 @@ async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<nu
 }
 
 async function firstKey(kv: KeyValueStore, gte: string, lt: string): Promise<string | undefined> {
-  // Reads only the key. The value may be large, and LevelDB's iterator would copy the value into memory that is freed only by garbage
-  // collection.
+  // Only keys are read. A value may be large, and LevelDB's iterator copies it into memory that only garbage collection frees.
   for await (const [key] of kv.keys({ gte, lt, limit: 1 })) return key;
   return undefined;
 }

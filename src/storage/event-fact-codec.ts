@@ -16,10 +16,7 @@ interface Older {
   readonly data: unknown;
 }
 
-/**
- * The first fact of a run whose first attempt has started. Most runs begin with a chunk of only this fact, so that chunk is encoded in
- * advance.
- */
+/** The first fact of a run's first attempt. Most runs begin with a chunk of only this fact, so that chunk is encoded in advance. */
 const START = { t: "start", attempt: 1 } as const satisfies Fact;
 const FIRST_START: Buffer = seal([START]);
 
@@ -32,8 +29,7 @@ export function sealChunk(facts: readonly Fact[]): Buffer {
 }
 
 /**
- * Joins consecutive custom events of one namespace into one string. Encoding an event by itself would take a quarter as long as sending the
- * event.
+ * Joins consecutive custom events of one namespace into one string. Encoding each event by itself takes a quarter as long as sending it.
  */
 function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   const stored: (Fact | Lines)[] = [];

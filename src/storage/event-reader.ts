@@ -31,8 +31,8 @@ export class EventReader {
   readonly #thread: string;
 
   /**
-   * `prefix`: the prefix of the thread's keys. `share` limits how much of a turn of the event loop the read takes. `shared` caches chunks that
-   * took long to decode. `slowKeys` collects the key prefixes of threads whose chunks are small but slow to read.
+   * `prefix`: the prefix of the thread's keys. `share` limits how much of a turn of the event loop the read takes. `shared` caches chunks
+   * that took long to decode. `slowKeys` collects the key prefixes of threads whose chunks are small but slow to read.
    */
   constructor(
     kv: KeyValueStore,
@@ -83,8 +83,8 @@ export class EventReader {
         chunk = this.#decode(id, bytes);
         isShareSpent = share?.isSpent(bytes.length) === true;
         if (isShareSpent) this.#shared?.set(name, chunk);
-        // Small events may share one of LevelDB's blocks with a large value. Reading them then takes as long as reading that value: 20 ms
-        // for 14 MB. So the thread is remembered, and its events are read outside the main thread of the process from now on.
+        // Small events may share one of LevelDB's blocks with a large value, and then take as long to read as that value: 20 ms for 14 MB.
+        // From now on, the events of this thread are read in another thread of the process.
         if (share?.isSlow === true && bytes.length <= LARGE_VALUE_BYTES) this.#slowKeys?.add(this.#thread);
       }
       chunks.push(chunk);

@@ -2,7 +2,10 @@ import { ServiceError } from "../model/errors.ts";
 import type { Append, Fence } from "../ports/journal.ts";
 import type { ThreadHead } from "./thread-heads.ts";
 
-/** Checks a fence: the `epoch` and `seq` that a writer expects the thread to have. Returns an error if the thread has other values, else undefined. */
+/**
+ * Checks a fence: the `epoch` and `seq` that a writer expects the thread to have. Returns an error if the thread has other values, else
+ * undefined.
+ */
 export function fenceErrorOf(head: ThreadHead, { epoch, seq }: Fence): ServiceError | undefined {
   if (head.epoch !== epoch) return fencedError(head, epoch);
   if (head.seq !== seq) {
@@ -22,8 +25,8 @@ export function fencedError(head: Pick<ThreadHead, "key" | "epoch">, epoch: numb
 }
 
 /**
- * Checks the thread record of an append: it belongs to the append's thread, its `seq` is the one after the fence's `seq`, and its `epoch`
- * is the fence's `epoch` or the one after that. Otherwise the fence of the next append would be wrong. Returns an error if the check fails.
+ * Returns an error unless the thread record of an append follows the append's fence: it is of the same thread, its `seq` is one higher, and
+ * its `epoch` is the same or one higher. The fence of the next append is taken from this record.
  */
 export function checkNumbers({ key, fence, thread }: Append): ServiceError | undefined {
   const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
@@ -36,8 +39,8 @@ export function checkNumbers({ key, fence, thread }: Append): ServiceError | und
 }
 
 /**
- * Rejects with `error`, but only when the thread's writes in flight have succeeded or failed. The write was refused because of a newer
- * write. So a caller that reads the thread after the rejection finds the newer write.
+ * Rejects with `error` once the thread's writes in flight have settled. One of them is the newer write because of which this write is
+ * refused. A caller that reads the thread after the rejection then finds that write.
  */
 export function rejectAfterFlights(head: ThreadHead, error: ServiceError): Promise<never> {
   const fail = (): never => {

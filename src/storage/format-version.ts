@@ -10,23 +10,29 @@ import { PRESENT_MARK, RUN_INDEX_MARK } from "./records.ts";
 /** The storage format that this version of Heddle writes. The number is raised when older versions could not read the new format. */
 const FORMAT = 7;
 /**
- * The storage formats that this version of Heddle reads. In format 3, values are text or plain MessagePack, which can still be decoded.
- * In format 4, all step results of a task are in one row. In format 5, the row of a checkpoint contains all its updates.
- * In format 6, long texts are MessagePack strings.
+ * The storage formats that this version of Heddle reads. How the older formats differ: in 3, values are text or plain MessagePack; in 4,
+ * all step results of a task are in one row; in 5, the row of a checkpoint contains all its updates; in 6, long texts are MessagePack
+ * strings.
  */
 const READ: readonly unknown[] = [3, 4, 5, 6, FORMAT];
 
 /** The name of the file of {@link FormatMarker}. */
 export const MARKER_FILE = "heddle.json";
 
-/** A file outside the database, which records that the database exists, and its format. Without the file, a lost database would look like a new one. */
+/**
+ * A file outside the database that records the format of the database. It also records that the database exists: without it, a lost
+ * database would look like a new one.
+ */
 export class FormatMarker {
   readonly #path: string;
   /** The format that the marker names; undefined when there is no marker, or it is damaged. */
   readonly format: number | undefined;
   readonly exists: boolean;
 
-  /** @throws ServiceError `storage.version` when the marker names an unsupported format; `config.invalid` when the file is a configuration file */
+  /**
+   * @throws ServiceError `storage.version` when the marker names an unsupported format; `config.invalid` when the file is a configuration
+   * file
+   */
   constructor(directory: string) {
     this.#path = join(directory, MARKER_FILE);
     this.exists = existsSync(this.#path);
@@ -55,7 +61,7 @@ export class FormatMarker {
 
   write(): void {
     if (this.format === FORMAT) return;
-    // The marker is written under another name first and then renamed, so that a crash leaves no incomplete marker.
+    // Written under another name first and then renamed, so that a crash leaves no incomplete marker.
     const made = `${this.#path}.tmp`;
     writeFileSync(made, `{ "format": ${FORMAT} }\n`, { flush: true });
     renameSync(made, this.#path);
@@ -72,7 +78,7 @@ function readJson(path: string): unknown {
 }
 
 /**
- * The error if the file with the name of the marker is the configuration file of an application. If the file counted as a damaged marker, a
+ * The error for a file with the marker's name that is the configuration file of an application. If the file counted as a damaged marker, a
  * repair would overwrite it.
  */
 function configurationFileError(path: string): ServiceError {
@@ -83,8 +89,8 @@ function configurationFileError(path: string): ServiceError {
 }
 
 /**
- * Refuses a store whose format is not supported. Writes the current format into a new store, and into a store of an older format. From then
- * on, older versions of Heddle cannot read the store. `marked`: true if a marker file names the format.
+ * Refuses a store whose format is not supported. Writes the current format into a new store, and into a store of an older format, which
+ * older versions of Heddle then cannot read any more. `marked`: true if a marker file names the format.
  * @throws ServiceError `storage.version`
  */
 export async function checkFormat(kv: KeyValueStore, where: string, marked: boolean): Promise<void> {
@@ -96,9 +102,9 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
     if (format === FORMAT) return;
   } else if (!marked) {
     // Without a marker, only an empty store may lack the key of the format. With a marker, LevelDB may have lost the key together with
-    // others: the store is opened, and `verify` reports the missing data.
+    // others. The store is opened anyway, and `verify` reports the missing data.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
-    // A new store has no runs, so every run has its end and its index entries. These two marks record that, so that later starts do not
+    // A new store has no runs, so every run has its end and its index entries. These two marks record this, so that later starts do not
     // search for runs without them.
     ops.push({ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK });
     ops.push({ key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK });

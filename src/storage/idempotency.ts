@@ -6,7 +6,7 @@ import { allEventually, andThen, type Eventually } from "../ports/eventually.ts"
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** Reads the record of a request that was carried out under an idempotency key. */
+/** Reads the record of a request that was carried out with an idempotency key. */
 export function readIdempotencyRecord(
   kv: KeyValueStore,
   tenant: string,
@@ -44,7 +44,7 @@ export async function expireIdempotencyRecords(
       allEventually(expired.map(({ tenant, name }) => readIdempotencyRecord(kv, tenant, name))),
       (found) => {
         const ops: WriteOperation[] = expired.map(({ mark }) => ({ key: mark, value: null }));
-        // Deletes a record only if it has the same time as its key in the index by time. A record with another time is newer: the idempotency
+        // A record is deleted only if it has the same time as its index key (`mark`). A record with another time is newer: the idempotency
         // key was used again.
         for (const [i, { at }] of expired.entries())
           if (found[i]?.at === at) ops.push({ key: keys[i] as string, value: null });

@@ -4,8 +4,8 @@ export interface Candidate {
   /** The number by which the scanned index sorts the thread, such as its creation time; 0 if threads are read by id. */
   readonly at: number;
   /**
-   * Set when the thread's record has to be read to decide whether the thread matches, although the key is enough for the other candidates
-   * of the scan ({@link IndexScan.sure}).
+   * True if the record must be read to decide whether the thread matches, even if the other candidates of the scan match for sure
+   * ({@link IndexScan.sure}).
    */
   readonly doubtful?: true;
 }

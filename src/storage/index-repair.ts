@@ -59,8 +59,8 @@ export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): P
 }
 
 /**
- * The operations that add the missing index keys of a thread, and that add it to or remove it from the list of threads with unfinished
- * runs.
+ * The operations that add the missing index keys of a thread, and that add the thread to, or remove it from, the list of threads with
+ * unfinished runs.
  */
 async function missingIndexOps(
   kv: KeyValueStore,
@@ -79,9 +79,9 @@ async function missingIndexOps(
 }
 
 /**
- * Returns the thread that an index key names, if the thread does not exist or its record (for an index of runs, the run's record) does not
- * agree with the key; otherwise undefined. A thread that has lost only its record counts as existing, because the loss is reported as
- * damage of the thread.
+ * Returns the thread that a wrong index key names. A key is wrong if the thread does not exist, or if its record (for an index of runs, the
+ * run's record) does not agree with the key. Returns undefined for all other keys. A thread that has lost only its record counts as
+ * existing, because the loss is reported as damage of the thread.
  */
 export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<ThreadKey | undefined> {
   const key = listedBy(at);
@@ -101,8 +101,8 @@ function listedBy(at: string): ThreadKey | undefined {
 }
 
 /**
- * True if the index key agrees with the record that it belongs to, or if the index key does not exist any more. The key and the record may
- * be read at different moments, so callers repeat the check before they report an error.
+ * True if the index key agrees with the record that it belongs to, or does not exist any more. The key and the record may be read at
+ * different moments, so callers repeat the check before they report an error.
  */
 async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<boolean> {
   if ((await kv.get(at)) === undefined) return true;
@@ -112,13 +112,13 @@ async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<
     const place = runKey(threadPrefix(key), run);
     const bytes = await kv.get(place);
     const stored = bytes && tryDecodeRun(bytes, key, place);
-    // If the run's record is damaged, or missing while its arguments exist, the index key counts as correct here, because the damage is
-    // reported for the thread.
+    // A run's record that is damaged, or is missing while the run's arguments exist, is reported as damage of the thread. So the index key
+    // counts as correct here.
     if (stored === undefined)
       return bytes !== undefined || (await kv.get(kwargsKey(threadPrefix(key), run))) !== undefined;
     return thread.temporary === null && runIndexKeys(key, stored).includes(at);
   }
-  // If the thread's record is damaged, the index key counts as correct here, because the damage is reported for the thread.
+  // A damaged thread record is reported as damage of the thread. So the index key counts as correct here.
   return thread === "damaged" || (thread !== undefined && indexKeysOf(key, thread).includes(at));
 }
 

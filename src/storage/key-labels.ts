@@ -13,7 +13,7 @@ import { threadOf } from "./quarantine.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
 import { itemLabel } from "./store-items.ts";
 
-// Labels say in words what a key contains, for messages to people who do not know the keys of the database.
+// Labels say in words what a key contains, for messages to people.
 
 /** The label of a key: its thread, or else its content, such as `thread 0199...` or `cron 0199... of tenant acme`. */
 export function keyLabel(key: string): string {

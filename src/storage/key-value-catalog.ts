@@ -45,21 +45,21 @@ import { ThreadIndexScans, type ScanQuery } from "./thread-index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /**
- * How much a search reads after its page to count further matches, in units of cost: an index key costs 1, a record 5. So more matches are
- * counted if the index keys are enough to decide which threads match.
+ * How much a search reads after its page to count further matches, in units of cost: an index key costs 1, a record 5. So a search that
+ * needs no records counts more matches.
  */
 const READ_AHEAD_COST = 25;
 
 /**
- * How many searches of one tenant may run at once. An iterator of LevelDB keeps its current block in memory, and index
- * keys may share a block with a value of 14 MB. With 120 searches at once, these blocks took 1.6 GB, and reading them
- * again and again kept Node's four pool threads busy for seconds.
+ * How many searches of one tenant may run at once. An iterator of LevelDB keeps its current block in memory, and index keys may share a
+ * block with a value of 14 MB. With 120 searches at once, these blocks took 1.6 GB, and reading them kept Node's four pool threads busy for
+ * seconds.
  */
 const MAX_SEARCHES_PER_TENANT = 2;
 
 /**
- * A {@link Catalog} (assistants, store items, and searches for threads and runs) in a key-value store. It only reads the index of threads:
- * each write to a thread updates that index.
+ * A {@link Catalog} (assistants, store items, and searches for threads and runs) in a key-value store. The index of threads is only read
+ * here: each write to a thread updates it.
  */
 export class KeyValueCatalog implements Catalog {
   readonly #kv: KeyValueStore;
@@ -96,7 +96,7 @@ export class KeyValueCatalog implements Catalog {
       reverse: true,
     })) {
       const record = await this.assistant(tenant, lastSegment(at));
-      // Skips an outdated entry of the index: the assistant was stored again with another date while the index was read.
+      // Skips an outdated entry of the index: while the index was read, the assistant was stored with another date.
       if (record !== undefined && orderOf(tenant, record) === at && matchesAssistant(record, filter))
         yield record;
     }
@@ -241,7 +241,7 @@ export class KeyValueCatalog implements Catalog {
     return raceScans(scans, wanted, page, find, this.#budget.share(tenant));
   }
 
-  /** Reads a thread's record without the record cache: a search would evict the records that are in use. */
+  /** Reads a thread's record without the record cache, because a search would evict the records that are in use. */
   #thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     return andThen(
       this.#kv.get(threadRecordKey(threadPrefix(key))),

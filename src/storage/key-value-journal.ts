@@ -75,8 +75,8 @@ import {
 const MAX_SLOW_KEYS = 4096;
 
 /**
- * Large decoded records, which concurrent readers share. The journal replaces this object when it deletes a thread, a run or checkpoints,
- * because the object may contain a deleted record until the record is garbage-collected.
+ * Large decoded records, which concurrent readers share. A deleted record may stay in this object until it is garbage-collected. So the
+ * journal replaces the object when it deletes a thread, a run or checkpoints.
  */
 class SharedRecords {
   readonly kwargs = new WeakCache<RunKwargs>();
@@ -115,7 +115,7 @@ export class KeyValueJournal implements Journal {
     this.#outbox = outbox;
     this.#order = order;
     this.#budget = budget;
-    // Reads in progress add their records to the old object. Later reads use the new object, so they do not find these records.
+    // Reads in progress add their records to the old object, where later reads do not find them.
     deletions.onHide = () => (this.#shared = new SharedRecords());
   }
 
@@ -178,7 +178,7 @@ export class KeyValueJournal implements Journal {
     );
   }
 
-  /** Reads a checkpoint. Concurrent readers of a large checkpoint (which may contain a large input) share one read and one decoded copy. */
+  /** Reads a checkpoint. Concurrent readers of a large checkpoint, such as one with a large input, share one read and one decoded copy. */
   #readCheckpoint(key: ThreadKey, id: string, at: string): Eventually<Checkpoint | undefined> {
     const complete = (stored: StoredCheckpoint) => readCompleteCheckpoint(stored, key, this.#getValue);
     if (!this.#slowKeys.has(at)) {
@@ -223,7 +223,7 @@ export class KeyValueJournal implements Journal {
   ): Eventually<JsonObject> {
     const { ns } = checkpoint;
     const source = { prefix: threadPrefix(key), key, ns, get: this.#getValue, slowKeys: this.#slowKeys };
-    // A missing value is damage only if the checkpoint still exists: both may have been deleted during the read.
+    // A missing value is damage only if the checkpoint still exists. If not, both were deleted during the read.
     const missing = (cause: unknown): Eventually<never> => {
       const { id, ns } = checkpoint;
       return andThen(this.checkpoint(key, ns, id), (found) => {
@@ -242,8 +242,8 @@ export class KeyValueJournal implements Journal {
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
     return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
-      // Most checkpoints have no pending writes, and so no mark. Looking up the mark first saves a range scan, which would take a further
-      // turn of the event loop.
+      // Most checkpoints have no pending writes, and so no mark. The lookup of the mark saves a range scan, which would take a further turn
+      // of the event loop.
       andThen(this.#kv.get(pendingWritesMarkKey(prefix, ns, checkpoint)), (mark) =>
         mark === undefined ? [] : readWrites(this.#kv, key, pendingWritesPrefix(prefix, ns, checkpoint)),
       ),
@@ -263,8 +263,8 @@ export class KeyValueJournal implements Journal {
     const found = this.#unlessDeleted<EventRead>(key, run, { chunks: [], isShareSpent: false }, () =>
       reader.from(Math.max(0, after + 1), Math.max(1, limit)),
     );
-    // If the time for this turn of the event loop is used up, waits for the next one. The chunks are returned even if
-    // they are deleted during this wait.
+    // If the read has used up its share of this turn of the event loop, waits for a later turn. The chunks are returned even if they are
+    // deleted during this wait.
     return andThen(found, ({ chunks, isShareSpent }) =>
       isShareSpent ? share.next().then(() => chunks) : chunks,
     );
@@ -323,8 +323,8 @@ export class KeyValueJournal implements Journal {
     updateThreadHead(write);
     if (forget !== undefined) for (const run of forget) this.#deletions.refuseWrites(key, run);
     const stored = this.#store(draft, append);
-    // The expiry of idempotency records waits while the record of this request is in flight. Otherwise it could read an older record of the
-    // same key from the store, and then delete the new record.
+    // The expiry of idempotency records waits while this request's record is in flight. Without the wait, the expiry could read an older
+    // record of the same key, and then delete the new one.
     if (once !== undefined) this.#order.hold([idempotencyRecordKey(key.tenant, once.name)], stored);
     const hasForgotten = forget !== undefined && forget.length > 0;
     return { stored: hasForgotten ? this.#storedAndSwept(stored, key, forget) : stored };
@@ -336,8 +336,8 @@ export class KeyValueJournal implements Journal {
   }
 
   /**
-   * Deletes the events of deleted runs. Called only when the deletion is stored: before that, a crash may restore the runs, and readers may
-   * still read them.
+   * Deletes the events of deleted runs. Called only when the deletion of the runs is stored: before that, a crash may restore the runs, and
+   * readers may still read their events.
    */
   async #sweepRuns(key: ThreadKey, runs: readonly string[]): Promise<void> {
     for (const run of runs) this.#deletions.hide(key, run);
@@ -360,7 +360,7 @@ export class KeyValueJournal implements Journal {
   }
 
   release(key: ThreadKey): void {
-    // The release waits its turn in the write order. Earlier writes to the thread that are not submitted yet still need the thread's {@link ThreadHead}.
+    // Waits its turn in the write order: earlier writes to the thread that are not submitted yet still need its {@link ThreadHead}.
     void this.#order.run([threadMapKey(key)], () => this.#heads.release(key));
   }
 
@@ -415,17 +415,14 @@ export class KeyValueJournal implements Journal {
 
   readonly #get = (key: string): Eventually<Buffer | undefined> => this.#kv.get(key);
 
-  /** Reads a value: outside the main thread of the process if an earlier read has shown that the value is large. */
+  /** Reads a value. If an earlier read or write has shown that the value is large, it is read in another thread of the process. */
   readonly #getValue = (key: string): Eventually<Buffer | undefined> =>
     andThen(this.#kv.get(key, this.#slowKeys.has(key)), (bytes) => {
       if (bytes !== undefined && bytes.length > LARGE_VALUE_BYTES) this.#slowKeys.add(key);
       return bytes;
     });
 
-  /**
-   * Reads data of a thread. Returns `none` if the thread, or the log of `run`, is deleted, even if that happens during
-   * the read.
-   */
+  /** Reads data of a thread. Returns `none` if the thread, or the event log of `run`, is deleted before or during the read. */
   #unlessDeleted<T>(key: ThreadKey, run: string | null, none: T, read: () => Eventually<T>): Eventually<T> {
     return andThen(this.#deletions.isDeleted(key, run), (isDeleted) => {
       if (isDeleted) return none;
@@ -528,7 +525,9 @@ const appendSize = ({ runs, checkpoints, writes, steps, events }: Append): numbe
 
 const factsSize = (facts: EventChunk["facts"]): number => memorySizeOf(facts);
 
-/** A waiting write: it waits for its turn among the writes to its thread, and then for the thread's {@link ThreadHead}. */
+/**
+ * A write that is not submitted yet. It waits for its turn among the writes to its thread, and then for the thread's {@link ThreadHead}.
+ */
 interface WriteRequest<C> {
   readonly key: ThreadKey;
   readonly context: C;
@@ -536,8 +535,8 @@ interface WriteRequest<C> {
 }
 
 /**
- * A write in flight. `stored` resolves when the write is stored. The promise is wrapped in an object: an async function that returned the
- * promise itself would resolve only when the write is stored.
+ * A submitted write. `stored` resolves when the write is stored. The promise is wrapped in an object, because a promise that resolves with
+ * another promise waits for it.
  */
 interface Submitted {
   readonly stored: Promise<void>;

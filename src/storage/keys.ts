@@ -183,9 +183,9 @@ export const deliveryContentKey = (tenant: string, id: string): string =>
   `${escapeSegment(tenant)}/dc/${escapeSegment(id)}`;
 
 /**
- * Keys of the items of the long-term store (LangGraph's store). In a key, each label of the namespace ends with `#`, and the whole namespace
- * with `!`. Both characters sort before all characters of a label. So a namespace sorts before the namespaces below it, and these sort before
- * its next sibling.
+ * Keys of the items of the long-term store (LangGraph's store). In a key, each label of the namespace ends with `#`, and the whole
+ * namespace with `!`. Both characters sort before all characters of a label. So a namespace sorts before the namespaces below it, and these
+ * sort before the next namespace beside it.
  */
 export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string =>
@@ -236,7 +236,7 @@ export const FORMAT_KEY = "!format";
 export const RUN_ENDS_COMPLETE_KEY = "!ended";
 
 /**
- * Has the value {@link RUN_INDEX_MARK} if the index of runs is complete. Older versions of Heddle stored runs with fewer index keys or with
+ * Has the value {@link RUN_INDEX_MARK} if the index of runs is complete. Older versions of Heddle stored runs with fewer index keys, or
  * none.
  */
 export const RUN_INDEX_COMPLETE_KEY = "!runs";

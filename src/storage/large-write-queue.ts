@@ -5,13 +5,13 @@ export interface LargeWriteLimits {
   /** A write of this many bytes or more counts as large. */
   readonly large: number;
   /**
-   * Bytes. The next large write is encoded only while the large writes that are queued or in flight have fewer bytes than this. A single
+   * Bytes. While the large writes that are queued or in flight have this many bytes or more, no further large write is encoded. A single
    * write may have more.
    */
   readonly most: number;
 }
 
-/** The default limits. A write of 256 KiB takes some milliseconds of the store's time, and some milliseconds of the event loop. */
+/** The default limits. Storing 256 KiB takes some milliseconds, in the store and in the event loop. */
 const LIMITS: LargeWriteLimits = { large: 256 * 1024, most: 8 * 1024 * 1024 };
 
 interface QueuedWrite {
@@ -26,7 +26,8 @@ interface QueuedWrite {
  * Writes of one thread keep their order: while a large write of a thread is queued here, the thread's later writes are queued here too.
  * Tenants take turns, one write each.
  *
- * The queue also limits the memory of large writes: callers wait for {@link waitForBudget} before they encode a large write.
+ * The queue also limits the memory of large writes: callers wait for {@link LargeWriteQueue.waitForBudget} before they encode a large
+ * write.
  */
 export class LargeWriteQueue {
   readonly #scheduler: Scheduler;
@@ -72,7 +73,7 @@ export class LargeWriteQueue {
     );
   }
 
-  /** Queues a write that is {@link accepts | accepted}. `ordinaryBefore`: the number of ordinary writes submitted before it. */
+  /** Queues a write that {@link accepts} has accepted. `ordinaryBefore`: the number of ordinary writes submitted before this write. */
   add(write: PendingWrite, bytes: number, ordinaryBefore: number): void {
     const thread = write.thread as string;
     const queued = { write, bytes, ordinaryBefore };
@@ -85,8 +86,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Takes writes for one batch, up to `maxBytes` in total; the first write of the batch may be larger. A write must not overtake the
-   * ordinary writes that were submitted before it, so a write stays queued until these are taken. `ordinaryTaken`: the number of ordinary
+   * Takes writes for one batch, up to `maxBytes` in total; the first write of the batch may be larger. A write stays queued until all
+   * ordinary writes that were submitted before it are taken, because it must not overtake them. `ordinaryTaken`: the number of ordinary
    * writes that were taken so far.
    */
   take(ordinaryTaken: number, maxBytes: number): readonly PendingWrite[] {
@@ -135,7 +136,7 @@ export class LargeWriteQueue {
     this.#scheduleAdmission();
   }
 
-  /** Called after a failed write. Returns the queued writes, which the caller refuses, and releases all callers that wait for the budget. */
+  /** Called after a failed write. Returns the queued writes, which the caller refuses, and admits all callers that wait for the budget. */
   clear(): readonly PendingWrite[] {
     const writes = [...this.#queues.values()].flatMap((queue) => queue.map(({ write }) => write));
     this.#queues.clear();
@@ -149,8 +150,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Called before a write is encoded. `sizeOf` estimates the bytes of its content. Returns a promise to wait for if the
-   * write is large and the budget is used up; undefined if it may be encoded at once.
+   * Called before a write is encoded. `sizeOf` estimates the bytes of its content. Returns a promise to wait for if the write is large and
+   * the budget is used up. Undefined: the write may be encoded at once.
    */
   waitForBudget<C>(tenant: string, content: C, sizeOf: (content: C) => number): Promise<void> | undefined {
     if (this.#bytes < this.#limits.most && this.#waiting.size === 0) return undefined;
@@ -167,9 +168,9 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Admits one caller in each turn of the event loop, so that other work can be done in between, and so that the bytes of the caller's
-   * write are counted before the next caller is admitted. If the encoding of a write waits for a read of the storage, the next caller may
-   * be admitted before that encoding has finished, so several writes may be encoded at once.
+   * Admits one caller in each turn of the event loop, so that other work can be done in between, and the bytes of the caller's write are
+   * counted before the next caller is admitted. An encoding that waits for a read of the storage is not awaited, so several writes may be
+   * encoded at once.
    */
   #scheduleAdmission(): void {
     if (this.#isAdmitting || this.#waiting.size === 0) return;

@@ -19,17 +19,16 @@ const WRITE_BUFFER_BYTES = 32 * 1024 * 1024;
 const BLOCK_BYTES = 8 * 1024;
 /**
  * The size of LevelDB's block cache in bytes; 0 turns the cache off. A large value is a block of its own, and each of the cache's 16 parts
- * may keep one: with states of 15 MiB, that would be 240 MiB that nobody reads any more. Without a cache a read takes only 0.7 us more,
- * because tables are in the system's page cache.
+ * may keep one: with states of 15 MiB, 240 MiB that nobody reads any more. Without a cache, a read takes only 0.7 µs more, because tables
+ * are in the system's page cache.
  */
 const CACHE_BYTES = 0;
 /** The disk space in bytes that opening the database after a failure may need: LevelDB then writes its log as a table. */
 const REOPEN_BYTES = WRITE_BUFFER_BYTES;
 
 /**
- * A batch of abstract-level's interface for implementers (in its manual: "Private API"), which takes keys and values in their stored form. The
- * public methods also look up encodings and copy each operation: this takes as long as the rest of writing a batch, and twice as long for an
- * array of operations.
+ * Methods of a batch in abstract-level's private API, which take keys and values in their stored form. The public methods also look up
+ * encodings and copy each operation, which doubles the time of writing a batch. For an array of operations, it triples the time.
  */
 interface NativeBatch {
   _put(key: string, value: Buffer): void;
@@ -47,14 +46,14 @@ interface NativeDb {
 
 /**
  * A batch with more bytes of values than this is passed as an array. LevelDB's copy of an array is freed as soon as the batch is written.
- * The copy of a {@link NativeBatch} is freed only by the garbage collector, which does not know how large the copy is.
+ * The copy of a {@link NativeBatch} is freed only by the garbage collector, which does not know its size.
  */
 const LARGE_BATCH_BYTES = 256 * 1024;
 
 /** A LevelDB database in a directory. It MUST NOT be opened twice at the same time: see `directory-lock.ts`. */
 export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements ReplaceableKeyValueStore {
   readonly #directory: string;
-  /** True if the directory is expected to contain a database. If there is none, {@link open} reports damage and creates no new database. */
+  /** True if the directory must contain a database. If it contains none, {@link open} reports damage and creates no new database. */
   readonly #existing: boolean;
 
   /** `existing`: if true, {@link open} refuses to create a new database. */
@@ -111,7 +110,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
       } finally {
         await fresh.close();
       }
-      // LevelDB writes its log as a table when it opens a database, and syncs the table. So a power cut after this loses nothing.
+      // When LevelDB opens a database, it writes its log as a table, and syncs the table. After this, a power cut loses nothing.
       await fresh.open();
       await fresh.close();
     } catch (error) {
@@ -120,7 +119,8 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
     }
     await this.close();
     try {
-      // Two steps, because a directory cannot be renamed to one that exists. If the process ends between them, no database is at this path.
+      // Two steps, because a directory cannot be renamed to one that exists. If the process ends between the two, no database is at this
+      // path.
       await rename(this.#directory, former);
       await rename(made, this.#directory);
     } catch (cause) {
@@ -139,7 +139,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
     for (const path of [made, former]) await rm(path, { recursive: true, force: true });
   }
 
-  /** Merges all tables. Called after a repair, when tables overlap and lookups would use the table with the highest number. */
+  /** Merges all tables. Called after a repair: the tables then overlap, and lookups would use the table with the highest number. */
   async compact(): Promise<void> {
     const { db } = this;
     if (db instanceof ClassicLevel) await db.compactRange("", "~");
@@ -187,8 +187,8 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
   }
 
   /**
-   * Checks whether the disk is still full, by writing a separate file. A write to the database itself would not show this: the database
-   * would have to be closed and opened again first, which interrupts reads.
+   * Checks whether the disk is still full, by writing a separate file. The database itself would have to be closed and opened again before
+   * a write, which interrupts reads.
    */
   async probe(): Promise<void> {
     const path = join(this.#directory, "..", "probe.tmp");
@@ -207,7 +207,10 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
   }
 }
 
-/** The directories that a replacement of the database in `directory` uses: of the new database, and of the former one until it is deleted. */
+/**
+ * The directories beside `directory` that a replacement of its database uses: for the new database, and for the former one until it is
+ * deleted.
+ */
 const besides = (directory: string): { readonly made: string; readonly former: string } => ({
   made: `${directory}.new`,
   former: `${directory}.old`,

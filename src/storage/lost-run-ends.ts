@@ -36,8 +36,8 @@ export class KeyValueLostRunEnds implements LostRunEnds {
   }
 
   /**
-   * Prepares the search for runs that have ended but are not stored as ended. `isHidden` returns true while any thread is quarantined; then the
-   * search counts as incomplete, because quarantined threads are not searched.
+   * Prepares the search for runs that have ended but are not stored as ended. Quarantined threads are not searched, so
+   * while `isHidden` returns true (some thread is quarantined), the search counts as incomplete.
    */
   static async open(
     kv: KeyValueStore,

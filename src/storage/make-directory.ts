@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 
 /**
- * Makes a directory and its missing parents. It does not use `mkdir` with `recursive`, which never returns on file systems such as /proc that
- * answer ENOENT although the parent exists.
+ * Makes a directory and its missing parents. `mkdir` with `recursive` is not used: it never returns on file systems
+ * such as /proc, which answer ENOENT although the parent exists.
  * @throws ServiceError `storage.unavailable`
  */
 export function makeDirectory(directory: string): void {

@@ -18,13 +18,13 @@ import { PRESENT_MARK } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** A batch of deletions is written when it has this many, or a few more. */
+/** Deletions are written as a batch when there are this many, or a few more. */
 const DELETIONS_PER_BATCH = 200;
 
 /**
- * Deletions of data that does not fit into one batch: all keys of a removed thread, or the events of a run. The batch
- * that removes the thread or the run stores a key as a mark of the deletion. While the mark exists, readers do not see
- * any of the other keys, and a sweep deletes them. After a crash, the marks show which sweeps have to continue.
+ * Deletions of data that does not fit into one batch: all keys of a removed thread, or the events of a run. The batch that removes the
+ * thread or the run stores a key as a mark of the deletion. While the mark exists, readers do not see the data, and a sweep deletes it.
+ * After a crash, the marks show which sweeps have to continue.
  */
 export class MarkedDeletions {
   readonly #kv: KeyValueStore;
@@ -32,12 +32,13 @@ export class MarkedDeletions {
   readonly #order: WriteOrder;
   readonly #logger: Logger;
   /**
-   * Deletion marks (see {@link MarkedDeletions}) that are stored, or that {@link reserve} is storing. Each hides its thread or run from
-   * readers.
+   * Deletion marks (see {@link MarkedDeletions}) that are stored, or that {@link reserve} is storing. Each mark hides its thread or run
+   * from readers.
    */
   readonly #marks = new Set<string>();
   /**
-   * Deletion marks whose batch is in flight. Writes to the thread or run are refused, but readers still see it until the mark is stored.
+   * Deletion marks whose batch is in flight. Writes to the thread or run are refused, but readers still see its data until the mark is
+   * stored.
    */
   readonly #refusing = new Set<string>();
   /** Deletion marks of threads that are being written in pieces. Such a mark hides the thread until all of its pieces are written. */
@@ -66,8 +67,8 @@ export class MarkedDeletions {
   }
 
   /**
-   * True when a deletion mark hides its thread or run. The mark is added to `#marks` only when its batch is acknowledged, some time after
-   * the batch was stored. For a mark that is not acknowledged yet, this method reads the store.
+   * True when a deletion mark hides its thread or run. `#marks` gets the mark only when its batch is acknowledged, some time after the
+   * batch was stored. Until then, the store is asked.
    */
   #isGone(mark: string): Eventually<boolean> {
     if (this.#marks.has(mark)) return true;
@@ -130,7 +131,7 @@ export class MarkedDeletions {
     this.#marks.delete(mark);
   }
 
-  /** Forgets all deletion marks after a failed write. The stored marks are then read again: see {@link readMarks}. */
+  /** Forgets all deletion marks after a failed write. The stored marks are read again later: see {@link readMarks}. */
   clear(): void {
     this.#marks.clear();
     this.#refusing.clear();
@@ -138,8 +139,8 @@ export class MarkedDeletions {
   }
 
   /**
-   * Reads the stored deletion marks. The caller MUST NOT accept writes before this has resolved: otherwise a thread could be created while
-   * the sweep of an earlier thread with the same id deletes its keys.
+   * Reads the stored deletion marks. MUST resolve before writes are accepted: otherwise a thread could be created while the sweep of an
+   * earlier thread with the same id deletes its keys.
    */
   async readMarks(): Promise<void> {
     for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) this.#marks.add(mark);
@@ -163,8 +164,8 @@ export class MarkedDeletions {
   }
 
   /**
-   * Deletes the events of `run`, or, if `run` is null, all keys of the thread and the index entries of its runs; then deletes the mark. Rejects
-   * if the storage fails; then the mark stays. `isIndexed`: false if the thread was temporary, so that its runs are in no index.
+   * Deletes the events of `run`, or, if `run` is null, all keys of the thread and the index entries of its runs. Then deletes the mark.
+   * Rejects if the storage fails; the mark then stays. `isIndexed`: false if the thread was temporary, so that its runs are in no index.
    */
   async sweep(key: ThreadKey, run: string | null, isIndexed = true): Promise<void> {
     const prefix = threadPrefix(key);

@@ -4,7 +4,10 @@ import type { KeyValueStore, ReplaceableKeyValueStore, WriteOperation } from "..
 
 type Db = MemoryLevel<string, Buffer>;
 
-/** A store in the memory of this process, for tests and for servers that need not keep their data. Closing and opening it again keeps its contents. */
+/**
+ * A store in the memory of this process, for tests and for servers that need not keep their data. Closing and reopening
+ * a store keeps its content.
+ */
 export class MemoryKeyValueStore extends AbstractLevelStore<Db> implements ReplaceableKeyValueStore {
   async open(): Promise<void> {
     this.db ??= new MemoryLevel<string, Buffer>({ keyEncoding: "utf8", valueEncoding: "buffer" });

@@ -2,8 +2,8 @@ import { md5Hex } from "../model/ids.ts";
 import { MAX_INDEXED_LENGTH } from "../model/thread-search.ts";
 
 /**
- * The index key of a metadata member: a short hash, which is practically unique. Undefined for members that are not indexed: those whose value is
- * an object or a list, and those whose name and text value have more than {@link MAX_INDEXED_LENGTH} characters together.
+ * The index key of a metadata member: a short hash, which is practically unique. Undefined for members that are not indexed: the value is
+ * an object or a list, or the name and a text value have more than {@link MAX_INDEXED_LENGTH} characters together.
  */
 export function memberKey(name: string, value: unknown): string | undefined {
   if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
@@ -11,12 +11,15 @@ export function memberKey(name: string, value: unknown): string | undefined {
   return md5Hex(JSON.stringify([name, value])).slice(0, 16);
 }
 
-/** The maximum number of cached keys. There is a limit, because the members come from clients. */
+/** The maximum number of cached keys. Without a limit, clients could fill the cache with any number of members. */
 const MAX_CACHED_KEYS = 256;
 /** The maximum length in characters of the name and of the value of a cached member. Members whose value is no text are not cached. */
 const MAX_CACHED_LENGTH = 128;
 
-/** A cache of metadata index keys. Nearly every thread has members with the ids of its graph and its assistant, which repeat often. */
+/**
+ * A cache of metadata index keys. Nearly every thread has the ids of its graph and its assistant in its metadata, and these ids repeat
+ * often.
+ */
 export class MemberKeyCache {
   readonly #known = new Map<string, Map<string, string | undefined>>();
   #count = 0;

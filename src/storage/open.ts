@@ -34,7 +34,7 @@ import { MarkedDeletions } from "./marked-deletions.ts";
 import { KeyValueLostRunEnds } from "./lost-run-ends.ts";
 import { WriteOrder } from "./write-order.ts";
 
-/** The total size of the files in a folder, in bytes. Files that LevelDB deletes during the counting count as 0. */
+/** The total size of the files in a folder, in bytes. A file that LevelDB deletes meanwhile counts as 0. */
 async function folderSize(folder: string): Promise<number> {
   const names = await readdir(folder);
   const sizes = await Promise.all(
@@ -60,8 +60,8 @@ export type StorageOptions =
     }
   | {
       /**
-       * A directory whose batches are durable elsewhere, for example in the log of a cluster. What the directory has lost is restored from
-       * there, so it is not checked for losses.
+       * A directory whose batches are durable elsewhere, for example in the log of a cluster. Data that the directory has lost is restored
+       * from there, so the directory is not checked for losses.
        */
       readonly kind: "replicated";
       readonly directory: string;
@@ -77,7 +77,10 @@ interface ReplicatedStore extends KeyValueStore {
 }
 
 export interface StorageDeps extends CommitterDeps {
-  /** Makes long reads yield to other work. The caller may use the same budget for its own work. Absent: the storage makes a budget. */
+  /**
+   * Makes long reads yield to other work. The caller may use the same budget for its own work. Absent: the storage makes a budget of its
+   * own.
+   */
   readonly budget?: TimeBudget;
   /** Called with the progress of opening and repairing. */
   readonly onProgress?: OnProgress;
@@ -96,13 +99,13 @@ export interface Storage {
   /** The bytes of memory that LevelDB's log buffers take; undefined without LevelDB. */
   memory(): number | undefined;
   /**
-   * The numbers of threads, other keys, and ranges of keys that are quarantined because some of their data was lost. A range may include further
-   * threads and keys.
+   * The numbers of threads, other keys, and ranges of keys that are quarantined because some of their data was lost. A range may include
+   * further threads and keys.
    */
   damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
   /**
-   * The quarantined threads: requests for them are refused. A thread may occur more than once. If a range is quarantined, reads all keys of
-   * the storage.
+   * The quarantined threads, for which requests are refused. A thread may occur more than once. If a range is quarantined, all keys of the
+   * storage are read.
    */
   refusedThreads(): AsyncIterable<ThreadKey>;
   /** How many tables, with how many bytes, are still to be verified after the start; undefined when there are none. */
@@ -271,8 +274,8 @@ async function start(
 }
 
 /**
- * Rebuilds the database of a data directory from its remaining files, and its indexes from the records. Rewrites a damaged format marker. What
- * could not be restored is reported by `verify`.
+ * Rebuilds the database of a data directory from its remaining files, and its indexes from the records. Rewrites a damaged format marker.
+ * `verify` reports what could not be restored.
  * @throws ServiceError `storage.version` when the marker is damaged and the database does not say which format it has
  */
 export async function repairStorage(directory: string, deps: StorageDeps): Promise<void> {

@@ -48,7 +48,7 @@ export class KeyValueOutbox implements Outbox {
   }
 
   /**
-   * Notifies the listener that there are new deliveries to these targets. Called when the append that contains the deliveries is stored.
+   * Notifies the listener of new deliveries to the targets of these items. Called when the append that contains the deliveries is stored.
    */
   appendStored(items: readonly OutboxItem[]): void {
     for (const { delivery } of items) this.#listener(webhookHostOf(delivery.url));
@@ -88,8 +88,8 @@ export class KeyValueOutbox implements Outbox {
     for await (const [at] of this.#kv.entries({ ...range, limit })) {
       const key = parseDeliveryKey(at);
       const delivery = await this.#readable(key);
-      // `#readable` returns a delivery with its changes in flight. A delivery whose status is about to change is left out here. When the
-      // change is stored, the caller reads the deliveries of this target again.
+      // `#readable` returns a delivery with its change in flight. If that change has given it another status, the delivery is left out
+      // here. When the change is stored, the caller reads the deliveries of this target again.
       if (delivery?.status === status) found.push({ tenant: key.tenant, id: key.id, delivery });
     }
     return found;
@@ -110,7 +110,7 @@ export class KeyValueOutbox implements Outbox {
   }
 
   *#find(key: DeliveryKey): Steps<Delivery | undefined> {
-    // Reads the first status again at the end, because a dead delivery may have become pending between the two reads.
+    // The first status is read again at the end, because a dead delivery may have become pending between the two reads.
     for (const status of [...STATUSES, STATUSES[0]]) {
       const bytes = yield* awaitValue(this.#kv.get(deliveryRowKey(key.tenant, status, key.id)));
       if (bytes !== undefined) return unsealed(bytes, key) as Delivery;

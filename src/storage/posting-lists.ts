@@ -4,17 +4,17 @@ import { allEventually, andThen, type Eventually } from "../ports/eventually.ts"
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /**
- * The key prefixes of one condition of a search. A thread that meets the condition has a key under `own`, or under `wide`. `wide` lists all
- * threads with too many metadata members to be indexed, also those that do not meet the condition.
+ * The key prefixes of one condition of a search. A thread that meets the condition has a key under `own` or under `wide`. `wide` lists all
+ * threads with too many metadata members to be indexed, including threads that do not meet the condition.
  */
 export type PostingList = readonly [own: string, wide?: string];
 
 /**
  * The maximum number of thread ids of one condition that are kept in memory to exclude other threads. If more threads meet the condition,
- * its ids are not used: a scan then finds enough matches soon, because they are frequent.
+ * the ids are not used: matches are then frequent, and a scan soon finds enough of them.
  */
 const MAX_IDS = 4_096;
-/** After this many key lookups, all ids of a condition are read into memory instead. */
+/** After this many lookups of single keys, all ids of a condition are read into memory instead. */
 const MAX_LOOKUPS = 200;
 /** The cost of one lookup, measured in keys of a range scan. */
 const LOOKUP_COST = 3;
@@ -32,8 +32,7 @@ export class PostingLists {
   /**
    * Filters candidates by the conditions. Candidates that do not meet all conditions may remain: in the first page, where all candidates
    * are marked as doubtful, and if too many threads meet a condition. `isPlaced`: the `at` of a candidate is its creation time, which is a
-   * part of the index keys, so the keys can be looked up one by one. After {@link MAX_LOOKUPS} lookups, all ids of a condition are read
-   * instead.
+   * part of the index keys, so single keys can be looked up.
    */
   async *intersect(pages: CandidatePages, lists: readonly PostingList[], isPlaced: boolean): CandidatePages {
     let asked = 0;
@@ -68,8 +67,8 @@ export class PostingLists {
   }
 
   /**
-   * True if there is a key under this prefix, which is that of a list of threads with too many metadata members to be indexed. That list is
-   * nearly always empty, so the check saves a lookup of each candidate.
+   * True if there are threads with too many metadata members to be indexed; `prefix` is that of the list of such threads. The list is
+   * nearly always empty, which saves a lookup of each candidate in it.
    */
   #isInhabited(prefix: string): Promise<boolean> {
     const known = this.#inhabited.get(prefix) ?? this.#hasKey(prefix);

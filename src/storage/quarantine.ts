@@ -22,7 +22,7 @@ import type { KeyRange } from "./leveldb/table-check.ts";
 const WHY =
   'something that was stored has been lost, and this may be an older state of it; restore a backup, or accept the loss with "heddle repair --accept"';
 
-/** The quarantined data: the keys whose values may be older than the last acknowledged write, because a part of the database was lost. */
+/** The quarantined data: keys whose stored values may be outdated, because a part of the database was lost. */
 export class QuarantinedData {
   /** The prefixes of the quarantined threads, and quarantined keys that belong to no thread. */
   readonly #touched = new Set<string>();
@@ -67,8 +67,7 @@ export class QuarantinedData {
   }
 
   /**
-   * The quarantined threads: the threads that findings name, and all threads that have keys in a quarantined range. A
-   * thread may occur more than once.
+   * The quarantined threads: those that findings name, and all that have keys in a quarantined range. A thread may occur more than once.
    */
   async *threads(kv: KeyValueStore): AsyncGenerator<ThreadKey> {
     for (const touched of this.#touched) {
@@ -115,8 +114,8 @@ export function threadOf(key: string): ThreadKey | undefined {
 }
 
 /**
- * Hides quarantined data from readers: reading a quarantined key, or a range of keys of a quarantined thread, throws `journal.damaged`;
- * other ranges omit quarantined keys. If nothing is quarantined, the only cost is the check of a flag.
+ * Hides quarantined data from readers. Reading a quarantined key, or a range of keys of a quarantined thread, throws `journal.damaged`.
+ * Other ranges omit quarantined keys. While nothing is quarantined, reads pass straight through.
  */
 export class QuarantiningKeyValueStore implements KeyValueStore {
   readonly unguarded: KeyValueStore;
@@ -177,7 +176,7 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
   }
 
   /**
-   * Refuses to read a range of keys within a quarantined thread. Such a range is read only for a request that names the thread, so the
+   * Refuses to read a range of keys within a quarantined thread. Such a range is read only for a request that names the thread, and that
    * request gets an error. Other lists only omit quarantined data.
    */
   #refuseThread({ gte, lt }: ScanRange): void {

@@ -1,8 +1,8 @@
 import type { ThreadRecord } from "../model/thread.ts";
 
 /**
- * The maximum size, in bytes, of the stored records in each of the two generations of the cache. Each generation then has about 16,000 small
- * records. In memory, a record takes about six times its stored size.
+ * The maximum size, in bytes, of the stored records in each of the two generations of the cache: about 16,000 small records. In memory, a
+ * record takes about six times its stored size.
  */
 const MAX_GENERATION_BYTES = 2 * 1024 * 1024;
 
@@ -12,9 +12,9 @@ interface CacheEntry {
 }
 
 /**
- * A cache of thread records as they are stored. It is useful because most runs use a thread that was just created or had another run just
- * before. The cache has two generations: when the younger one is full, it replaces the older one. Evicting single entries would be slow,
- * because a `Map` has to skip its deleted entries to find the oldest one.
+ * A cache of thread records as they are stored. Most runs use a thread that was just created or had another run just before. The cache has
+ * two generations: when the younger one is full, it replaces the older one. Evicting single entries would be slow, because a `Map` has to
+ * skip its deleted entries to find the oldest one.
  */
 export class RecordCache {
   #younger = new Map<string, CacheEntry>();

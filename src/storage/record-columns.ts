@@ -9,8 +9,8 @@ export interface RowCodec<T> {
  * Defines the columns of a record. The names of members are not stored: they took a third of a run's stored size, and more than a third of
  * its encoding time.
  * `names` MUST list every member of `T`, which the compiler checks. The order MUST NOT change: new names are added at the end.
- * `spelled` is for records that are stored often. It MUST return the values of all members in the order of `names`. It reads each member
- * directly (`record.id`), because looking up all members by name takes a microsecond.
+ * `spelled` is for records that are stored often. It MUST return the values of all members in the order of `names`, and reads each member
+ * directly (`record.id`): looking up all members by name takes a microsecond.
  */
 export function createRowCodec<T extends object>() {
   return <const N extends readonly (keyof T & string)[]>(
@@ -19,7 +19,7 @@ export function createRowCodec<T extends object>() {
   ): RowCodec<T> => {
     const own: readonly (keyof T & string)[] = names;
     const rowOf = spelled ?? ((record: T) => own.map((name) => record[name] ?? null));
-    // A record begins as a copy of this object: overwriting existing members is several times faster than adding them.
+    // A record begins as a copy of this object, because overwriting existing members is several times faster than adding them.
     const blank = Object.fromEntries(own.map((name) => [name, null]));
     return {
       row(record, name, value) {
@@ -30,7 +30,7 @@ export function createRowCodec<T extends object>() {
       record(row) {
         const record: { [name: string]: unknown } = { ...blank };
         for (let i = 0; i < own.length; i++) {
-          // A row that was stored before a column was added has no value for the column. The member is null then.
+          // A row that was stored before a column was added has no value for that column. The member is then null.
           record[own[i] as string] = (row as readonly unknown[])[i] ?? null;
         }
         return record as T;

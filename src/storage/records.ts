@@ -10,8 +10,8 @@ import { createRowCodec } from "./record-columns.ts";
 import { restoreShared, type SharedUpdate, withoutShared } from "./shared-updates.ts";
 
 /**
- * A journal entry: the list of what an append wrote, so that the data of a run can be deleted later. Entries are numbered without gaps, so that
- * a missing entry is noticed.
+ * A journal entry: the list of what an append wrote, so that the data of a run can be deleted later. Entries are numbered without gaps,
+ * which shows whether one is missing.
  */
 export interface JournalEntry {
   /** The kind of change, for people who look at a database, and for the search for lost run ends. */
@@ -196,12 +196,12 @@ export const PRESENT_MARK: Buffer = seal(true);
 /** The value of the mark under `!active/` of a temporary thread, which is hidden from clients. */
 export const HIDDEN_MARK: Buffer = seal(false);
 /**
- * The value of the mark that the index of runs is complete. The number is raised when a new version adds index keys to runs, so that the
- * keys are added to older data too.
+ * The value of the mark that the index of runs is complete. A new version that adds index keys to runs raises the number, so that the keys
+ * are added to older data too.
  */
 export const RUN_INDEX_MARK: Buffer = seal(3);
 
-/** The numbers below 256, encoded in advance. They are the numbers of a thread's first appends, and so the most frequent ones. */
+/** The numbers below 256, encoded in advance. They are the most frequent ones: the numbers of each thread's first appends. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));
 
 export function sealNumber(n: number): Buffer {
@@ -274,7 +274,7 @@ export function checkpointRow(
   return checkpointRowCodec.row(left, "changes", { at, channels, shared });
 }
 
-/** True if the row of a checkpoint leaves out large updates, which {@link readCompleteCheckpoint} reads. */
+/** True if the row of a checkpoint leaves out large updates, which {@link readCompleteCheckpoint} reads separately. */
 export const isCheckpointPartial = ({ changes }: StoredCheckpoint): boolean => changes.shared !== undefined;
 
 export function decodeCheckpoint(bytes: Buffer, key: ThreadKey, id: string): StoredCheckpoint {

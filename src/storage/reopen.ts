@@ -8,9 +8,9 @@ const FIRST_DELAY_MS = 50;
 const MAX_DELAY_MS = 2_000;
 
 /**
- * Closes a store in which a write has failed, and opens it again. It repeats this until the store opens and `test`, which writes to the
- * store, resolves. While a probe shows that writes would fail again, the store is not closed, so that it can still be read. Never rejects.
- * Resolves with true when the store works again, with false when `stop` is aborted.
+ * Closes a store in which a write has failed, and opens it again, until the store opens and `test`, which writes to it, resolves. While a
+ * probe shows that writes would fail again, the store is not closed, so that it can still be read. Never rejects. Resolves with true when
+ * the store works again, with false when `stop` is aborted.
  */
 export async function reopen(
   kv: KeyValueStore,

@@ -21,8 +21,8 @@ import { runRowCodec, type StoredRun } from "./records.ts";
 type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata">;
 
 /**
- * The maximum length of an indexed cron id, in characters. There is a limit, because clients can set the `cron_id` in the metadata of their own runs to
- * any text.
+ * The maximum length of an indexed cron id, in characters, because clients can set the `cron_id` in the metadata of their own runs to any
+ * text.
  */
 const MAX_CRON_ID = 64;
 

@@ -29,8 +29,8 @@ import { unpackRefs } from "./channel-refs.ts";
 
 /**
  * Deletes runs: their records, their checkpoints, and the values that only these checkpoints refer to. The journal lists what was written
- * since the runs were admitted, so the cost does not depend on the size of the whole thread. {@link MarkedDeletions} deletes the events
- * of the runs later, because there may be many.
+ * since the runs were admitted, so the cost does not depend on the size of the whole thread. {@link MarkedDeletions} deletes the events of
+ * the runs later, because there may be many of them.
  */
 export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<void> {
   const { prefix, key } = draft.head;
@@ -64,7 +64,7 @@ function* removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from:
   const gone: StoredCheckpoint[] = [];
   const kept: StoredCheckpoint[] = [];
   for (const made of checkpoints) (made.run_id !== null && runs.has(made.run_id) ? gone : kept).push(made);
-  // The values are found before anything is deleted: finding them needs the parents of the checkpoints, and these may be deleted too.
+  // All values are found before anything is deleted: finding them needs the parents of the checkpoints, which may be deleted too.
   const written: Value[] = [];
   for (const made of gone) written.push(...(yield* writtenBy(draft, made)));
   for (const value of written) {
@@ -78,7 +78,7 @@ function* removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from:
   }
 }
 
-/** For remaining checkpoints whose parent is deleted, sets the nearest remaining ancestor as their parent. */
+/** Gives the remaining checkpoints whose parent is deleted their nearest remaining ancestor as their parent. */
 function reparent(
   draft: AppendDraft,
   gone: readonly StoredCheckpoint[],
@@ -173,7 +173,7 @@ function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> 
 
 /**
  * The index in the list of the first item that a checkpoint added; undefined if it added none. The added items are one segment (stored
- * under one key), in a new span (a series of segments) or in the last span of the parent's list.
+ * under one key). It is in a new span (a series of segments), or in the last span of the parent's list.
  */
 function writtenFrom(
   { spans }: Extract<ChannelRef, { kind: "list" }>,

@@ -28,7 +28,7 @@ import { encodeOrdinal } from "./sortable-numbers.ts";
  * and, if the run matches, the record of its thread. Earlier pages cost nothing.
  *
  * Some runs are found without reading other runs: failed and interrupted runs, unfinished runs, the runs of one thread, and the runs of one
- * cron. Any other filter reads each run until the page is full. That takes 5 to 20 us a run, in pieces that yield to other work.
+ * cron. Any other filter reads each run until the page is full. That takes 5 to 20 µs a run, in pieces that yield to other work.
  */
 
 /** A page also ends when the stored records of its runs have this many bytes in total. */
@@ -61,7 +61,7 @@ export async function searchRuns(
       if (bytes === undefined) continue;
       const stored = runRowCodec.record(unseal(bytes, key, `run ${run}`));
       if (!matchesRun(stored, search)) continue;
-      // The thread may have been deleted: the index keys of its runs are deleted only after its record.
+      // The thread may have been deleted: its record is deleted before the index keys of its runs.
       const record = await readThread(kv, key);
       if (record === undefined || record.temporary !== null || !keep(stored, record)) continue;
       runs.push(stored);
@@ -95,8 +95,8 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
 }
 
 /**
- * The range of index keys that a search reads: after the cursor in the order of the search and, if `isByTime` (the keys begin with the
- * creation time), from `created_after` to before `created_before`.
+ * The range of index keys that a search reads: from the cursor on, in the order of the search. If `isByTime` (the keys begin with the
+ * creation time), also from `created_after` to before `created_before`.
  */
 function rangeOf(
   prefix: string,
@@ -115,7 +115,7 @@ function rangeOf(
 }
 
 /**
- * The index keys of unfinished runs. They are found without an index of their own: active and queued runs through the list of threads with
+ * The index keys of unfinished runs. They have no index of their own: active and queued runs are found through the list of threads with
  * unfinished runs (`!active/`), delayed runs through the index of delayed runs. All of them are read, because they are few.
  */
 async function* unendedKeys(

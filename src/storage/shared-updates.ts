@@ -6,8 +6,8 @@ import { encodeOrdinal } from "./sortable-numbers.ts";
 import { channelValueKey, listSpanPrefix } from "./keys.ts";
 
 /**
- * A large update that a checkpoint's row leaves out of `writes`, because the checkpoint stores the same value for its channel: the node that
- * made the update, the channel, and whether the value is a list.
+ * A large update that a checkpoint's row leaves out of `writes`, because the same value is stored as the value of the channel: the node
+ * that made the update, the channel, and whether the value is a list.
  */
 export type SharedUpdate = readonly [node: string, channel: string, isList: boolean];
 
@@ -47,8 +47,8 @@ export function findSharedUpdates(
 }
 
 /**
- * The updates with null in place of the value of each {@link SharedUpdate}. The null keeps the channel's place in the order of the
- * channels.
+ * The updates with null in place of the value of each {@link SharedUpdate}. The null keeps the channel's place among the channels of the
+ * update.
  */
 export function withoutShared(writes: JsonObject, shared: readonly SharedUpdate[]): JsonObject {
   const left: { [node: string]: unknown } = { ...writes };

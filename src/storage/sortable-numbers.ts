@@ -6,8 +6,8 @@ const TWO: readonly string[] = ONE_OR_TWO.map((digits) => digits.padStart(2, "0"
 const MAX_NUMBER = 2 ** 53;
 
 /**
- * Encodes a whole number from 0 to 2^53 so that the texts sort in the order of the numbers: first the number of base-36
- * digits (itself one such digit), then the digits.
+ * Encodes a whole number from 0 to 2^53 so that the texts sort in the order of the numbers: first the count of base-36 digits (itself one
+ * such digit), then the digits.
  * @throws RangeError for any other number
  */
 export function encodeOrdinal(n: number): string {

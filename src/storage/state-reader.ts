@@ -12,7 +12,10 @@ import {
 } from "./channel-values.ts";
 import type { DecodedValues } from "./decoded-values-cache.ts";
 
-/** The maximum number of list segments and whole values that are read in one turn of the event loop. Reading that many takes some milliseconds. */
+/**
+ * The maximum number of list segments and whole values that are read in one turn of the event loop. Reading that many takes some
+ * milliseconds.
+ */
 const MAX_READS_PER_TURN = 256;
 
 /**
@@ -73,8 +76,8 @@ class Reading {
   }
 
   /**
-   * Reads until {@link MAX_READS_PER_TURN} segments or values, or more than {@link LARGE_VALUE_BYTES} bytes, were read in this turn of the event loop, or
-   * until the read has to wait for a promise. `value`: the result of the promise for which the read waited last.
+   * Reads until {@link MAX_READS_PER_TURN} segments or values, or more than {@link LARGE_VALUE_BYTES} bytes, were read in this turn of the
+   * event loop, or until the read has to wait. Returns why it stopped. `value`: the result of the promise for which the read waited last.
    */
   advance(value?: unknown): PauseReason | "end" {
     this.#bytes = 0;

@@ -38,8 +38,8 @@ const rows = createRowCodec<Stored>()(["created_at", "updated_at", "ttl", "expir
 type Changes = Map<string, { readonly head: Stored | null }>;
 
 /**
- * The items of the long-term store (LangGraph's store), in a key-value store. The record, the value and the vectors of an item have separate
- * keys. So a search reads only the records at first, and then only the values that it returns or needs for a filter.
+ * The items of the long-term store (LangGraph's store), in a key-value store. The record, the value and the vectors of an item have
+ * separate keys. So a search first reads only the records, and then only the values that it returns or needs for a filter.
  */
 export class KeyValueItems implements StoreItems {
   readonly #kv: KeyValueStore;
@@ -66,8 +66,8 @@ export class KeyValueItems implements StoreItems {
       if (head === undefined) return undefined;
       const reading = this.#kv.get(itemRowKey(tenant, "sv", place));
       const bytes = yield* awaitValue(reading);
-      // If the value was read asynchronously, it may belong to another version of the item than the record. If the record has changed in
-      // between, both are read again.
+      // A value that was read asynchronously may belong to another version of the item than the record. If the record has changed
+      // meanwhile, both are read again.
       if (reading instanceof Promise && (yield* awaitValue(readHead()))?.equals(head) !== true) continue;
       if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
       const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
@@ -105,8 +105,7 @@ export class KeyValueItems implements StoreItems {
       // Skips a namespace that, cut to `depth` labels, is equal to the previous one.
       if (yielded === undefined || !isSame(yielded, namespace)) yield namespace;
       yielded = namespace;
-      // Skips the other items of this namespace. If the namespace was cut, skips the items of all namespaces that begin
-      // with it.
+      // Skips the other items of this namespace. If the namespace was cut, skips the items of all namespaces that begin with the cut one.
       gte = (found.length > depth ? itemNamespaceRange(tenant, "s", namespace) : itemsIn(tenant, "s", found))
         .lt;
     }
@@ -114,8 +113,8 @@ export class KeyValueItems implements StoreItems {
 
   /** The namespace of the first unexpired item in a range. */
   async #firstAlive(tenant: string, range: ScanRange, now: number): Promise<Namespace | undefined> {
-    // Reads only one item at first, because usually it has not expired. If it has expired, many others may have expired too, and the whole
-    // range is read.
+    // Usually the first item has not expired, so only one is read. If it has expired, many others may have expired too, and the whole range
+    // is read.
     for (const limit of [1, undefined]) {
       let seen = 0;
       for await (const [at, bytes] of this.#kv.entries({ ...range, ...(limit && { limit }) })) {
@@ -142,8 +141,7 @@ export class KeyValueItems implements StoreItems {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
     const records = changes.map((change) => itemRowKey(tenant, "s", change));
-    // Until this write is submitted, nothing else writes to these records. So no append can change the epoch of the thread between the
-    // check of the fence and the write.
+    // With the thread among the records, no append can change its epoch between the check of the fence and the write.
     if (write.fence !== undefined) records.push(threadMapKey(write.fence.thread));
     const submitted = this.#order.run(records, () => runSteps(this.#submit(tenant, changes, write)));
     const { mine, stored } = submitted instanceof Promise ? await submitted : submitted;
@@ -166,8 +164,8 @@ export class KeyValueItems implements StoreItems {
   }
 
   /**
-   * Refuses the write if the thread has another epoch than the fence, because a newer attempt has replaced the writer, or if the thread does
-   * not exist. The thread is only read: it gets no {@link ThreadHead}, which would be needed only for writing to it.
+   * Refuses the write if the thread does not exist, or has another epoch than the fence, because a newer attempt has replaced the writer.
+   * The thread gets no {@link ThreadHead}, which only writes to the thread need.
    */
   *#judge({ thread, epoch }: ThreadFence): Steps<void> {
     const { epoch: now, seq } =
@@ -182,7 +180,7 @@ export class KeyValueItems implements StoreItems {
   ): Steps<ReadonlyMap<string, Stored | undefined>> {
     const found = new Map<string, Stored | undefined>();
     for (;;) {
-      // Repeats after each wait: during the wait, a change in flight may have been stored or may have failed.
+      // Repeated after each wait, because a change in flight may meanwhile have been stored or have failed.
       const missing = new Map(changes.map((change) => [itemRowKey(tenant, "s", change), change] as const));
       for (const at of missing.keys()) if (found.has(at) || this.#changing.has(at)) missing.delete(at);
       if (missing.size === 0) return found;
@@ -272,5 +270,5 @@ const isSame = (a: Namespace, b: Namespace): boolean =>
 const bytesOf = (vector: Float32Array): Uint8Array =>
   new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
 
-/** Converts bytes to floats. Copies them, because a `Float32Array` needs aligned bytes, and these may begin at any offset. */
+/** Converts bytes to floats. Copies the bytes, because a `Float32Array` needs them aligned, and these may begin at any offset. */
 const floats = (bytes: Uint8Array): Float32Array => new Float32Array(new Uint8Array(bytes).buffer);

@@ -7,11 +7,11 @@ import type { VerifiedTables } from "./verified-tables.ts";
 
 /** The most milliseconds of work between two pauses. */
 const WORK_MS = 2;
-/** Milliseconds of each pause. The work takes about 2 % of a core, and reads 10 MB per second. */
+/** Milliseconds of each pause. With these two values, the verification takes about 2 % of a core and reads 10 MB per second. */
 const REST_MS = 100;
 /**
- * The two limits of the pause between two searches for new tables: at least `SCAN_INTERVAL_MS` milliseconds, and at least `PAUSE_FACTOR` times as
- * long as the last search took.
+ * The pause between two searches for new tables: at least `SCAN_INTERVAL_MS` milliseconds, and at least `PAUSE_FACTOR` times as long as the
+ * last search took.
  */
 const SCAN_INTERVAL_MS = 10_000;
 const PAUSE_FACTOR = 100;
@@ -29,8 +29,8 @@ export interface VerificationProgress {
 }
 
 /**
- * Verifies the checksums of table files while the server runs. The tables that the start has skipped, because they had been verified
- * before, come first. New tables follow, so that the next start can skip them.
+ * Verifies the checksums of table files while the server runs. It begins with the tables that the start has skipped because they had been
+ * verified before. New tables follow, so that the next start can skip them.
  */
 export class TableFileVerifier {
   readonly #files: ClosedDatabaseFiles;
@@ -77,8 +77,8 @@ export class TableFileVerifier {
     try {
       this.#verified.store(new Set(this.#files.names()));
     } catch (cause) {
-      // Without the list, the next start verifies the tables again. The error is only logged, so that a full disk does not keep the
-      // database from being closed.
+      // Without the list, the next start verifies the tables again. The error is only logged, because a full disk must not prevent the
+      // closing of the database.
       this.#deps.logger.warn("the list of verified tables could not be stored", { error: withCauses(cause) });
     }
   }
@@ -116,7 +116,7 @@ export class TableFileVerifier {
         this.#verified.delete(table.name);
         this.#found(damage.found);
       }
-      // The table is added to the checked tables last: if its damage could not be recorded, it is read again.
+      // Added last: if the damage could not be recorded, the table is read again.
       this.#checked.add(table.name);
     }
     this.#left = undefined;

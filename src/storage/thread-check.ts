@@ -30,9 +30,7 @@ import { runIndexKeys } from "./run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/**
- * Returns true if readers do not see the thread, or the event log of `run`, because it is being deleted or is not completely written yet.
- */
+/** Returns true if readers do not see the thread, or the event log of `run`: it is being deleted, or is not completely written yet. */
 export type IsDeleted = (key: ThreadKey, run: string | null) => Eventually<boolean>;
 
 interface Chunk {
@@ -170,8 +168,8 @@ export class ThreadCheck {
   }
 
   /**
-   * Checks the marks and index entries of the thread. They are read later than the thread's record, because their keys are elsewhere. The
-   * result counts only if the thread did not change in the meantime.
+   * Checks the marks and index entries of the thread. They are read later than the thread's record, because their keys are elsewhere. So an
+   * error counts only if the thread did not change meanwhile.
    */
   async #checkMarks(): Promise<void> {
     for (;;) {
@@ -221,7 +219,7 @@ export class ThreadCheck {
   async #checkRunIndex(): Promise<void> {
     for (const [id, run] of this.#runs) {
       const places = await allEventually(runIndexKeys(this.key, run).map((at) => this.#kv.get(at)));
-      // A run that was deleted in the meantime has no index keys, which is not an error.
+      // The run may have been deleted meanwhile, together with its index keys.
       if (places.includes(undefined) && !(await this.#isGone(runKey(this.#prefix, id))))
         this.#found.push(`run ${id} is not in the index of runs`);
     }
@@ -271,8 +269,8 @@ export class ThreadCheck {
     }
     let next = 0;
     for (const { first, end, starts } of chunks) {
-      // Event ids may have a gap where a later attempt starts. After a power cut, the new attempt starts above all ids of events that may
-      // have been sent but are lost.
+      // Event ids may have a gap where a later attempt starts. After a power cut, the attempt starts above all ids of events that may have
+      // been sent but are lost.
       const jumps = starts && record.attempt > 1;
       if (first < next) this.#found.push(`events ${first} to ${next - 1} of run ${run} are there twice`);
       else if (first > next && !jumps)

@@ -27,9 +27,9 @@ const PIECE_OPS = 256;
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * Copies a thread in the state of one moment. The copy may be too large for one batch, so it is written in pieces. Until it is complete, it
- * has the mark of a thread that is being deleted: readers do not see it, and after a crash it is deleted. The last piece removes
- * the mark and adds the thread's record.
+ * Copies a thread in the state of one moment. The copy may be too large for one batch, so it is written in pieces. An incomplete copy has
+ * the mark of a thread that is being deleted: readers do not see it, and after a crash it is deleted. The last piece removes the mark and
+ * adds the thread's record.
  */
 export async function copyThread(
   deps: Deps,

@@ -10,10 +10,7 @@ import type { ChannelRefs } from "./channel-refs.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 import { SmallMap } from "../model/small-map.ts";
 
-/**
- * The state of a thread on which its next append is based: the state that is reached when all writes in flight are
- * stored.
- */
+/** The state that a thread has when all writes in flight are stored. Its next append is based on this state. */
 export interface ThreadHead {
   readonly key: ThreadKey;
   readonly name: string;
@@ -33,15 +30,16 @@ export interface ThreadHead {
    */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /**
-   * The end indexes of the list spans that were written last, by the key prefix of the span. The ends of other spans are read from the store.
-   * For spans, see `Spans` in `channel-values.ts`.
+   * The end indexes of the list spans that were written last, by the key prefix of the span. Other end indexes are read from the store. For
+   * spans, see `Spans` in `channel-values.ts`.
    */
   readonly spanEnds: SmallMap<string, number>;
-  /**
-   * The stored kwargs of unfinished runs. If the record of a run still has the same object as its kwargs, the kwargs are not written again.
-   */
+  /** The stored kwargs of unfinished runs. While a run still has the same kwargs object, its kwargs are not written again. */
   readonly kwargs: SmallMap<string, RunKwargs>;
-  /** By run: one more than the id of its last event. Only for unfinished runs whose events were written since this object was made. */
+  /**
+   * By run: one more than the id of its last event. Only for unfinished runs, and only if events of the run were written since this object
+   * was made.
+   */
   readonly ends: SmallMap<string, number>;
   /** The operations of the writes in flight, oldest first. If the thread is being deleted, the deletion is the last. */
   readonly inFlight: (readonly WriteOperation[])[];
@@ -107,7 +105,8 @@ export class ThreadHeads {
   /** The thread's record as stored. */
   thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     const name = threadMapKey(key);
-    // Uses the cache only if no append is in flight. Otherwise the store may already be newer than the cache, and data to which the cached record refers may be deleted.
+    // The cache is used only if no append is in flight. During an append, the store may be newer than the cache, and data to which the
+    // cached record refers may be deleted.
     const settled = (this.#heads.get(name)?.inFlight.length ?? 0) === 0;
     const recent = settled ? this.#records.get(name) : undefined;
     if (recent !== undefined) return recent;
@@ -121,7 +120,7 @@ export class ThreadHeads {
     });
   }
 
-  /** Registers a read that takes time. If the record changes during the read, the result may be outdated, and is not cached. */
+  /** Registers a read that takes time. If the record changes meanwhile, the result may be outdated, and is not cached. */
   #watch(name: string, found: Promise<unknown>): { readonly isCurrent: boolean } {
     this.#overtake(name);
     const read = { isCurrent: true };
@@ -133,7 +132,7 @@ export class ThreadHeads {
     return read;
   }
 
-  /** Invalidates the read in progress, because the record changes or another read of it begins. */
+  /** Marks the read in progress as outdated, because the record changes or a newer read of it begins. */
   #overtake(name: string): void {
     const read = this.#reads.get(name);
     if (read === undefined) return;
@@ -199,7 +198,7 @@ export class ThreadHeads {
   }
 
   #drop(head: ThreadHead): void {
-    // Deletes nothing if `head` was dropped before and the thread has another head by now.
+    // `head` may have been dropped before, and the thread may have another head by now.
     if (head.inFlight.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 }

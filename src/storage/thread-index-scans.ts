@@ -33,13 +33,13 @@ import { MANY_MEMBERS_KEY } from "./thread-index.ts";
 /** A scan of an index that finds all threads that match a search, and perhaps others. */
 export interface IndexScan {
   /**
-   * True: the scan yields candidates in the requested order. False: unless it is `bounded`, the whole scan has to be read before the first
-   * result is known.
+   * True: the scan yields candidates in the requested order. False: the whole scan has to be read before the first result is known, unless
+   * the scan is `bounded`.
    */
   readonly ordered: boolean;
   /** True: each candidate matches, except those marked as doubtful. False: the record of each candidate has to be read. */
   readonly sure: boolean;
-  /** Set if the `at` of a candidate limits the later candidates: in the requested order, all of them come after this `at`. */
+  /** Set if the `at` of a candidate is a bound: in the requested order, no later candidate comes before this `at`. */
   readonly bounded?: true;
   candidates(): AsyncIterable<CandidatePage>;
 }
@@ -96,8 +96,8 @@ export class ThreadIndexScans {
     const members = membersAsked(metadata);
     // True if the index keys alone decide which threads match.
     const isSure = members.length === asked && !isPartial && status === undefined;
-    // A thread that matches has a key in each of these lists. A busy thread has its key under the status that it had before, so no list is
-    // used for the status `busy`.
+    // A thread that matches has a key in each of these lists. There is no list for the status `busy`: a busy thread is listed under the
+    // status that it had before.
     const wide = threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS_KEY);
     const lists: PostingList[] = members.map((member) => [
       threadsByMetadataPrefix(this.#tenant, member),
@@ -124,7 +124,7 @@ export class ThreadIndexScans {
       );
       scans.push({ ordered: isByCreation, sure: isAll, candidates });
     }
-    // This scan is not needed for a status sorted by creation, because the index by status has the same order and fewer keys.
+    // Not needed for a status sorted by creation: the index by status has the same order and fewer keys.
     if (status === undefined || !isByCreation) {
       const { candidates, ...order } = this.#inOrder(sort_by);
       const isPlaced = sort_by === "created_at";
@@ -145,7 +145,7 @@ export class ThreadIndexScans {
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
         // There is no index by `state_updated_at`. This time is between the creation of the thread and its last change. So the index by
-        // creation, or by last change, is scanned, and its times limit which threads can still come first.
+        // creation, or in reverse the index by last change, is scanned until no later thread can come before those found.
         return {
           ordered: false,
           bounded: true,
@@ -180,11 +180,13 @@ export class ThreadIndexScans {
     );
   }
 
-  /** The threads with a status. The index is right for all threads except the busy ones, which are few and are all read. */
+  /**
+   * The threads with a status. In the index, busy threads are listed under the status that they had before. They are few, so all of them
+   * are read.
+   */
   async *#inStatus(status: ThreadStatus): CandidatePages {
     const busy = await this.#busyThreads();
     if (status === "busy") yield this.#sorted(busy, "created_at");
-    // Excludes busy threads, which are in the index under the status that they had before.
     else yield* excluding(this.#range(threadsByStatusPrefix(this.#tenant, status)), busy);
   }
 

@@ -30,8 +30,8 @@ import { PRESENT_MARK } from "./records.ts";
  */
 
 /**
- * The maximum number of metadata members that are indexed for one thread. A thread with more members is listed under {@link MANY_MEMBERS_KEY}
- * instead; every search by members reads that list too.
+ * The maximum number of metadata members that are indexed for one thread. A thread with more members is listed under
+ * {@link MANY_MEMBERS_KEY} instead, and every search by members reads that list too.
  */
 const MAX_INDEXED_MEMBERS = 32;
 export const MANY_MEMBERS_KEY = "*";
@@ -124,7 +124,7 @@ function moveMembers(
   }
   const change = (from: JsonObject, to: JsonObject, value: Buffer | null) => {
     for (const name of Object.keys(from)) {
-      // Skips unchanged members, to save the hash.
+      // Unchanged members are skipped, which saves the computation of their hashes.
       if (Object.hasOwn(to, name) && to[name] === from[name]) continue;
       const member = known.of(name, from[name]);
       if (member !== undefined) ops.push({ key: at(member), value });

@@ -22,8 +22,8 @@ const DELETIONS_PER_BATCH = 200;
 type Write = (ops: readonly WriteOperation[], durable: boolean) => Promise<void>;
 
 /**
- * Deletes all checkpoints except the latest of each namespace, and the data to which only the deleted ones refer. Writes in pieces. After each
- * piece, every existing checkpoint is readable, because of the order of the deletions:
+ * Deletes all checkpoints except the latest of each namespace, and the data to which only the deleted ones refer.
+ * Writes in pieces. The order of the deletions keeps every existing checkpoint readable after each piece:
  *
  * 1. The parents of the remaining checkpoints are set to null.
  * 2. The other checkpoints are deleted, newest first. The pending writes of each checkpoint are deleted before it.
@@ -59,7 +59,7 @@ export async function pruneThread(
     const end = at.lastIndexOf("/") + 1;
     return parseOrdinal(at.slice(end)) < (spans.get(at.slice(0, end)) ?? 0);
   });
-  // A synced write: it makes sure that the deletions before it are on the disk too.
+  // A synced write, which changes nothing, puts the deletions before it on the disk too.
   await write([{ key: CHECK_KEY, value: null }], true);
 }
 
@@ -80,7 +80,10 @@ async function sort(kv: KeyValueStore, key: ThreadKey, root: string | null) {
   return { kept: [...kept.values()], gone };
 }
 
-/** The values to which these checkpoints refer: the keys of whole values, and for each list span, by its key prefix, the end index that is needed. */
+/**
+ * The values to which these checkpoints refer: the keys of whole values, and for each list span, by its key prefix, the end index that is
+ * needed.
+ */
 function valuesOf(prefix: string, kept: readonly StoredCheckpoint[]) {
   const wholes = new Set<string>();
   const spans = new Map<string, number>();

@@ -17,7 +17,10 @@ export class ThreadRunsReader {
   readonly #get: Get;
   readonly #shared: WeakCache<RunKwargs>;
 
-  /** `get`: reads a value, outside the main thread of the process if it is large. `shared`: a cache of large kwargs that other readers have decoded. */
+  /**
+   * `get`: reads a value, in another thread of the process if it is large. `shared`: a cache of large kwargs that other readers have
+   * decoded.
+   */
   constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, get: Get, shared: WeakCache<RunKwargs>) {
     this.#kv = kv;
     this.#get = get;
@@ -75,8 +78,8 @@ export class ThreadRunsReader {
   }
 
   /**
-   * The runs that have started, in the order of their start. The first of them is the last run whose first event number (`seq_base`) is at
-   * or below `seq`, or else the first run. `last`: the highest order number in the thread. Delayed runs start later than their order number
+   * The runs that have started, in the order of their start. The first one is the last run whose first event number (`seq_base`) is at or
+   * below `seq`, or else the first run. `last`: the highest order number in the thread. Delayed runs start later than their order number
    * suggests, so they are read from a separate list.
    */
   async begun(seq: number, last: number, limit: number): Promise<readonly RunRecord[]> {
@@ -84,12 +87,15 @@ export class ThreadRunsReader {
     const late = await this.#late(seq, limit);
     if (late.length === 0) return inOrder.slice(0, limit);
     const both = [...inOrder, ...late].sort((one, other) => one.seq_base - other.seq_base);
-    // Both lists begin with the last run at or below `seq` in that list. Only the later one of these two runs is needed.
+    // Both lists begin with their last run at or below `seq`. Only the later of these two runs is needed.
     const from = both.findLastIndex(({ seq_base }) => seq_base <= seq);
     return both.slice(Math.max(0, from)).slice(0, limit);
   }
 
-  /** Finds the order number of the last run whose `seq_base` is at or below `seq`; 0 if there is none. `last`: the thread's newest order number. */
+  /**
+   * Finds the order number of the last run whose `seq_base` is at or below `seq`; 0 if there is none. `last`: the thread's newest order
+   * number.
+   */
   async #floor(seq: number, last: number): Promise<number> {
     let low = 0;
     let high = last;
@@ -108,7 +114,7 @@ export class ThreadRunsReader {
       // Reads one run more than requested, because a delayed run may replace the first one.
       if (found.length > limit) break;
       const run = await readRun(this.#get, this.#key, this.#prefix, id, this.#shared);
-      // Skips runs that were deleted after the list was started, or were withdrawn before they started.
+      // Skips delayed runs, and runs that were deleted meanwhile or withdrawn before they started.
       if (run !== undefined && hasBegunInOrder(run)) found.push(run);
     }
     return found;

@@ -11,12 +11,13 @@ import type { IndexScan, ScanQuery } from "./thread-index-scans.ts";
  * of the page. The number of threads does not matter. There are indexes in the order of id, of creation and of last change. There are also
  * indexes in the order of creation for each status and for each metadata member.
  *
- * Otherwise all possible scans run side by side, and the first one that completes the page wins. A scan in the requested order soon finds
- * frequent matches; an index with few keys soon finds rare ones. With two indexed filters, the candidates of one index are checked by the
- * keys of the other, without reading records. That costs one or two keys for each candidate of the smaller set, 2 to 10 us each.
+ * If there is no such index, all possible scans run side by side, and the first one that completes the page wins. A scan in the requested
+ * order soon finds frequent matches; an index with few keys soon finds rare ones. With two indexed filters, the candidates of one index are
+ * checked by the keys of the other, without reading records. That costs one or two keys for each candidate of the smaller set, 2 to 10 µs
+ * each.
  *
  * Counting reads each key of the shortest scan, if keys are enough. The worst case is a filter without an index that no thread matches,
- * such as a nested metadata member. Then each thread is read, 5 to 20 us each, in pieces that yield to other work.
+ * such as a nested metadata member: each thread is read, 5 to 20 µs each, in pieces that yield to other work.
  */
 
 export interface PageRange {
@@ -36,11 +37,11 @@ export interface ThreadMatches {
   readonly isAll: boolean;
 }
 
-/** The cost of a candidate whose record is read, which takes about 5 us. A candidate whose key is enough takes about 1 us and costs 1. */
+/** The cost of a candidate whose record is read, which takes about 5 µs. A candidate whose key is enough takes about 1 µs and costs 1. */
 const RECORD_COST = 5;
 /**
- * The cost that each scan may spend in one turn of the event loop; it takes about half a millisecond. The first turns are shorter, because
- * one of the scans may finish early.
+ * The cost that each scan may spend in one turn of the event loop, about half a millisecond. The first turns are shorter, because one of
+ * the scans may finish early.
  */
 const TURN_COST = 500;
 const FIRST_TURN_COST = 100;
@@ -57,7 +58,7 @@ export async function raceScans(
   share: BudgetShare,
 ): Promise<ThreadMatches> {
   const counts = page.limit === 0 && page.ahead === Number.POSITIVE_INFINITY;
-  // If all matches have to be counted, uses only scans whose keys are enough, if there are such scans.
+  // To count all matches, only scans whose keys are enough are used, if there are any.
   const sure = counts ? scans.filter((scan) => scan.sure) : [];
   const searches = (sure.length > 0 ? sure : scans).map((scan) =>
     scan.ordered || counts ? seek(scan, page, find, share) : collect(scan, wanted, page, find, share),
@@ -78,8 +79,8 @@ export async function raceScans(
 type Search = AsyncGenerator<void, ThreadMatches>;
 
 /**
- * Reads a scan in its own order: first to the end of the page, then as far as `ahead` allows, to count more matches. For scans that have the
- * requested order, and for searches that only count.
+ * Reads a scan in its own order: first to the end of the page, then as far as `ahead` allows, to count more matches. For scans that have
+ * the requested order, and for searches that only count.
  */
 async function* seek(
   scan: IndexScan,
@@ -131,8 +132,8 @@ interface Place {
 }
 
 /**
- * Reads a scan in any order to its end (a `bounded` scan: until no later candidate can be on the page), and sorts the matches. Only ids and sort
- * keys are kept in memory; the records of the page are read at the end.
+ * Reads a scan that is not in the requested order, and sorts the matches. Reads to the end of the scan, or, if it is `bounded`, until no
+ * later candidate can be on the page. Only ids and sort keys are kept in memory; the records of the page are read at the end.
  */
 async function* collect(
   scan: IndexScan,

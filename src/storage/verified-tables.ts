@@ -1,9 +1,10 @@
 import { type Stats, readFileSync, renameSync, writeFileSync } from "node:fs";
 
 /**
- * The list of tables whose checksums were correct, with the properties of their files at that time. It is stored in a file outside the database.
- * LevelDB never changes a table, so these tables need not be read again before the server starts. A bit that flips on the disk later does not
- * change the properties of the file; the {@link TableFileVerifier} finds such damage.
+ * The list of tables whose checksums were correct, with the properties of their files at that time. It is stored in a
+ * file outside the database. LevelDB never changes a table, so these tables need not be read again before the server
+ * starts. A bit that flips on the disk later does not change these properties; the {@link TableFileVerifier} finds such
+ * damage.
  */
 export class VerifiedTables {
   readonly #path: string;
@@ -30,7 +31,10 @@ export class VerifiedTables {
     if (this.#files.delete(name)) this.#isStored = false;
   }
 
-  /** Removes all tables except `names` from the list, and stores it. If a crash loses entries of the list, their tables are only verified again. */
+  /**
+   * Removes all tables except `names` from the list, and stores the list. The tables of entries that a crash loses are
+   * only verified again.
+   */
   store(names: ReadonlySet<string>): void {
     for (const name of this.#files.keys()) if (!names.has(name)) this.delete(name);
     if (this.#isStored) return;

@@ -22,14 +22,15 @@ import { strayThreadOf } from "./index-repair.ts";
 import { itemLabel, readItemHead } from "./store-items.ts";
 
 /**
- * Checks a key of a store item, or of the index of items by expiry. Yields an error if the item's record, value or index entry is missing, or
- * if the index entry has another time than the record. Yields nothing for other keys. The bytes under the key itself have already been checked.
+ * Checks a key of a store item, or of the index of items by expiry; yields nothing for other keys. Yields an error if the item's record,
+ * value or index entry is missing, or if the index entry has another time than the record. The bytes under the key itself have already been
+ * checked.
  */
 async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGenerator<string> {
   if (at.startsWith("!expire/")) {
     const { tenant, due, ...place } = parseItemExpiryKey(at);
     const head = await kv.get(itemRowKey(tenant, "s", place));
-    // A damaged record is reported under its own key.
+    // The damaged record is reported under its own key.
     if (head !== undefined && envelopeFlaw(head) !== undefined) return;
     const expires = head && readItemHead(head, tenant, place).expires_at;
     if (typeof expires !== "number" || Math.ceil(expires) !== due)
@@ -54,8 +55,8 @@ async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGe
 const PROGRESS_KEYS = 1_000;
 
 /**
- * Reads every value once (only those of the thread `only`, if it is given), in the order of the keys, and checks each thread after its last
- * key. Only what the check of one thread has collected is in memory, never all data of the thread.
+ * Reads every value once, in the order of the keys, and checks each thread after its last key. `only`: reads only the values of this
+ * thread. What the check of one thread has collected is in memory, but never all data of the thread.
  */
 export async function* verifyAll(
   kv: KeyValueStore,
@@ -110,8 +111,8 @@ async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncG
 
 /**
  * Checks an index key. Yields an error if its thread does not exist, or if the record of the thread (or of the run) does not agree with the
- * key; at most one error for each thread. A thread that has lost only its record counts as existing, because the check of its other keys
- * reports the loss.
+ * key; at most one error for each thread. A thread that has lost only its record counts as existing, because the check of the thread's
+ * other keys reports the loss.
  */
 async function* checkListed(kv: KeyValueStore, at: string, reported: Set<string>): AsyncGenerator<Damage> {
   const key = await strayThreadOf(kv, at);

@@ -1,18 +1,17 @@
 import { andThenWith, type Eventually } from "../ports/eventually.ts";
 
 /**
- * Keeps the order of writes that read stored data before they are submitted. Usually these reads are synchronous, and a write is submitted
- * by the time the call returns. If the store reads asynchronously, later writes of the same records wait until the earlier write is
- * submitted, so that the data that the earlier write has read does not change in between. Records are identified by their keys, or a prefix
- * of their keys.
+ * Keeps the order of writes that read stored data before they are submitted. If the store reads asynchronously, later writes of the same
+ * records wait until the earlier write is submitted, so that the data that it has read does not change in between. Usually the store reads
+ * synchronously, and nothing waits. Records are identified by their keys, or a prefix of their keys.
  */
 export class WriteOrder {
   /** The last unfinished write of each record. The promises never reject. */
   readonly #last = new Map<string, Promise<void>>();
 
   /**
-   * Calls `write` when the earlier writes of all these records have ended: synchronously if none is in progress. Returns the result of `write`.
-   * `write` MUST return, or resolve, when its operations are submitted, and MUST NOT wait until they are stored.
+   * Calls `write` when the earlier writes of all these records have ended: synchronously if none is in progress. Returns the result of
+   * `write`, which MUST return, or resolve, when its operations are submitted. `write` MUST NOT wait until they are stored.
    */
   run<T>(records: readonly string[], write: () => Eventually<T>): Eventually<T> {
     return this.runWith(records, undefined, write);

@@ -4,8 +4,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 
 /**
- * An outage: the time from a failed write until a write is stored again. However long it lasts, and however many writes
- * are refused, only one line is logged for its start, one for its end, and one for each new cause.
+ * An outage: the time from a failed write until a write is stored again. Only one line is logged for its start, one for
+ * its end, and one for each new cause, however long it lasts and however many writes are refused.
  */
 export class WriteOutage {
   #error: ServiceError;
@@ -38,7 +38,10 @@ export class WriteOutage {
     this.#refused++;
   }
 
-  /** Records that the outage continues, because the storage could not be opened again or did not store the test write. Logs the cause if it is a new one. */
+  /**
+   * Records that the outage continues: the storage could not be opened again, or did not store the test write. A new
+   * cause is logged.
+   */
   goesOn(cause: unknown): void {
     const message = innermostMessage(cause);
     if (message === this.#cause) return;

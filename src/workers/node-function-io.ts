@@ -6,17 +6,14 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 type Post = (message: FromWorker) => void;
 
-/**
- * The `NodeIo` of a node function that runs in a worker thread. Every operation is sent as a message to the server's thread, which performs
- * it.
- */
+/** The `NodeIo` of a node function in a worker thread. Each operation is a message to the server's thread, which performs the operation. */
 export class WorkerNodeIo implements NodeIo {
   readonly #id: number;
   readonly #post: Post;
   #isOver = false;
   #messages = 0;
   #requests = 0;
-  /** The controller of the abort signal. It is made when the signal is first read; undefined until then. */
+  /** The controller of the abort signal. It is made when the signal is first read. */
   #controller: AbortController | undefined;
   #reason: DOMException | undefined;
   readonly #pending = new Map<number, { resolve(value: unknown): void; reject(why: Error): void }>();

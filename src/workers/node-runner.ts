@@ -7,10 +7,7 @@ import { WorkerNodeIo } from "./node-function-io.ts";
 import { cloneableOutcome, cloneableFields } from "./structured-clone.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-/**
- * When this many messages are queued, they are posted at once. Fewer messages are posted together at the end of the
- * turn of the event loop.
- */
+/** When this many messages are queued, they are posted immediately. Fewer messages are posted after the current turn of the event loop. */
 const MAX_QUEUED = 64;
 
 export interface NodeRunnerDeps {
@@ -38,7 +35,7 @@ export class NodeRunner {
   #queued: FromWorker[] = [];
   #flushing = false;
 
-  /** @param executor creates the executor that runs node functions; it is given {@link logger} */
+  /** @param executor creates the executor of node functions, which logs to the given logger */
   constructor(
     deps: NodeRunnerDeps,
     executor: (logger: Logger) => NodeExecutor,
@@ -97,7 +94,7 @@ export class NodeRunner {
       this.#flush();
       this.#deps.post([{ t: "done", id, outcome }]);
     } catch (thrown) {
-      // The outcome cannot be cloned for another thread, so the task fails with this error.
+      // The outcome or a queued message cannot be cloned for the server's thread, so the task fails with this error.
       this.#deps.post([{ t: "done", id, outcome: { kind: "failed", error: toPlainError(thrown) } }]);
     } finally {
       this.#running.delete(id);

@@ -5,8 +5,9 @@ import type { TaskOutcome } from "../ports/engine.ts";
 import type { LogFields } from "../ports/logger.ts";
 
 /**
- * Prepares the outcome of a task for structured clone, which would drop the classes of objects. Objects with a method `toJSON`, such as
- * LangChain messages, are converted here. A value that has no JSON form fails the task with the same error as when it would be stored.
+ * Prepares the outcome of a task for structured clone, which drops the classes of objects. Objects with a method `toJSON`, such as
+ * LangChain messages, are therefore converted here. If a value has no JSON form, the outcome is the error that storing the value would
+ * give.
  */
 export function cloneableOutcome(node: string, outcome: TaskOutcome): TaskOutcome {
   if (outcome.kind !== "returned") return outcome;
@@ -20,8 +21,8 @@ export function cloneableOutcome(node: string, outcome: TaskOutcome): TaskOutcom
 }
 
 /**
- * The deepest level of a value that is converted. Deeper or circular values stay as they are; the server reports the error when it reads
- * them.
+ * The deepest level of a value that is converted. Deeper parts, which a circular value always has, stay as they are; the server reports the
+ * error when it reads the value.
  */
 const MAX_CLONE_DEPTH = 32;
 
@@ -34,8 +35,8 @@ function cloneable(value: unknown, at: string, depth: number): unknown {
   }
   const prototype = Object.getPrototypeOf(value) as unknown;
   if (prototype !== Object.prototype && prototype !== null) return toStorable(value, at);
-  // A command made by `to` or `send` adds nothing to the path in error messages, because users do not see its members. Only the keys of its
-  // update are added.
+  // Error messages do not show the members of a command made by `to` or `send`, because users do not see these members. They show the keys
+  // of the command's update.
   const made = Object.hasOwn(value, "~heddle");
   let copy: Record<string, unknown> | undefined;
   for (const [key, member] of Object.entries(value)) {
@@ -45,7 +46,7 @@ function cloneable(value: unknown, at: string, depth: number): unknown {
   return copy ?? value;
 }
 
-/** Prepares the fields of a log line for structured clone. A value that cannot be converted becomes text, because logging must not fail. */
+/** Prepares the fields of a log line for structured clone. A value that cannot be converted becomes text, so that logging never fails. */
 export function cloneableFields(fields: LogFields): JsonObject {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cloneableField(value)]));
 }

@@ -26,15 +26,16 @@ export type ToWorker =
   /** Requests a `pong` message. A worker that does not answer is blocked by a node function. */
   | { readonly t: "ping" };
 
-/**
- * Messages from a worker to the server's thread. They are sent in lists, usually one list for each turn of the event loop. A `fact` message
- * contains an entry for the run's event log. In it, the chat messages that one call streams are numbered from 0, and token and piece facts
- * refer to these numbers, because the worker does not know the event ids that the server assigns.
- */
+/** Messages from a worker to the server's thread. They are posted in lists, usually one list for each turn of the event loop. */
 export type FromWorker =
   /** The graphs are loaded. */
   | { readonly t: "ready" }
+  /** The graphs could not be loaded. */
   | { readonly t: "refused"; readonly error: PlainError }
+  /**
+   * An entry for the run's event log. A token or piece names its chat message by the message's number in the call, from 0, because the
+   * worker does not know the event ids that the server assigns.
+   */
   | { readonly t: "fact"; readonly id: number; readonly fact: Fact }
   | {
       readonly t: "record";

@@ -8,8 +8,8 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 import { WorkerSlot, type WorkerCall } from "./worker-slot.ts";
 
 /**
- * Milliseconds before a new worker replaces one that has ended. Each time that a worker ends before it was ready, the delay is doubled, up
- * to MAX_RESTART_DELAY_MS.
+ * Milliseconds before a new worker replaces one that has ended. The delay doubles each time that a worker ends before it is ready, up to
+ * MAX_RESTART_DELAY_MS.
  */
 const RESTART_DELAY_MS = 200;
 const MAX_RESTART_DELAY_MS = 10_000;
@@ -28,12 +28,12 @@ export interface WorkerPoolDeps {
 }
 
 /**
- * Starts worker threads, and returns an executor that runs node functions in them. Each call goes to the worker with
- * the fewest calls. A function that blocks its thread delays the other calls of the thread, but not the server.
+ * Starts worker threads, and returns an executor that runs node functions in them. Each call goes to the worker with the fewest calls. A
+ * function that blocks its thread delays other calls in that thread, but not the server.
  *
- * After a call is aborted, its worker gets no more calls until it answers a ping. A worker that does not answer in time
- * is terminated. The calls that the worker had begun then fail with `WorkerLostError`, and the retry policy of each
- * node applies; the calls that it had not begun run in another worker.
+ * After a call is aborted, its worker gets no more calls until it answers a ping. A worker that does not answer in time is terminated. The
+ * calls that it had begun fail with `WorkerLostError`, and the retry policy of each node applies. The calls that it had not begun run in
+ * another worker.
  *
  * Resolves when all workers have loaded their graphs.
  * @throws ServiceError `config.invalid` if a worker cannot load its graphs
@@ -93,7 +93,8 @@ class WorkerPool implements NodeExecutor {
     try {
       best.run(call);
     } catch {
-      // The call cannot be cloned, for example because it contains the value of an untracked channel. So it runs in this thread.
+      // The call cannot be cloned, for example because it contains the value of an untracked channel. It runs in the server's thread
+      // instead.
       void this.#deps.local.run(call.call, call.io).then(call.settle);
     }
   }

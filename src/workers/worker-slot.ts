@@ -7,7 +7,7 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-/** Milliseconds in which a worker must answer the ping that follows an abort. Otherwise it is terminated. */
+/** Milliseconds in which a worker must answer the ping that follows an abort. A worker that does not answer is terminated. */
 const ANSWER_TIMEOUT_MS = 2_000;
 
 /** A call of a node function that a worker should run. */
@@ -29,8 +29,8 @@ export interface WorkerSlotDeps {
   /** Called when the worker can take calls: after its start, and when it has answered all pings. */
   ready(): void;
   /**
-   * Called when the worker has ended. `notBegun`: the calls that the worker had not begun, which can run in another worker. The calls that
-   * it had begun fail.
+   * Called when the worker has ended. `notBegun`: the calls that the worker had not begun, which can run in another worker. All other calls
+   * of the worker have failed.
    */
   ended(notBegun: readonly WorkerCall[]): void;
 }
@@ -42,15 +42,15 @@ export class WorkerSlot {
   readonly #calls = new Map<number, RunningCall>();
   #ids = 0;
   /**
-   * The id of the call that the worker began last. The worker begins calls in the order of their ids. The number is in shared memory,
-   * because a function that blocks the worker's thread also blocks the messages of the worker.
+   * The id of the call that the worker began last. The worker begins calls in the order of their ids. The id is in shared memory, because a
+   * worker that a function blocks cannot send messages.
    */
   readonly #begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   #isReady = false;
   #isOver = false;
   #unansweredPings = 0;
   #watch: Cancel | undefined;
-  /** The reason why the worker could not load its graphs. Undefined if it has loaded them, or has not tried yet. */
+  /** Why the worker could not load its graphs. Undefined if it has loaded them, or has not finished loading. */
   failure: string | undefined;
 
   constructor(thread: WorkerThread<ToWorker, readonly FromWorker[]>, deps: WorkerSlotDeps) {
@@ -63,7 +63,7 @@ export class WorkerSlot {
     thread.post({ t: "begun", begun: this.#begun });
   }
 
-  /** True if the worker can take calls. While it has not answered a ping it gets no calls, because it may be terminated soon. */
+  /** True if the worker can take calls. A worker with an unanswered ping takes none, because it may be terminated soon. */
   get isReady(): boolean {
     return this.#isReady && !this.#isOver && this.#unansweredPings === 0;
   }

@@ -45,7 +45,8 @@ export function* hasValidChecksumInSteps(
 }
 
 /**
- * All keys of a block are within this many bytes from its start: LevelDB ends a block after the entry that exceeds the block size, here 8 KiB.
+ * All keys of a block are within this many bytes of its start: LevelDB ends a block after the entry that exceeds the block size, here 8
+ * KiB.
  */
 const KEYS_WITHIN = 64 * 1024;
 /** If an entry ends after this many bytes of a block, it is the last entry of the block. */

@@ -40,7 +40,10 @@ export class ByteReader {
   }
 }
 
-/** Heddle's key in a key of a table: LevelDB appends eight bytes with a sequence number and a type. Heddle's keys are ASCII. */
+/**
+ * Returns Heddle's key from a key of a table. LevelDB appends eight bytes to each key: a sequence number and a type. Heddle's keys are
+ * ASCII.
+ */
 export function userKey(internal: Buffer): string {
   if (internal.length < 8) throw new FormatError("a key is too short");
   return internal.toString("latin1", 0, internal.length - 8);

@@ -38,8 +38,8 @@ export function crc32c(bytes: Uint8Array, from: number, to: number, before = 0):
 }
 
 /**
- * Finds the end of a block that starts at `from`: the position of the block's type byte, which is the last byte that the checksum after it
- * covers. Undefined if no block that starts at `from` ends before `to`.
+ * Finds the end of a block that starts at `from`. Returns the position of the block's type byte, which is followed by a checksum that
+ * covers everything up to that byte. Undefined if no block that starts at `from` ends before `to`.
  */
 export function findChecksum(bytes: Uint8Array, from: number, to: number): number | undefined {
   let sum = -1;
@@ -58,7 +58,10 @@ export function findChecksum(bytes: Uint8Array, from: number, to: number): numbe
   return undefined;
 }
 
-/** Undoes LevelDB's masking of a stored checksum. LevelDB rotates checksums and adds an offset, because the data may itself contain checksums. */
+/**
+ * Undoes LevelDB's masking of a stored checksum. LevelDB rotates checksums and adds an offset, because the checksummed data may itself
+ * contain checksums.
+ */
 export function unmaskChecksum(stored: number): number {
   const rotated = (stored - 0xa282ead8) >>> 0;
   return ((rotated >>> 17) | (rotated << 15)) >>> 0;

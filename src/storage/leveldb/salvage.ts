@@ -28,9 +28,9 @@ const MAX_SEARCH_BYTES = 512 * 1024 * 1024;
 const TURN_BYTES = 4 * 1024 * 1024;
 
 /**
- * Finds the data blocks of a table that has lost its index. Blocks follow each other from the start, and each block's checksum shows where
- * it ends. After a damaged block, the next intact block is searched byte by byte. Yields undefined between blocks, so that the caller can
- * let other work run.
+ * Finds the data blocks of a table that has lost its index. Blocks follow each other from the start of the file, and each block's checksum
+ * shows where the block ends. After a damaged block, the next intact block is searched for byte by byte. Yields undefined between blocks,
+ * so that the caller can let other work run.
  */
 export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undefined, readonly DataBlock[]> {
   const blocks: DataBlock[] = [];
@@ -52,20 +52,20 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
       continue;
     }
     const block = dataOf(bytes, at, end - at, blocks.at(-1)?.last, bounds);
-    // `block` is undefined for the filter block and the index block, which follow the data blocks: their keys do not sort after the last
-    // data key.
+    // The filter block and the index block follow the data blocks. They are left out, because their keys do not sort after the last data
+    // key.
     if (block !== undefined) blocks.push(block);
     isBlockStart = true;
     at = end + BLOCK_TRAILER_BYTES;
   }
-  // Checks that the file is the table that the manifest describes: a block at the start of the file has to begin with the table's first
-  // key, whose sequence number occurs in no other table. If it does not, the file has the content of another table, and none of its blocks
-  // are used. If the block at the start is damaged, this cannot be checked.
+  // A block at the start of the file has to begin with the table's first key, whose sequence number occurs in no other table. If it does
+  // not, the file has the content of another table, and none of its blocks are used. If the block at the start is damaged, this cannot be
+  // checked.
   const [first] = blocks;
   return first === undefined || (first.offset === 0 && !first.first.equals(bounds.first)) ? [] : blocks;
 }
 
-/** The ranges of keys before, between and after the found blocks in which entries are lost. */
+/** The ranges of keys in which entries are lost: before, between and after the found blocks. */
 export function lostKeyRanges(
   blocks: readonly DataBlock[],
   { from, to }: Pick<TableBounds, "from" | "to">,
@@ -82,7 +82,8 @@ export function lostKeyRanges(
 }
 
 /**
- * Builds a table from blocks of another table, in the format of LevelDB's `table_format.md`. It has no filter, which would only save reads.
+ * Builds a table from blocks of another table, in the format of LevelDB's `table_format.md`. The table has no filter, which would only save
+ * reads.
  */
 export function buildTableFromBlocks(bytes: Buffer, blocks: readonly DataBlock[]): Buffer {
   const parts: Buffer[] = [];
@@ -130,8 +131,8 @@ function varint(value: number): Buffer {
 }
 
 /**
- * True if a data block may begin here, compressed or not. Its first key shares no bytes with a previous one, so a block begins with 0, the length
- * of the key, the length of its value, and a printable character.
+ * True if a data block may begin here, compressed or not. The first key of a block shares no bytes with a previous key. So a block begins
+ * with 0, the length of the key, the length of its value, and a printable character.
  */
 function looksLikeBlock(bytes: Buffer, at: number): boolean {
   if (bytes[at] === 0) return looksLikeEntry(bytes, at);

@@ -1,8 +1,8 @@
 import { FormatError, ByteReader } from "./byte-reader.ts";
 
 /**
- * A block that states more uncompressed bytes than this counts as damaged. Index blocks are never that large, and a data block is only if
- * it has a value of that size.
+ * Bytes. A block that claims to have more when uncompressed counts as damaged. Index blocks are never that large, and data blocks only if
+ * they have a value of that size.
  */
 const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
 

@@ -33,9 +33,8 @@ const FOOTER = 48;
 
 /**
  * Finds the damage of a table: wrong checksums of blocks, an unreadable footer or index, and a size or key range that differs from the
- * manifest. (For the format, see LevelDB's `table_format.md`.) LevelDB itself does not check the checksums when it reads, so a flipped bit
- * could hide a key and reveal an older value. Yields undefined after each MiB, and after each block, so that the caller can let other work
- * run.
+ * manifest. (For the format, see LevelDB's `table_format.md`.) LevelDB does not check the checksums when it reads, so a flipped bit could
+ * hide a key and reveal an older value. Yields undefined after each MiB, and after each block, so that the caller can let other work run.
  * @param bounds the table's key range in the manifest, if known
  * @param size the table's bytes in the manifest
  */
@@ -95,8 +94,8 @@ function sizeIs(bytes: Buffer, size: number): string {
 }
 
 /**
- * Reports what a table without an index has lost: the key ranges before, between and after the blocks that can be found; without `bounds`,
- * the whole key range.
+ * Reports what a table without an index has lost: the key ranges before, between and after the blocks that can be found. Without `bounds`,
+ * this is the whole key range.
  */
 function* salvage(
   bytes: Buffer,
