@@ -12,6 +12,7 @@ import {
 import type { Eventually } from "../ports/eventually.ts";
 import type { UnadmittedRun, RunRefusal } from "../ports/engine.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
+import { withTimeLimit } from "../ports/with-time-limit.ts";
 import { subgraphOf, type GraphDefinition } from "../graph/definition.ts";
 import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { describeFieldErrors, parse, type SchemaResult, toFieldErrors } from "../graph/standard-schema.ts";
@@ -158,7 +159,7 @@ async function parseBy(
 ): Promise<unknown> {
   let fields: readonly FieldError[];
   try {
-    const result = await inTime(validate, scheduler);
+    const result = await withTimeLimit(scheduler, MAX_SCHEMA_MS, validate);
     if (result.issues === undefined) return toStorable(result.value, at);
     // An empty list of issues is a refusal too.
     const issues = result.issues.length > 0 ? [...result.issues] : [{ message: "" }];
@@ -170,16 +171,6 @@ async function parseBy(
     });
   }
   throw new ServiceError("validation.failed", describeFieldErrors(fields), { fields });
-}
-
-/** Calls `validate`. The promise rejects if the result takes longer than {@link MAX_SCHEMA_MS}. */
-function inTime<T>(validate: () => Eventually<T>, scheduler: Scheduler): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = scheduler.after(MAX_SCHEMA_MS, () =>
-      reject(new Error(`it did not answer in ${MAX_SCHEMA_MS / 1_000} s`)),
-    );
-    new Promise<T>((settle) => settle(validate())).then(resolve, reject).finally(cancel);
-  });
 }
 
 function unknownNode(root: GraphDefinition, points: Breakpoints | null, at: string): RunRefusal | null {
