@@ -27,15 +27,24 @@ export const SEARCH_LIMIT_TEXTS = {
   searched: `Only the ${MAX_THREADS.toLocaleString("en")} threads that were updated last were searched.`,
 };
 
+/** The fewest characters of an id that a word must have to match it. */
+const MIN_ID_CHARACTERS = 4;
+/** A UUID, or at least 24 hexadecimal digits, such as the id of a question or a trace. */
+const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24,})$/;
+
 /**
- * Finds the threads that match all words, most recently changed first. A word matches the end of a thread's id, or any
- * part of its metadata as JSON.
+ * Finds the threads that match the filter and contain all words, most recently changed first. If no thread has one of
+ * the filter's ids, these ids are searched as words.
  */
 export async function findThreads(
   filter: ThreadListFilter,
   words: readonly string[],
   signal: AbortSignal,
 ): Promise<FoundThreads> {
+  const { ids: named = [], ...others } = filter;
+  // A complete id that is not a thread's may be in the metadata.
+  if (named.length > 0 && (await listThreads(filter, "latest", 0, 1, signal)).total === 0)
+    return findThreads(others, [...words, ...named], signal);
   const ids: string[] = [];
   let isAllSearched = false;
   for (let offset = 0; offset < MAX_THREADS && !isAllSearched && ids.length <= MAX_PER_REQUEST;) {
@@ -48,10 +57,22 @@ export async function findThreads(
   return { ids: ids.length === 0 ? [NO_THREAD_ID] : ids, limit: isAllSearched ? null : "searched" };
 }
 
-export function containsAll(
+/**
+ * Returns whether a thread matches all words. A word matches any part of the metadata as JSON, except in ids: the page
+ * does not show most of them, and almost every id contains any given digit. Of an id, a word matches the beginning, and
+ * of the thread's own id also the end, which the list shows.
+ */
+function containsAll(
   { thread_id, metadata }: Pick<ThreadRow, "thread_id" | "metadata">,
   words: readonly string[],
-) {
-  const text = JSON.stringify(metadata).toLowerCase();
-  return words.every((word) => thread_id.endsWith(word.toLowerCase()) || text.includes(word.toLowerCase()));
+): boolean {
+  const ids = [thread_id];
+  const text = JSON.stringify(metadata, (_, value: unknown) => {
+    if (typeof value !== "string" || !ID.test(value.toLowerCase())) return value;
+    ids.push(value.toLowerCase());
+    return "";
+  }).toLowerCase();
+  const isOfId = (word: string) =>
+    word.length >= MIN_ID_CHARACTERS && (thread_id.endsWith(word) || ids.some((id) => id.startsWith(word)));
+  return words.map((word) => word.toLowerCase()).every((word) => text.includes(word) || isOfId(word));
 }

@@ -41,8 +41,9 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
     saveSearch({ text, status, graph, order });
     const search = new AbortController();
     const find = async () => {
-      setSearched(words.length === 0 ? "" : "Searching…");
-      if (words.length === 0) return list.filter(filter, order);
+      const isSearched = words.length > 0 || filter.ids !== undefined;
+      setSearched(isSearched ? "Searching…" : "");
+      if (!isSearched) return list.filter(filter, order);
       const { ids, limit } = await findThreads(filter, words, search.signal);
       setSearched(limit === null ? "" : SEARCH_LIMIT_TEXTS[limit]);
       list.filter({ ...filter, ids }, order);
