@@ -21,6 +21,17 @@ import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { graphOf, threadTitle } from "../threads/thread-title.ts";
 import { type InboxRow, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
 
+/** The keys that work on this page, as the page's hint names them. */
+const SHORTCUTS = [
+  "Enter sends a text",
+  "Ctrl Enter sends any answer",
+  "Shift Enter starts a new line",
+  "Esc leaves the field, then closes the question",
+  "j ↓ next",
+  "k ↑ previous",
+  "? all shortcuts",
+];
+
 /**
  * The pending questions and breakpoints of all threads, longest wait first. The user answers the questions on this
  * page.
@@ -151,7 +162,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
           </h1>
           <p class="dim">Threads waiting for an answer or to be resumed, the longest wait first.</p>
         </div>
-        <p class="dim keys">Enter sends · Esc leaves · j next · k previous</p>
+        <p class="dim keys">{SHORTCUTS.join(" · ")}</p>
       </header>
       {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
       {list.rows.value === null ? (
