@@ -314,7 +314,7 @@ async function findLeftOut(
     for (const [id, obstacle] of await resumeObstaclesByRun(runs))
       if (obstacle !== null) left.set(id, OBSTACLE_TEXTS[obstacle]);
   if (action === "retry")
-    for (const [{ run_id }, obstacle] of await planRepeat(runs))
+    for (const [{ run_id }, obstacle] of (await planRepeat(runs)).obstacles)
       if (obstacle !== null) left.set(run_id, LEFT_OUT_TEXTS[obstacle]);
   return left;
 }

@@ -25,10 +25,10 @@ interface SelectionBarProps {
 export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionBarProps) {
   const [isDeleting, setDeleting] = useState(false);
   const [repeating, setRepeating] = useState<RepeatPlan | null>(null);
-  /** Asks for confirmation if more than one run would be started. */
+  /** Asks for confirmation if more than one run would be started, or if a question would be dropped. */
   const repeat = async () => {
     const plan = await planRepeat(selected);
-    if (runsToRepeat(plan).length > 1) setRepeating(plan);
+    if (runsToRepeat(plan).length > 1 || plan.unanswered.size > 0) setRepeating(plan);
     else onAction("retry");
   };
   // The result is kept for each run. Otherwise, a click on another row would read the threads of all selected runs
@@ -84,7 +84,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
       </p>
       {repeating !== null && (
         <Confirm
-          title={`Run ${runsToRepeat(repeating).length} runs again?`}
+          title={`Run ${runsToRepeat(repeating).length} ${runsToRepeat(repeating).length === 1 ? "run" : "runs"} again?`}
           text={`${repeatSummary(repeating)} The input of each is sent again, to the current state of its thread: all tasks run.`}
           yes="Run again"
 

@@ -246,6 +246,17 @@ export async function findRuns(
   return { runs, next: response.headers.get("x-pagination-next") };
 }
 
+/** Reads the first runs of a thread that were created at a time or later, oldest first. */
+export const listThreadRunsSince = (
+  id: string,
+  created_after: string,
+  limit: number,
+): Promise<readonly FoundRun[]> =>
+  fetchJson("runs/search", {
+    body: { thread_id: id, created_after, limit, sort_order: "asc" },
+    isRead: true,
+  });
+
 export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 

@@ -1,4 +1,4 @@
-import type { Run, Thread } from "../api/records.ts";
+import type { ApiInterrupt, Run, Thread } from "../api/records.ts";
 import { answerOfRun, extractAnswersById } from "./answer-requests.ts";
 
 /**
@@ -28,6 +28,16 @@ export function findRepeatObstacle(
   }
   return isContinuation(run) && status !== "interrupted" && status !== "error" ? "continuation" : null;
 }
+
+/**
+ * Returns the questions of a thread that are dropped if the run is run again: none if the new run answers them, or
+ * continues the thread and asks them again.
+ */
+export const questionsLostByRepeat = (
+  run: Run,
+  { status, interrupts }: Pick<Thread, "status" | "interrupts">,
+): readonly ApiInterrupt[] =>
+  status !== "interrupted" || dependsOnThread(run) ? [] : Object.values(interrupts).flat();
 
 /** The text for the user about each obstacle. */
 export const REPEAT_OBSTACLE_TEXTS: { readonly [O in RepeatObstacle]: string } = {

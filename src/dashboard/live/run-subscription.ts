@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { findRuns, getHistory, getRun, getThread, listRuns } from "../api/client.ts";
-import { type FoundRun, hasRunEnded, type Run, type ThreadState } from "../api/records.ts";
+import { type ApiInterrupt, type FoundRun, hasRunEnded, type Run, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound, isTransient } from "../api-errors.ts";
@@ -10,7 +10,8 @@ import { traceFromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
-import { findRepeatObstacle, type RepeatObstacle } from "./repeat-obstacle.ts";
+import { findQuestionOutcome, type QuestionOutcome, questionsOf } from "./question-outcome.ts";
+import { findRepeatObstacle, questionsLostByRepeat, type RepeatObstacle } from "./repeat-obstacle.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 import type { RunTimes } from "./run-times.ts";
 
@@ -33,6 +34,8 @@ interface Records {
   readonly isLastFailure: boolean;
   readonly followUp: FollowUp | null;
   readonly repeatObstacle: RepeatObstacle | null;
+  readonly questionOutcome: QuestionOutcome | null;
+  readonly lostByRepeat: readonly ApiInterrupt[];
 }
 
 /**
@@ -66,6 +69,10 @@ export class RunSubscription {
   readonly followUp = signal<FollowUp | null>(null);
   /** Why the run cannot be run again; null if it can, or if this is not known. */
   readonly repeatObstacle = signal<RepeatObstacle | null>(null);
+  /** Who answered the questions of this run; null if nobody has, if it asked none, or if this is not known. */
+  readonly questionOutcome = signal<QuestionOutcome | null>(null);
+  /** The thread's pending questions that are dropped if this run is run again. */
+  readonly lostByRepeat = signal<readonly ApiInterrupt[]>([]);
   /** Whether the trace was built from the thread's history, because the server no longer stores the run's events. */
   readonly isRebuilt = signal(false);
   readonly model = new FeedModel();
@@ -136,7 +143,14 @@ export class RunSubscription {
     const run = await getRun(this.thread, this.id);
     // The thread is read only for an ended run, because a thread does not wait for an answer while the run is in
     // progress. It is not read without a feed, because such a page shows nothing about the thread.
-    const unset = { waiting: null, isLastFailure: false, followUp: null, repeatObstacle: null };
+    const unset = {
+      waiting: null,
+      isLastFailure: false,
+      followUp: null,
+      repeatObstacle: null,
+      questionOutcome: null,
+      lostByRepeat: [],
+    };
     if (this.feed === null) return { run, times: null, ...unset };
     if (!hasRunEnded(run)) return { run, times: await this.#readTimes(run), ...unset };
     const [record, runs, times] = await Promise.all([
@@ -148,7 +162,10 @@ export class RunSubscription {
     const isLatest = runs[0]?.run_id === this.id;
     const isLastFailure = record.status === "error" && isLatest;
     const hasFailed = run.status === "error" || run.status === "timeout";
-    const followUp = hasFailed && !isLatest ? await this.#readFollowUp(run) : null;
+    const [followUp, questionOutcome] = await Promise.all([
+      hasFailed && !isLatest ? this.#readFollowUp(run) : null,
+      isLatest ? null : this.#readQuestionOutcome(run),
+    ]);
     return {
       run,
       times,
@@ -156,11 +173,23 @@ export class RunSubscription {
       isLastFailure,
       followUp,
       repeatObstacle: findRepeatObstacle(run, record),
+      questionOutcome,
+      lostByRepeat: questionsLostByRepeat(run, record),
     };
   }
 
   async #readFollowUp(run: Run): Promise<FollowUp> {
     return { resumedBy: (await this.#find(run))?.resumed_by ?? null };
+  }
+
+  /** Reads who answered the run's questions, unless this is known and can no longer change. */
+  async #readQuestionOutcome(run: Run): Promise<QuestionOutcome | null> {
+    const known = this.questionOutcome.peek();
+    if (known !== null && hasRunEnded(known.run)) return known;
+    const questions = questionsOf(this.trace);
+    if (questions.length === 0) return null;
+    // If this cannot be read, the page shows everything else.
+    return findQuestionOutcome(run, questions).catch(() => known);
   }
 
   /**
@@ -182,12 +211,15 @@ export class RunSubscription {
     return runs.find(({ run_id }) => run_id === this.id);
   }
 
-  #show({ run, times, waiting, isLastFailure, followUp, repeatObstacle }: Records): void {
+  #show(records: Records): void {
+    const { run, times, waiting, isLastFailure, followUp, repeatObstacle } = records;
     this.run.value = run;
     this.times.value = times;
     this.isLastFailure.value = isLastFailure;
     this.followUp.value = followUp;
     this.repeatObstacle.value = repeatObstacle;
+    this.questionOutcome.value = records.questionOutcome;
+    this.lostByRepeat.value = records.lostByRepeat;
     this.waiting.value = waiting;
     this.error.value = null;
     this.isMissing.value = false;
@@ -223,6 +255,8 @@ export class RunSubscription {
         if (states.length === 0) return;
         this.trace = traceFromHistory(this.id, states);
         this.isRebuilt.value = true;
+        // The questions of the run are known only now.
+        this.refresh();
         this.changes.increment();
       },
       // If the history cannot be read, the page still shows the run's record.

@@ -1,12 +1,13 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { cancelRun, createRun } from "../api/client.ts";
-import { hasRunEnded, type JsonRecord, type Run } from "../api/records.ts";
+import { type ApiInterrupt, hasRunEnded, type JsonRecord, type Run } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { answerOfRun, userOfRun } from "../live/answer-requests.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { type PausedRun, pauseLabel } from "../live/paused-run.ts";
+import { type QuestionOutcome, questionsOf } from "../live/question-outcome.ts";
 import { queueTimeMs, runDurationMs } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ActionButton } from "../components/action-button.tsx";
@@ -68,6 +69,9 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
       />
       {error !== null && <LoadFailure text={error} onRetry={() => watch.refresh()} />}
       {watch.waiting.value !== null && <Asked waiting={watch.waiting.value} thread={thread} />}
+      {watch.questionOutcome.value !== null && (
+        <Outcome outcome={watch.questionOutcome.value} questions={questionsOf(watch.trace)} />
+      )}
       {watch.isRebuilt.value && (
         <p class="note">
           The run's events have expired. This view is rebuilt from checkpoints, without tokens and exact
@@ -134,16 +138,50 @@ function Asked({ waiting, thread }: { readonly waiting: PausedRun; readonly thre
   const { questions } = waiting;
   return (
     <div class="note">
-      <span>
-        {questions.length === 0 ? "The run is paused at a breakpoint." : "Question: "}
-        {questions.length > 0 && <q>{questions.map(({ value }) => questionLine(value)).join(" · ")}</q>}
-      </span>
+      {questions.length > 0 ? (
+        <QuestionLines questions={questions} />
+      ) : (
+        <span>The run is paused at a breakpoint.</span>
+      )}
       <a class="button primary" href={threadHref(thread)}>
         {questions.length > 0 ? "Answer" : "Open thread"}
       </a>
     </div>
   );
 }
+
+interface OutcomeProps {
+  readonly outcome: QuestionOutcome;
+  readonly questions: readonly ApiInterrupt[];
+}
+
+/** The questions that a run asked, and which later run answered or dropped them. */
+function Outcome({ outcome: { run, isAnswer }, questions }: OutcomeProps) {
+  const user = userOfRun(run);
+  const link = <a href={runHref(run.thread_id, run.run_id)}>run …{idSuffix(run.run_id)}</a>;
+  const when = <Age since={run.created_at} isAgo />;
+  return (
+    <div class="note">
+      <QuestionLines questions={questions} />
+      {isAnswer ? (
+        <span>
+          Answered{user !== null && ` by ${user}`} {when} in {link}
+        </span>
+      ) : (
+        <span>
+          Not answered: {link} began with a new input {when}
+          {user !== null && `, by ${user}`}
+        </span>
+      )}
+    </div>
+  );
+}
+
+const QuestionLines = ({ questions }: { readonly questions: readonly ApiInterrupt[] }) => (
+  <span>
+    Question: <q>{questions.map(({ value }) => questionLine(value)).join(" · ")}</q>
+  </span>
+);
 
 function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run: Run }) {
   const { thread_id: thread, run_id: id } = run;
@@ -216,6 +254,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
             )}
             <RepeatButton
               obstacle={watch.repeatObstacle.value}
+              lost={watch.lostByRepeat.value}
               onRepeat={() => start(repeatRequestOf(run), "New run started.")}
             />
           </>
