@@ -152,6 +152,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
         // Before the list of assistants has been read, it is not known whether the thread's assistant still exists.
         initial={list.value === undefined && list.error === null ? undefined : own}
         thread={watch.id}
+        values={state.values}
         draftKey={watch.id}
         isBusy={isBusy}
         isCompact={watch.runs.value.length > 0}

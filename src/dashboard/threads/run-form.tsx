@@ -12,7 +12,7 @@ import { useResource } from "../components/use-resource.ts";
 import { validateFormValue } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
 import { loadRunDraft, saveRunDraft } from "./run-drafts.ts";
-import { messagesProperty, withMessage } from "./run-input.ts";
+import { inputSchemaFor, messagesProperty, withMessage } from "./run-input.ts";
 import {
   contextSchemaWithDefaults,
   runFieldsOf,
@@ -27,6 +27,8 @@ interface RunFormProps {
   readonly initial: string | undefined;
   /** The id of the thread; null if a new thread is created for the run. */
   readonly thread: string | null;
+  /** The state values of the thread; empty for a new thread. */
+  readonly values: JsonRecord;
   /** The key under which unsent input is kept. */
   readonly draftKey: string;
   readonly isBusy: boolean;
@@ -46,6 +48,7 @@ export function RunForm({
   assistants,
   initial,
   thread,
+  values,
   draftKey,
   isBusy,
   isCompact = false,
@@ -95,7 +98,11 @@ export function RunForm({
     async () => (assistant === undefined ? undefined : getSchemas(assistant)),
     [assistant],
   );
-  const schema = schemas.value?.input_schema ?? null;
+  const keys = Object.keys(values).join();
+  const schema = useMemo(
+    () => (schemas.value === undefined ? null : inputSchemaFor(schemas.value, values)),
+    [schemas.value, keys],
+  );
   const supplied = assistants.find(({ assistant_id }) => assistant_id === assistant)?.context;
   const contextSchema = useMemo(
     () => contextSchemaWithDefaults(schemas.value?.context_schema, supplied),
