@@ -7,8 +7,8 @@ export interface RunInputDraft {
   readonly text: string;
   readonly input: JsonRecord;
   /**
-   * The text that the user has typed as JSON; undefined if there is none. `input` is then the last valid value of the
-   * text.
+   * The text that the user has typed as JSON; undefined if there is none. If it is not valid, `input` is its last valid
+   * value, or what the user has entered in fields since.
    */
   readonly json?: string | undefined;
   /** The id of the assistant that the user has chosen; undefined if the user has not chosen one. */

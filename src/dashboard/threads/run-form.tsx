@@ -6,7 +6,7 @@ import { assistantLabel } from "../components/use-assistants.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
-import { JsonField } from "../components/json-field.tsx";
+import { JsonField, parseJsonText } from "../components/json-field.tsx";
 import { useOneAtATime } from "../components/use-one-at-a-time.ts";
 import { useResource } from "../components/use-resource.ts";
 import { validateFormValue } from "../components/form-schema.ts";
@@ -68,7 +68,10 @@ export function RunForm({
   const [input, setInput] = useState<JsonRecord>(draft.input);
   const [text, setText] = useState(draft.text);
   const [isJsonWanted, setJsonWanted] = useState(draft.isJson);
-  /** The text that the user has typed as JSON; undefined if the input has been entered otherwise since. */
+  /**
+   * The text that the user has typed as JSON. Undefined if there is none, or if it was valid and the input has been
+   * entered otherwise since: text that is not valid is kept, because nothing else contains what the user typed.
+   */
   const [json, setJson] = useState(draft.json);
   const latest = useRef({ input, json });
   latest.current = { input, json };
@@ -184,6 +187,7 @@ export function RunForm({
       </select>
     </label>
   );
+  const jsonFault = isText || json === undefined ? null : inputTextFault(json);
   const isNoObject = validation.errors.get("")?.text === NO_OBJECT;
   const isKnown = schemas.value !== undefined || schemas.error !== null;
   return (
@@ -250,11 +254,36 @@ export function RunForm({
               validation={validation}
               onChange={(changed) => {
                 setInput(changed);
-                setJson(undefined);
+                if (jsonFault === null) setJson(undefined);
               }}
             />
           )}
         </>
+      )}
+      {jsonFault !== null && (
+        <div class="note" role="status">
+          <span>
+            The text that you typed as JSON {jsonFault}. It is kept, but not sent: these fields are.
+          </span>
+          <span class="bar">
+            <button
+              type="button"
+              onClick={() => {
+                setOpen(true);
+                setJsonWanted(true);
+                validation.clear();
+                requestAnimationFrame(() =>
+                  form.current?.querySelector<HTMLElement>("textarea.code")?.focus(),
+                );
+              }}
+            >
+              Back to the JSON text
+            </button>
+            <button type="button" class="quiet" onClick={() => setJson(undefined)}>
+              Discard the JSON text
+            </button>
+          </span>
+        </div>
       )}
       <div class="bar foot">
         {isCompact && (
@@ -271,7 +300,7 @@ export function RunForm({
             onClick={() => {
               if (!isJsonWanted && talk !== null && text.trim() !== "") {
                 setInput(given);
-                setJson(undefined);
+                if (jsonFault === null) setJson(undefined);
               }
               setJsonWanted(!isJsonWanted);
               validation.clear();
@@ -317,6 +346,13 @@ export function RunForm({
 }
 
 const NO_OBJECT = "The input must be a JSON object.";
+
+/** Returns why a text cannot be an input; null if it is empty or a JSON object. */
+function inputTextFault(text: string): string | null {
+  const { value, wrong } = parseJsonText(text, true);
+  if (wrong !== null) return "is not valid";
+  return value === undefined || isJsonRecord(value) ? null : "is not an object";
+}
 
 const pick = (values: JsonRecord, names: readonly string[]): JsonRecord =>
   Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
