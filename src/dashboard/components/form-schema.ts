@@ -51,6 +51,23 @@ export function schemaOfValues(values: JsonRecord): JsonSchema {
 }
 
 /**
+ * Returns the path of the field that contains the part of the form's value at the path `at`; null if no field does, or
+ * if several do.
+ */
+export function fieldPathOf(schema: JsonSchema, at: string): string | null {
+  let path = "";
+  let inner: JsonSchema | undefined = schema;
+  for (const name of at.split(".")) {
+    const properties = propertiesOf(simplifySchema(inner, schema), path);
+    if (properties === undefined) return path;
+    inner = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (inner === undefined) return null;
+    path = joinFieldPath(path, name);
+  }
+  return propertiesOf(simplifySchema(inner, schema), path) === undefined ? path : null;
+}
+
+/**
  * Returns the properties that are shown as fields; undefined if the value at the path `at` is edited in a single
  * field.
  */

@@ -23,10 +23,18 @@ interface FormValidationState extends FormValidation {
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
+const NOTHING_REFUSED: ReadonlyMap<string, { readonly text: string }> = new Map();
 const ANYTHING: JsonSchema = {};
 
-/** Validates a form's value against a schema. If the schema is null, any value is valid. */
-export function useFormValidation(schema: JsonSchema | null, value: unknown): FormValidationState {
+/**
+ * Validates a form's value against a schema. If the schema is null, any value is valid. `refused`: what the server has
+ * found wrong with the value, by the paths of fields. It is shown, but the form can be sent again.
+ */
+export function useFormValidation(
+  schema: JsonSchema | null,
+  value: unknown,
+  refused: ReadonlyMap<string, { readonly text: string }> = NOTHING_REFUSED,
+): FormValidationState {
   const [unread, setUnread] = useState(NONE);
   const [isSubmitted, setSubmitted] = useState(false);
   const root = schema ?? ANYTHING;
@@ -35,9 +43,13 @@ export function useFormValidation(schema: JsonSchema | null, value: unknown): Fo
     const texts = [...unread].map(([at, text]) => [at, { at, text, isMissing: false }] as const);
     return new Map([...all, ...texts]);
   }, [root, value, unread]);
+  const shown = useMemo(() => {
+    const told = [...refused].map(([at, { text }]) => [at, { at, text, isMissing: false }] as const);
+    return told.length === 0 ? errors : new Map([...told, ...errors]);
+  }, [errors, refused]);
   return {
     root,
-    errors,
+    errors: shown,
     isSubmitted,
     onUnread(at, why) {
       setUnread((before) => {

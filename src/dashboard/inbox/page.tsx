@@ -11,6 +11,8 @@ import { useKeyPress } from "../components/use-key-press.ts";
 import { useResource } from "../components/use-resource.ts";
 import {
   AlreadyAnswered,
+  type RefusedAnswer,
+  refusedAnswerOf,
   findAnswer,
   readQuestions,
   sendAnswers,
@@ -355,14 +357,17 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
     if (isRead && isOpen) onReady();
   }, [isRead, isOpen]);
   const assistant = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string");
-  const send = async (answers: Readonly<Record<string, unknown>>): Promise<string | null> => {
-    let refusal: string | null = null;
+  const send = async (answers: Readonly<Record<string, unknown>>): Promise<RefusedAnswer | null> => {
+    let refusal: RefusedAnswer | null = null;
     setSending(true);
     await runAction(async () => {
       try {
         const run = await sendAnswers(id, String(assistant), answers, since);
-        refusal = await waitForRefusal(run, [{ ...question, response_schema }]).catch(() => null);
+        const text = await waitForRefusal(run, [{ ...question, response_schema }]).catch(() => null);
+        if (text !== null) refusal = { text, faults: [] };
       } catch (cause) {
+        refusal = refusedAnswerOf(cause);
+        if (refusal !== null) return;
         if (!(cause instanceof AlreadyAnswered)) throw cause;
         setRefused(cause);
         return;

@@ -35,6 +35,44 @@ export async function readQuestions(thread: string, ids: readonly string[]): Pro
   return { list, refusal };
 }
 
+/** What is wrong with a part of an answer. */
+export interface AnswerFault {
+  /** The path of the part: names of members and indexes of lists, joined by dots. Empty for the whole answer. */
+  readonly at: string;
+  readonly text: string;
+}
+
+/** Why an answer was refused. */
+export interface RefusedAnswer {
+  readonly text: string;
+  /** The faults of which `text` tells; empty if the server has named no part of the answer. */
+  readonly faults: readonly AnswerFault[];
+}
+
+/** The path of an answer in a request, such as `command.resume.0123…`, and what follows it. */
+const ANSWER_PATH = /^command\.resume(?:\.[0-9a-f]{32})?(?=[.[]|$)/;
+
+/**
+ * Returns why the server has refused a request with an answer, in terms of the answer; null if the error is about
+ * something else. Machines validate an answer before its run begins.
+ */
+export function refusedAnswerOf(cause: unknown): RefusedAnswer | null {
+  if (!(cause instanceof RequestError)) return null;
+  const { fields } = cause;
+  if (fields.length === 0 || fields.some(({ at }) => !ANSWER_PATH.test(at))) return null;
+  const faults = fields.map(({ at, message }) => ({
+    at: at
+      .replace(ANSWER_PATH, "")
+      .replaceAll(/\[(\d+)\]/g, ".$1")
+      .replace(/^\./, ""),
+    text: message,
+  }));
+  return { text: faults.map(faultText).join("; "), faults };
+}
+
+/** Formats a fault as its path and its text. */
+export const faultText = ({ at, text }: AnswerFault): string => (at === "" ? text : `${at}: ${text}`);
+
 /** The error that somebody else has already answered the question. Thrown by {@link sendAnswers}. */
 export class AlreadyAnswered extends Error {
   /** The run that answered the question; undefined if it is not known. */

@@ -8,6 +8,7 @@ import {
 import { simplifySchema } from "../components/form-schema.ts";
 import { Field, Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
+import { type AnswerFault, faultText } from "../live/answer-requests.ts";
 import { KeyValueFields } from "./key-value-fields.tsx";
 import type { AnswerChoice } from "./inferred-answer-input.ts";
 
@@ -120,20 +121,37 @@ export function ChoiceButtons({ choices, onChange }: ChoiceButtonsProps) {
   );
 }
 
-export function JsonAnswer({ onChange }: AnswerProps) {
+interface JsonAnswerProps extends AnswerProps {
+  /** What was wrong with the answer that was sent. */
+  readonly faults?: readonly AnswerFault[];
+}
+
+export function JsonAnswer({ onChange, faults = [] }: JsonAnswerProps) {
   const id = useId();
   return (
-    <JsonField
-      id={id}
-      label="Answer, as JSON"
-      value={undefined}
-      rows={2}
-      placeholder={'{"ok": true}'}
-      isStrict
-      onChange={onChange}
-    />
+    <>
+      <JsonField
+        id={id}
+        label="Answer, as JSON"
+        value={undefined}
+        rows={2}
+        placeholder={'{"ok": true}'}
+        isStrict
+        onChange={onChange}
+        aria-invalid={faults.length > 0}
+        {...(faults.length > 0 && { "aria-describedby": `${id}-faults` })}
+      />
+      {faults.length > 0 && <FaultLines id={`${id}-faults`} faults={faults} />}
+    </>
   );
 }
+
+/** What was wrong with an answer, one line for each of its parts. */
+export const FaultLines = ({ id, faults }: { id?: string; faults: readonly AnswerFault[] }) => (
+  <p class="hint bad faults" role="alert" id={id}>
+    {faults.map(faultText).join("\n")}
+  </p>
+);
 
 export const KeyValueAnswer = KeyValueFields;
 

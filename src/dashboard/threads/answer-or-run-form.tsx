@@ -12,6 +12,8 @@ import { runHref } from "../app/page-location.ts";
 import { Age } from "../components/age.tsx";
 import {
   AlreadyAnswered,
+  type RefusedAnswer,
+  refusedAnswerOf,
   findAnswer,
   readQuestions,
   sendAnswers,
@@ -114,22 +116,31 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
       setOther(false);
       watch.refresh();
     });
-  const answer = async (assistant: string, answers: JsonRecord): Promise<string | null> => {
-    let refusal: string | null = null;
+  const answer = async (assistant: string, answers: JsonRecord): Promise<RefusedAnswer | null> => {
+    let refusal: RefusedAnswer | null = null;
+    let isStarted = false;
     setAnswering(true);
     setRefused(false);
     const isSent = await act(async () => {
-      const run = await sendAnswers(watch.id, assistant, answers, shown.current?.since ?? null);
+      const run = await sendAnswers(watch.id, assistant, answers, shown.current?.since ?? null).catch(
+        (cause: unknown) => {
+          refusal = refusedAnswerOf(cause);
+          if (refusal === null) throw cause;
+        },
+      );
+      if (run === undefined) return;
+      isStarted = true;
       setAnswering(run.run_id);
       setSent(run.run_id);
       watch.refresh();
-      refusal = await waitForRefusal(run, shown.current?.questions ?? []).catch(() => null);
+      const text = await waitForRefusal(run, shown.current?.questions ?? []).catch(() => null);
+      if (text !== null) refusal = { text, faults: [] };
     });
     if (isSent && refusal === null) setEntered(false);
     setRefused(refusal !== null);
-    // After a refusal, `answering` keeps the run's id, because the page still shows this run as unfinished until its
-    // next read.
-    if (!isSent || refusal === null) setAnswering(false);
+    // After a refusal by a run, `answering` keeps the run's id, because the page still shows this run as unfinished
+    // until its next read.
+    if (!isSent || !isStarted || refusal === null) setAnswering(false);
     return refusal;
   };
   // The state may be that of a run that the list of runs does not contain yet. The thread is then busy, not paused.

@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import {
   type InterruptQuestion,
   isJsonRecord,
@@ -6,11 +6,14 @@ import {
   type JsonSchema,
   type PossibleEvent,
 } from "../api/records.ts";
+import type { AnswerFault } from "../live/answer-requests.ts";
+import { fieldPathOf } from "../components/form-schema.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey, toLine } from "../components/one-line-text.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";
+import { FaultLines } from "./answer-fields.tsx";
 import { KeyValueFields } from "./key-value-fields.tsx";
 
 /**
@@ -115,6 +118,8 @@ export function WaitingMachineState({ value }: { readonly value: unknown }) {
 interface EventAnswerProps {
   readonly events: readonly PossibleEvent[];
   readonly isDisabled: boolean;
+  /** What was wrong with the event that was sent. */
+  readonly faults?: readonly AnswerFault[];
   /**
    * `clicks`: the number of clicks, from `detail` of the click: 2 for the second click of a double click, 0 if the
    * button was pressed with the keyboard.
@@ -127,7 +132,7 @@ interface EventAnswerProps {
  * them; otherwise the button sends the event. If the machine accepts a wildcard such as `order.*`, there is a field for
  * the event's type. Events without a form get their data from fields for names and values.
  */
-export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
+export function EventAnswer({ events, isDisabled, faults = [], onSend }: EventAnswerProps) {
   const [other, setOther] = useState("");
   const [data, setData] = useState<unknown>(undefined);
   const [isWrong, setWrong] = useState(false);
@@ -142,8 +147,12 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
   /** The events whose forms were opened so far. They keep what was entered. */
   const [used, setUsed] = useState<ReadonlySet<string>>(() => new Set(opened === null ? [] : [opened]));
   const isClosed = isDisabled || isWrong;
-  const send = (type: string, clicks: number) =>
+  /** The type of the event whose form was sent last; null if the event was sent without a form. */
+  const [sentForm, setSentForm] = useState<string | null>(null);
+  const send = (type: string, clicks: number) => {
+    setSentForm(null);
     onSend({ ...(data as JsonRecord | undefined), type }, clicks);
+  };
   const types = events.map(({ type }) => type);
   const named = types.filter((type) => !type.endsWith("*"));
   const open = types.filter((type) => type.endsWith("*"));
@@ -210,6 +219,7 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
           </form>
         )}
       </div>
+      {sentForm === null && faults.length > 0 && <FaultLines faults={faults} />}
       {[...forms]
         .filter(([type]) => used.has(type))
         .map(([type, schema]) => (
@@ -218,7 +228,11 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
               type={type}
               schema={schema}
               isDisabled={isDisabled}
-              onSend={(given) => onSend({ ...given, type }, 0)}
+              faults={type === sentForm ? faults : []}
+              onSend={(given) => {
+                setSentForm(type);
+                onSend({ ...given, type }, 0);
+              }}
             />
           </div>
         ))}
@@ -231,13 +245,19 @@ interface EventFormProps {
   /** The schema of the event's data, with at least one property. */
   readonly schema: JsonSchema;
   readonly isDisabled: boolean;
+  readonly faults: readonly AnswerFault[];
   readonly onSend: (data: JsonRecord) => void;
 }
 
 /** The form for the data of one event, generated from the schema that the machine declares for it. */
-function EventForm({ type, schema, isDisabled, onSend }: EventFormProps) {
+function EventForm({ type, schema, isDisabled, faults, onSend }: EventFormProps) {
   const [data, setData] = useState<JsonRecord>({});
-  const validation = useFormValidation(schema, data);
+  const refused = useMemo(
+    () => new Map(faults.map((fault) => [fieldPathOf(schema, fault.at) ?? "", fault] as const)),
+    [schema, faults],
+  );
+  const validation = useFormValidation(schema, data, refused);
+  const others = faults.filter(({ at }) => fieldPathOf(schema, at) === null);
   const form = useRef<HTMLFormElement>(null);
   return (
     <form
@@ -262,6 +282,7 @@ function EventForm({ type, schema, isDisabled, onSend }: EventFormProps) {
     >
       {schema.description !== undefined && <p class="hint">{schema.description}</p>}
       <Fields schema={schema} value={data} validation={validation} onChange={setData} />
+      {others.length > 0 && <FaultLines faults={others} />}
       <div class="bar end">
         <button class="primary" disabled={isDisabled}>
           Send {type}

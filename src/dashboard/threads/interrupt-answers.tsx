@@ -4,6 +4,7 @@ import { validateFormValue } from "../components/form-schema.ts";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
+import type { RefusedAnswer } from "../live/answer-requests.ts";
 import { findQuestionTextKey } from "../components/one-line-text.ts";
 import { awaitedEvents } from "./event-answer.tsx";
 import { MachineQuestion } from "./machine-question.tsx";
@@ -28,13 +29,13 @@ interface AnswersProps {
   readonly graph: string | undefined;
   /** Whether it is too late for an answer. */
   readonly isClosed?: boolean;
-  /** Why the latest answer was refused; null if it was accepted, or if there was none. */
+  /** Why the latest answer was refused, as a text; null if it was accepted, or if there was none. */
   readonly refusal: string | null;
   /**
    * Called with the answers, by the ids of their questions. Resolves with null if they are accepted, and otherwise
    * with the reason.
    */
-  readonly onAnswer: (answers: JsonRecord) => Promise<string | null>;
+  readonly onAnswer: (answers: JsonRecord) => Promise<RefusedAnswer | null>;
 }
 
 /** The pending questions of a thread, each with a field for its answer. All answers are sent together. */
@@ -45,7 +46,7 @@ export function InterruptAnswers({
   refusal: lastRefusal,
   onAnswer,
 }: AnswersProps) {
-  const [refusal, setRefusal] = useState(lastRefusal);
+  const [refusal, setRefusal] = useState<RefusedAnswer | null>(() => ofText(lastRefusal));
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
   /** Whether the user has entered something that has not been sent. */
@@ -53,7 +54,7 @@ export function InterruptAnswers({
   // A run may refuse an answer long after it was sent. The form still contains the answer, which then counts as unsent.
   useEffect(() => {
     if (lastRefusal === null) return;
-    setRefusal(lastRefusal);
+    setRefusal(ofText(lastRefusal));
     setEdited(true);
   }, [lastRefusal]);
   const isMany = questions.length > 1;
@@ -68,7 +69,7 @@ export function InterruptAnswers({
   };
   const failure = refusal !== null && (
     <p class="failure" role="alert">
-      {refusal}
+      {refusal.text}
     </p>
   );
   const leaving = (
@@ -83,15 +84,23 @@ export function InterruptAnswers({
   const events = first === undefined || isMany ? null : awaitedEvents(first);
   if (first !== undefined && events !== null)
     return (
-      <div aria-busy={isSending} onInput={() => setEdited(true)}>
+      <div
+        aria-busy={isSending}
+        onInput={() => {
+          setEdited(true);
+          // What was wrong with a field may be so no longer.
+          setRefusal((before) => (before === null || before.faults.length > 0 ? null : before));
+        }}
+      >
         <MachineQuestion
           question={first}
           events={events}
           graph={graph}
           isDisabled={isClosed || isSending}
+          faults={refusal?.faults ?? []}
           onSend={(answer) => void send({ [first.id]: answer })}
         />
-        {failure}
+        {refusal?.faults.length === 0 && failure}
         {leaving}
       </div>
     );
@@ -128,6 +137,8 @@ export function InterruptAnswers({
     </form>
   );
 }
+
+const ofText = (text: string | null): RefusedAnswer | null => (text === null ? null : { text, faults: [] });
 
 /** Returns the initial answers: an empty object for each question whose form requires no value. */
 function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, unknown> {
