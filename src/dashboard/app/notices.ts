@@ -7,6 +7,8 @@ export const isKeyMissing = signal(false);
 interface Notice {
   readonly text: string;
   readonly bad: boolean;
+  /** Whether a notice that is not an error stays until the user dismisses it or begins another action. */
+  readonly isLasting?: boolean;
   /** The error that caused the notice; undefined for a message of success. */
   readonly cause?: unknown;
 }
@@ -16,6 +18,11 @@ export const currentNotice = signal<Notice | null>(null);
 
 export function showNotice(text: string): void {
   currentNotice.value = { text, bad: false };
+}
+
+/** Shows a notice that stays until the user dismisses it or begins another action, because something was lost. */
+export function showLastingNotice(text: string): void {
+  currentNotice.value = { text, bad: false, isLasting: true };
 }
 
 /** Removes the current notice if it shows an error for which `isOver` returns true. */

@@ -152,12 +152,12 @@ function threadsContent(
 
 /**
  * Shows the current notice in the header, where it covers no button of the page. After three seconds, it is removed
- * unless it is an error.
+ * unless it is an error or tells of a loss.
  */
 function Notice() {
   const shown = currentNotice.value;
   useEffect(() => {
-    if (shown === null || shown.bad) return undefined;
+    if (shown === null || shown.bad || shown.isLasting === true) return undefined;
     const timer = setTimeout(() => (currentNotice.value = null), 3_000);
     return () => clearTimeout(timer);
   }, [shown]);
