@@ -132,7 +132,13 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
       </button>
       {isOpen && (
         <Dialog title="Run options" onClose={() => setOpen(false)}>
-          <div class="fields">
+          <div
+            class="fields"
+            onKeyDown={(event) => {
+              // The dialog is within the form of the run, which Enter in a field would send.
+              if (event.key === "Enter" && event.target instanceof HTMLInputElement) event.preventDefault();
+            }}
+          >
             {(["before", "after"] as const).map((when) => (
               <div class="field" key={when}>
                 <label for={`${id}-${when}`}>Pause {when} these nodes</label>
