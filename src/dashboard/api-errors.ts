@@ -1,15 +1,23 @@
 export class ApiKeyRequired extends Error {}
 
+/** What is wrong with one field of a request. `at`: the path of the field. */
+export interface RequestFieldError {
+  readonly at: string;
+  readonly message: string;
+}
+
 /** An error response of the server, with its reason. */
 export class RequestError extends Error {
   readonly status: number;
   /** The stable error code of the API; undefined if the response came from something else, such as a proxy. */
   readonly code: string | undefined;
+  readonly fields: readonly RequestFieldError[];
 
-  constructor(status: number, message: string, code?: string) {
+  constructor(status: number, message: string, code?: string, fields: readonly RequestFieldError[] = []) {
     super(message);
     this.status = status;
     this.code = code;
+    this.fields = fields;
   }
 }
 

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { ApiKeyRequired, RequestError } from "./api-errors.ts";
+import { ApiKeyRequired, RequestError, type RequestFieldError } from "./api-errors.ts";
 import { StoredText } from "./stored-text.ts";
 
 /**
@@ -122,11 +122,13 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
   }
   if (key !== null && input.key === undefined) isAccepted = true;
   if (!response.ok) {
-    const { detail, code } = (await response.json().catch(() => ({}))) as {
+    const { detail, code, errors } = (await response.json().catch(() => ({}))) as {
       readonly detail?: string;
       readonly code?: string;
+      readonly errors?: readonly RequestFieldError[];
     };
-    throw new RequestError(response.status, detail ?? `${response.status} ${response.statusText}`, code);
+    const message = detail ?? `${response.status} ${response.statusText}`;
+    throw new RequestError(response.status, message, code, Array.isArray(errors) ? errors : []);
   }
   return response;
 }

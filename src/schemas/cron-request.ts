@@ -130,13 +130,13 @@ export function parseCronChange(body: RawBody): CronDefinition {
 }
 
 /** When a cron would fire, as a request for a preview asks. */
-export interface CronTimes extends Schedule {
+export interface SchedulePreviewRequest extends Schedule {
   /** Epoch milliseconds after which the cron would start no more runs; null: no end. */
   readonly end: number | null;
 }
 
 /** Parses a request for the next times of a schedule. @throws ServiceError `validation.failed` */
-export function parseCronPreview(body: RawBody): CronTimes {
+export function parseCronPreview(body: RawBody): SchedulePreviewRequest {
   const { schedule, timezone = null, end_time } = cronPreviewSchema.parse(body);
   return { schedule, timezone, end: end_time === undefined ? null : parseTime("end_time", end_time) };
 }
