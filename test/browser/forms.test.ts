@@ -453,6 +453,22 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     expect(wrong).toEqual([]);
   });
 
+  test("of a run's options do not start the run when Enter is pressed in one", async () => {
+    const { url } = await serve({ graphs: { strict } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=strict`);
+    await page.getByLabel("size").fill("3");
+    await page.getByRole("button", { name: "Options" }).click();
+    await page.getByLabel("Pause before these nodes").focus();
+    await page.keyboard.type("keep");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await (await post(`${url}/threads/count`)).json()).toBe(0);
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForURL(/#\/threads\//);
+    expect(wrong).toEqual([]);
+  });
+
   test("of a run's options show what the assistant supplies for the context, and need not repeat it", async () => {
     const remind = graph({
       state: { said: value("") },

@@ -421,9 +421,25 @@ export const deleteItem = ({ namespace, key }: ItemPlace) =>
 /** Lists crons, newest first. */
 export const listCrons = (limit: number, offset: number): Promise<readonly Cron[]> =>
   fetchJson("runs/crons/search", { body: { limit, offset }, isRead: true });
-export const updateCron = (id: string, change: { readonly enabled: boolean }): Promise<Cron> =>
+/** Creates a cron. `thread`: the id of the thread on which its runs start; null: each run gets a new thread. */
+export const createCron = (thread: string | null, definition: JsonRecord): Promise<Cron> =>
+  fetchJson(thread === null ? "runs/crons" : `threads/${part(thread)}/runs/crons`, { body: definition });
+/** Replaces these fields of a cron and of its run request. Metadata is merged. */
+export const updateCron = (id: string, change: JsonRecord): Promise<Cron> =>
   fetchJson(`runs/crons/${part(id)}`, { method: "PATCH", body: change });
 export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, { method: "DELETE" });
+
+/** When a cron fires. `timezone`: null for UTC; `end_time`: null for no end. */
+export type CronTimes = Pick<Cron, "schedule" | "timezone" | "end_time">;
+
+/** Reads the next times, three at most, at which a cron would fire. @throws RequestError 422 for an invalid field */
+export const previewCron = async (times: CronTimes): Promise<readonly string[]> =>
+  (
+    await fetchJson<{ readonly next_run_dates: readonly string[] }>("runs/crons/preview", {
+      body: times,
+      isRead: true,
+    })
+  ).next_run_dates;
 
 /**
  * Starts a run of a cron now. The thread is kept even if the cron deletes the threads of its runs, so that the user
