@@ -15,7 +15,7 @@ interface Deps {
 }
 
 /** Lists and starts entries of threads that are due at a certain time: delayed runs, or timers of machines. */
-export interface DueSource {
+export interface DueEntrySource {
   /** What an entry is called in log messages, such as "timer". */
   readonly name: string;
   /** Reads the entries that are due first, of all threads together; at most `limit`. */
@@ -70,7 +70,7 @@ const PERMANENT: ReadonlySet<string> = new Set([
  */
 export class DueQueue {
   readonly #deps: Deps;
-  readonly #source: DueSource;
+  readonly #source: DueEntrySource;
   readonly #time: SteadyTime;
   /**
    * Entries that cannot be started, such as those of a damaged thread. They are skipped, so that they do not delay
@@ -92,7 +92,7 @@ export class DueQueue {
   #again = false;
   #stopped = false;
 
-  constructor(deps: Deps, source: DueSource) {
+  constructor(deps: Deps, source: DueEntrySource) {
     this.#deps = deps;
     this.#source = source;
     this.#time = new SteadyTime(deps.clock);

@@ -4,16 +4,16 @@ import type { Position } from "../../src/ports/engine.ts";
 import type { EngineReport, EngineHost } from "../../src/ports/engine-host.ts";
 import { andThen } from "../../src/ports/eventually.ts";
 import type { HistoryQuery } from "../../src/ports/journal.ts";
-import type { Attempt } from "./attempt.ts";
+import type { RunAttempt } from "./attempt.ts";
 
 /**
  * The engine host of one attempt. A graph that plans its own steps (LangGraph.js) reads checkpoints through this host,
  * and passes to it what has to be stored.
  */
 export class AttemptEngineHost implements EngineHost {
-  readonly #attempt: Attempt;
+  readonly #attempt: RunAttempt;
 
-  constructor(attempt: Attempt) {
+  constructor(attempt: RunAttempt) {
     this.#attempt = attempt;
   }
 

@@ -10,20 +10,20 @@ import type { NodeCall, Position } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/event-sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
-import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
+import { EVENT_MARK_STEP, runAfterProgress } from "../thread/record-changes.ts";
 import {
-  endRunsOfProcessedEvents,
+  endedRunsOfProcessedEvents,
   notifyEndOfProcessedEventRuns,
   removeRunsOfProcessedEvents,
-  withoutQueued,
+  threadWithoutQueued,
 } from "../thread/end-queued-runs-of-processed-events.ts";
-import { writesAt, takeWritesToRestore } from "./writes-restored-by-rollback.ts";
+import { writesOfPlannedTasks, takeWritesToRestore } from "./writes-restored-by-rollback.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
 import { SubgraphAsTask } from "./subgraph-as-task.ts";
-import { GraphExecution, type GraphParent } from "./graph-execution.ts";
+import { GraphExecution, type GraphLifecycle } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
-import { partialStep } from "./partial-messages-step.ts";
+import { partialMessagesStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
 import { QueuedMachineEvents } from "./queued-machine-events.ts";
 import { PendingCommit } from "./pending-commit.ts";
@@ -54,7 +54,7 @@ const MAX_LOGGED = 100;
  * as the durability mode allows. After `revoke`, an attempt writes and publishes nothing, so a node that is still
  * running cannot change anything.
  */
-export class Attempt {
+export class RunAttempt {
   readonly liveThread: LiveThread;
   readonly id: string;
   readonly epoch: number;
@@ -106,7 +106,7 @@ export class Attempt {
     this.root = new GraphExecution(this, this.#origin());
   }
 
-  #origin(): GraphParent {
+  #origin(): GraphLifecycle {
     const { liveThread } = this;
     const { engine } = liveThread.deps;
     return {
@@ -201,7 +201,7 @@ export class Attempt {
   #closed(stop: StopReason | null): void {
     // The shutdown may have parked the run in the meantime, so that the next start continues it.
     if (!this.alive) return;
-    const cut = stop === "interrupt" ? partialStep(this.root) : null;
+    const cut = stop === "interrupt" ? partialMessagesStep(this.root) : null;
     if (cut !== null) this.root.applyStep(cut);
     this.root.tasks.revoke();
     if (stop === "rollback") this.pending.clear();
@@ -218,7 +218,7 @@ export class Attempt {
     if (head === null || head.run_id === run.run_id) return;
     // An earlier attempt of this run has recorded the writes at this checkpoint, and may have changed them since.
     if (run.base_writes?.some(({ checkpoint }) => checkpoint === head.id)) return;
-    (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
+    (this.#writesBefore ??= new Map()).set(head.id, writesOfPlannedTasks(head, writes));
   }
 
   // --- the memory that the states of its graphs take ---
@@ -348,13 +348,13 @@ export class Attempt {
     const { checkpoints, writes, steps, events, taken } = this.takePending(this.#atExit);
     if (this.#atExit && events === undefined && checkpoints.length === 0) return Promise.resolve();
     const head = checkpoints.findLast(({ ns }) => ns === "");
-    const ended = endRunsOfProcessedEvents(liveThread, taken, head?.id);
+    const ended = endedRunsOfProcessedEvents(liveThread, taken, head?.id);
     const { values } = this.root;
     const runs = [...this.#note(writes, durable && checkpoints.length > 0), ...ended];
     const change = { kind, durable, checkpoints, writes, steps, runs, events };
     const stored = liveThread
       .write(change, (thread) =>
-        head === undefined ? thread : this.#advancedTo(head, withoutQueued(thread, ended)),
+        head === undefined ? thread : this.#advancedTo(head, threadWithoutQueued(thread, ended)),
       )
       .then(() => {
         if (events !== undefined) this.sink.stored(events);
@@ -367,7 +367,7 @@ export class Attempt {
 
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
-    let noted = progress ? afterProgress(this.withTotals()) : run;
+    let noted = progress ? runAfterProgress(this.withTotals()) : run;
     const base = takeWritesToRestore(this.#writesBefore, writes);
     if (base.length > 0) noted = changeRun(noted, { base_writes: [...(run.base_writes ?? []), ...base] });
     if (noted === run) return [];

@@ -8,11 +8,11 @@ import type { Emission, Execution, Plan, Position, EngineStep } from "../../src/
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
-import type { Attempt } from "./attempt.ts";
+import type { RunAttempt } from "./attempt.ts";
 import { TaskRunner } from "./task-runner.ts";
 
 /** What differs between the root graph and a subgraph: how the graph starts and ends. */
-export interface GraphParent {
+export interface GraphLifecycle {
   readonly ns: string;
   position(): Eventually<Position>;
   open(position: Position): Execution;
@@ -24,9 +24,9 @@ export interface GraphParent {
  * the run's statechart asks for the next step, and passes to the attempt what has to be stored.
  */
 export class GraphExecution {
-  readonly attempt: Attempt;
+  readonly attempt: RunAttempt;
   readonly liveThread: LiveThread;
-  readonly origin: GraphParent;
+  readonly origin: GraphLifecycle;
   readonly tasks: TaskRunner;
   actor: AnyActorRef | undefined;
   /** True once the graph has applied its input, or has resumed from its start position. */
@@ -61,7 +61,7 @@ export class GraphExecution {
   #isPlanningAborted = false;
   #isOver = false;
 
-  constructor(attempt: Attempt, origin: GraphParent) {
+  constructor(attempt: RunAttempt, origin: GraphLifecycle) {
     this.attempt = attempt;
     this.liveThread = attempt.liveThread;
     this.origin = origin;

@@ -8,7 +8,7 @@ import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
 import type { NodeCall, StreamedFact } from "../../src/ports/engine.ts";
 import type { NodeIo } from "../../src/ports/node-executor.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
-import type { TaskEvent } from "../messages.ts";
+import type { TaskEvent } from "../actor-events.ts";
 import type { TaskSnapshot } from "../task-chart.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 
@@ -132,11 +132,11 @@ function isMessageFact({ t }: Fact): boolean {
  * Sends the outcome of a node function to the task's actor, if the actor is still active. A node function that ignores
  * its abort signal may run longer than the actor.
  */
-export function sendOutcome(self: AnyActorRef, event: TaskEvent): void {
+export function sendTaskOutcome(self: AnyActorRef, event: TaskEvent): void {
   if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);
 }
 
 /** The writes of a task, with the `ctx.step` results that its node function has recorded. */
-export function withSteps(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
+export function writesWithStepResults(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
   return { ...writes, steps: { ...writes.steps, ...steps } };
 }

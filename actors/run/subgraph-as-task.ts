@@ -2,7 +2,7 @@ import type { StopReason } from "../../src/model/run.ts";
 import type { Execution, Subgraph, NodeCall, Position, TaskOutcome } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import { positionAtCheckpoint } from "./start-position.ts";
-import type { GraphExecution, GraphParent } from "./graph-execution.ts";
+import type { GraphExecution, GraphLifecycle } from "./graph-execution.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 const NOWHERE: Position = { head: null, values: {}, writes: [] };
@@ -11,7 +11,7 @@ const NOWHERE: Position = { head: null, values: {}, writes: [] };
  * The parent of a subgraph that runs as a task's node, for one attempt of the task: the subgraph's end becomes the
  * task's outcome.
  */
-export class SubgraphAsTask implements GraphParent {
+export class SubgraphAsTask implements GraphLifecycle {
   readonly ns: string;
   readonly #above: GraphExecution;
   readonly #call: NodeCall;

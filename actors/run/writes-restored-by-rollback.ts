@@ -8,7 +8,10 @@ import type { LiveThread } from "../thread/live-thread.ts";
  * The writes at a checkpoint, with an empty entry for each planned task that has no writes: a run can change the writes
  * of these tasks too.
  */
-export function writesAt(head: CheckpointHead, writes: readonly TaskWrites[]): readonly TaskWrites[] {
+export function writesOfPlannedTasks(
+  head: CheckpointHead,
+  writes: readonly TaskWrites[],
+): readonly TaskWrites[] {
   const left = new Set(writes.map(({ task }) => task));
   const { ns, id: checkpoint } = head;
   const others = head.next.filter(({ id }) => !left.has(id));

@@ -6,7 +6,7 @@ import type { ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
 import { writesBeforeRun, interruptsByTask } from "../run/writes-restored-by-rollback.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
-import { situationOf } from "./thread-chart.ts";
+import { threadSituationOf } from "./thread-chart.ts";
 
 const CHECKPOINTS_PER_READ = 64;
 
@@ -33,7 +33,7 @@ export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Pr
       throw new ServiceError("run.conflict", "The run has not ended: cancel it first");
     }
     // A run in progress may build on this run's checkpoints.
-    if (situationOf(actor.getSnapshot().value) !== "resting") {
+    if (threadSituationOf(actor.getSnapshot().value) !== "resting") {
       throw new ServiceError("thread.busy", "Thread is busy: its runs can be deleted when it is idle");
     }
     const { seq } = liveThread.record;

@@ -8,7 +8,7 @@ import { changeThread, hasWork, type ThreadKey, type ThreadRecord } from "../../
 import type { Position, ExecutionServices } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
-import type { Attempt } from "../run/attempt.ts";
+import type { RunAttempt } from "../run/attempt.ts";
 import type { DueQueue } from "../due-queue.ts";
 import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import type { RunMemoryBudget } from "../run-memory-budget.ts";
@@ -16,14 +16,14 @@ import type { IdleEntry } from "../idle-threads.ts";
 import type { RunEnd, SystemDeps } from "../thread-system-interface.ts";
 import type { BeginQueue } from "../begin-queue.ts";
 import type { RunTotals } from "../run-totals.ts";
-import { CheckpointIds } from "./checkpoint-ids.ts";
+import { CheckpointIdGenerator } from "./checkpoint-ids.ts";
 import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "./record-invariants.ts";
 import { StateSizeEstimate } from "./state-size-estimate.ts";
 
 /** The changes of one append, without the thread's record. */
 export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
 
-/** The part of the `Registry` (all threads in memory) that a live thread needs. */
+/** The part of the `ThreadRegistry` (all threads in memory) that a live thread needs. */
 export interface LiveThreadOwner {
   /** True when the server is stopping: then no run goes beyond its current superstep. */
   readonly draining: boolean;
@@ -76,7 +76,7 @@ export class LiveThread {
   /** The delayed runs, which wait for their time. They do not make the thread busy. */
   readonly delayed = new SmallMap<string, RunRecord>();
   actor: AnyActorRef | undefined;
-  attempt: Attempt | null = null;
+  attempt: RunAttempt | null = null;
   alive = true;
   /**
    * True when a write or the actor failed. A live thread that is neither alive nor broken was only removed from memory,
@@ -100,7 +100,7 @@ export class LiveThread {
   /** An estimate of the size of the thread's state, also while the state is not in memory. */
   readonly stateSize: StateSizeEstimate;
   #cachedPosition: Position | null = null;
-  readonly #ids: CheckpointIds;
+  readonly #ids: CheckpointIdGenerator;
 
   constructor(key: ThreadKey, record: ThreadRecord, deps: SystemDeps, owner: LiveThreadOwner) {
     this.key = key;
@@ -108,7 +108,7 @@ export class LiveThread {
     this.deps = deps;
     this.owner = owner;
     this.stateSize = new StateSizeEstimate(record.state_bytes, deps.limits.largeState);
-    this.#ids = new CheckpointIds(deps.clock, deps.random);
+    this.#ids = new CheckpointIdGenerator(deps.clock, deps.random);
     if (record.checkpoint !== null) this.#ids.saw(record.checkpoint);
   }
 

@@ -59,7 +59,7 @@ export function newRun(
  * The thread's record after a run was admitted. The decision says where the run goes in the queue. `waits`: the run does
  * not start now.
  */
-export function afterAdmission(
+export function threadAfterAdmission(
   thread: ThreadRecord,
   run: RunRecord,
   decision: MultitaskDecision,
@@ -107,7 +107,7 @@ export function withRunConfig(thread: ThreadRecord, config: JsonObject | undefin
 }
 
 /** The records of the thread and the run when an attempt starts. `first`: the id of the attempt's first event. */
-export function afterStart(
+export function recordsAfterStart(
   thread: ThreadRecord,
   run: RunRecord,
   first: number,
@@ -137,7 +137,7 @@ export function afterStart(
  * The run's record after a step was stored. The earlier attempts no longer count against the limit of attempts, because
  * the limit is for attempts in a row without a stored step.
  */
-export function afterProgress(run: RunRecord): RunRecord {
+export function runAfterProgress(run: RunRecord): RunRecord {
   return run.attempt - run.parked > 1 ? changeRun(run, { parked: run.attempt - 1 }) : run;
 }
 

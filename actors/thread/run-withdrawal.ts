@@ -49,7 +49,7 @@ export function withdrawSuperseded(
  * The thread's record without the delayed runs that a new run supersedes. If a superseded run was to send the event of
  * a timer, the timer becomes due again.
  */
-export function withoutSuperseded(thread: ThreadRecord, out: WithdrawnRuns): ThreadRecord {
+export function threadWithoutSuperseded(thread: ThreadRecord, out: WithdrawnRuns): ThreadRecord {
   const gone = new Set<string | null>(withdrawnIds(out));
   const timers = timersWith(thread.timers, ({ run }) => gone.has(run), null);
   return changeThread(thread, { delayed: null, timers });

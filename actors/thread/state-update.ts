@@ -8,7 +8,7 @@ import type { StateUpdate } from "../../src/ports/state-update.ts";
 import type { SystemDeps, UpdateDraft } from "../thread-system-interface.ts";
 import { interruptsAfter, writesWithoutInterrupts } from "./subgraph-interrupt-removal.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
-import { situationOf } from "./thread-chart.ts";
+import { threadSituationOf } from "./thread-chart.ts";
 
 interface Updated {
   readonly checkpoints: readonly NewCheckpoint[];
@@ -72,7 +72,7 @@ function rested(thread: ThreadRecord, head: CheckpointHead) {
 }
 
 /** The record and checkpoints of a thread that is created with a state. */
-export async function createWithState(
+export async function buildThreadWithState(
   { engine }: Pick<SystemDeps, "engine">,
   source: ExecutionServices,
   thread: ThreadRecord,
@@ -118,7 +118,7 @@ export async function updateThreadState(liveThread: LiveThread, draft: UpdateDra
 
 function assertIdle({ actor, alive }: LiveThread): void {
   if (actor === undefined || !alive) throw threadUnavailable();
-  if (situationOf(actor.getSnapshot().value) !== "resting") {
+  if (threadSituationOf(actor.getSnapshot().value) !== "resting") {
     throw new ServiceError(
       "thread.busy",
       "Thread is busy: it has a run in progress; wait for its end, or cancel it",

@@ -1,5 +1,5 @@
 import { ChildActorMap } from "../child-actor-map.ts";
-import { actorChildren } from "../statechart-interpreter.ts";
+import { childActorsOf } from "../statechart-interpreter.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { InspectedEvent, InspectedState, InspectedStateValue } from "../../src/ports/inspector.ts";
@@ -22,13 +22,13 @@ interface Seen {
  * The part of an actor's snapshot that the inspector shows: status, state value, context, the ids of the children, and
  * the output. Long lists are cut.
  */
-export function shownState(actor: AnyActorRef, thread: string): InspectedState {
+export function inspectedStateOf(actor: AnyActorRef, thread: string): InspectedState {
   const { status, value = status, context = {}, output } = actor.getSnapshot() as Seen;
   return {
     status,
     value,
     context: contextOf(context, thread),
-    children: actorChildren(actor, MAX_ENTRIES).map(({ id }) => id),
+    children: childActorsOf(actor, MAX_ENTRIES).map(({ id }) => id),
     tags: [],
     ...(output !== undefined && { output: output as JsonObject }),
   };
@@ -67,7 +67,7 @@ function named(item: unknown): JsonObject {
  * The part of an event that the inspector shows: without functions and nested objects, and with long lists and texts
  * cut.
  */
-export function shownEvent(event: { readonly type: string }): InspectedEvent {
+export function inspectedEventOf(event: { readonly type: string }): InspectedEvent {
   const { type } = event;
   // The input of the init event is left out, because the actor's context contains it too.
   if (type === "xstate.init") return { type };

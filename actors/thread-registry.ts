@@ -18,8 +18,8 @@ import { admitAll } from "./batch-admission.ts";
 import { startDelayedRun } from "./thread/delayed-run.ts";
 import { deleteEndedRun } from "./thread/ended-run-deletion.ts";
 import { LiveThread, type LiveThreadOwner } from "./thread/live-thread.ts";
-import { inputBytes } from "./thread/run-start.ts";
-import { threadActor } from "./thread/create-thread-actor.ts";
+import { runInputBytes } from "./thread/run-start.ts";
+import { createThreadActor } from "./thread/create-thread-actor.ts";
 import { updateThreadState } from "./thread/state-update.ts";
 import { createStatecharts, type Statecharts } from "./create-statecharts.ts";
 import { createThreadRecord } from "./create-thread-record.ts";
@@ -29,15 +29,15 @@ import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { RunMemoryBudget } from "./run-memory-budget.ts";
 import { IdleThreads } from "./idle-threads.ts";
 import { InspectorRegistry } from "./inspection/inspector-registry.ts";
-import { LiveThreads } from "./inspection/live-thread-list.ts";
+import { InMemoryThreadList } from "./inspection/live-thread-list.ts";
 import { ThreadAdministration } from "./thread-administration.ts";
 import { parkRuns } from "./park-for-shutdown.ts";
-import { loadUnendedRuns } from "./load-runs-of-thread.ts";
+import { loadUnendedRuns } from "./load-unended-runs.ts";
 import { ThreadReloads } from "./thread-reloads.ts";
-import { isIdShared, ThreadLocks } from "./thread-locks.ts";
+import { isThreadIdShared, ThreadLocks } from "./thread-locks.ts";
 import { QueuedRuns } from "./queue-capacity.ts";
 import { restoreRunEnd } from "./restore-run-end.ts";
-import { recoverThreads } from "./recovery.ts";
+import { recoverThreads } from "./recover-threads.ts";
 import { type ActorMetrics, RunTotals } from "./run-totals.ts";
 import { TemporaryThreads } from "./temporary-threads.ts";
 import { BeginQueue } from "./begin-queue.ts";
@@ -55,7 +55,7 @@ import type {
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /** The threads in memory, by key. A thread is absent, being loaded (requests wait for it) or live. */
-export class Registry implements ThreadSystem, LiveThreadOwner {
+export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
   draining = false;
   readonly limiter: ConcurrencyLimiter;
   readonly runningStates: RunMemoryBudget;
@@ -66,7 +66,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   #onRunEnd: (key: ThreadKey, run: RunRecord) => void = () => undefined;
   readonly #deps: SystemDeps;
   readonly #threads = new ReleasingMap<string, LiveThread>();
-  readonly live = new LiveThreads(this.#threads);
+  readonly live = new InMemoryThreadList(this.#threads);
   readonly totals = new RunTotals();
   readonly threads: ThreadAdministration;
   readonly #waking = new Map<string, Promise<LiveThread>>();
@@ -173,7 +173,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
     const admitted = () => this.#admit(key, draft);
     const name = threadMapKey(key);
-    if (isIdShared(draft.create) || this.#locks.isLocked(name)) return this.#locks.withLock(name, admitted);
+    if (isThreadIdShared(draft.create) || this.#locks.isLocked(name))
+      return this.#locks.withLock(name, admitted);
     return admitted();
   }
 
@@ -345,7 +346,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   runQueued({ tenant }: ThreadKey, run: RunRecord, isTaken = false): void {
-    const queued = { tenant, bytes: inputBytes(run) };
+    const queued = { tenant, bytes: runInputBytes(run) };
     if (!isTaken) this.#queuedRuns.checkRoom(queued);
     this.#queuedRuns.add(run.run_id, queued);
   }
@@ -468,7 +469,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   #live(liveThread: LiveThread): LiveThread {
     this.#refuseOnceParked();
     const name = threadMapKey(liveThread.key);
-    const actor = threadActor(this.#statecharts.thread, liveThread, name, this.#timers);
+    const actor = createThreadActor(this.#statecharts.thread, liveThread, name, this.#timers);
     actor.subscribe({ error: (cause) => liveThread.discard(cause) });
     liveThread.actor = actor;
     this.#threads.set(name, liveThread);

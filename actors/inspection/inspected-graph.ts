@@ -10,7 +10,7 @@ import type {
   InspectedState,
   InspectedStateValue,
 } from "../../src/ports/inspector.ts";
-import type { RunActorOutput, TaskEnd } from "../messages.ts";
+import type { RunActorOutput, TaskEnd } from "../actor-events.ts";
 
 /** The path of a node: the names of the subgraph nodes that lead to the node, and the node's own name. */
 type Way = readonly string[];
@@ -22,7 +22,7 @@ const left = { success: "done", interrupted: "stopped", error: "error", timeout:
  * Shows the graph of one run to the inspector as a separate actor. Its state is the set of running nodes, or, for a
  * graph made from an XState machine, the state of the machine.
  */
-export class ShownGraph {
+export class InspectedGraph {
   readonly actor: InspectedActor;
   readonly #chart: StatechartDefinition;
   readonly #inspector: Inspector;

@@ -36,17 +36,17 @@ export type RunEvent =
    * The first or the next step is planned. `tasks`: the tasks of the step; empty when no more tasks will run. `hold`:
    * the tasks must wait for `COMMITTED`.
    */
-  | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
+  | { readonly type: "PLANNED"; readonly tasks: readonly TaskReference[]; readonly hold: boolean }
   /** The server is stopping: the tasks that are planned do not start in this process. */
   | { readonly type: "PAUSED" }
   /** Tasks were added to the step while other tasks of the step run. */
-  | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
+  | { readonly type: "JOINED"; readonly tasks: readonly TaskReference[] }
   /** A commit was stored, and the run may go on. */
   | { readonly type: "COMMITTED" }
   /** The end of the run is stored. */
   | { readonly type: "ENDED"; readonly status: TerminalStatus; readonly rest: SettledState };
 
-export interface TaskName {
+export interface TaskReference {
   readonly id: string;
   readonly name: string;
 }
@@ -62,7 +62,7 @@ export type TaskEvent =
   | { readonly type: "TRY" }
   | { readonly type: "CANCEL" }
   /** A graph that the task's node function calls has new tasks. Their actors start as children of this actor. */
-  | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
+  | { readonly type: "JOINED"; readonly tasks: readonly TaskReference[] }
   /** The task's node is a subgraph. The subgraph's actor starts as a child of this actor. */
   | { readonly type: "ENTER" };
 
