@@ -50,7 +50,7 @@ import { createStore } from "./service/store/store.ts";
 import { DEFAULT_THREAD_EXPIRY_INTERVAL } from "./service/thread-expiry.ts";
 import { openStorage, type Storage, type StorageOptions } from "./storage/open.ts";
 import { DEFAULT_EVENT_TTL } from "./stream/event-expiry.ts";
-import { bodyOpener } from "./transport/request-body.ts";
+import { createBodyOpener } from "./transport/request-body.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { claimNextPort } from "./app/next-port.ts";
@@ -376,7 +376,11 @@ async function httpAppHandlerOf(
   const { scheduler } = options;
   return (
     app &&
-    new HttpAppHandler(app, bodyOpener(createBodyLimits({ maxBody, maxBodies: Infinity, scheduler })), stop)
+    new HttpAppHandler(
+      app,
+      createBodyOpener(createBodyLimits({ maxBody, maxBodies: Infinity, scheduler })),
+      stop,
+    )
   );
 }
 

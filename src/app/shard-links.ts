@@ -23,8 +23,8 @@ import type { StoreItems } from "../ports/store-items.ts";
 import type { Handlers, Reply, TransportOptions } from "../ports/transport.ts";
 import type { Assistants } from "../service/assistants.ts";
 import { type Service, type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
-import { createNodePeers } from "../transport/node-peers.ts";
-import { openPeerServer, type PeerServer } from "../transport/node-peer-server.ts";
+import { createNodePeers } from "../transport/peer-connections.ts";
+import { openPeerServer, type PeerServer } from "../transport/peer-server.ts";
 
 /** The HTTP status of errors that the stop of a process causes. */
 const UNAVAILABLE_STATUS = 503;

@@ -42,13 +42,13 @@ import { commitStep } from "./commit-step.ts";
 import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
 import { checkRequiredKeys, readInput, storedInput } from "./graph-input.ts";
 import { planStep } from "./plan-step.ts";
-import { copyPlannedTasks } from "./state-update.ts";
+import { copyPlannedTasks } from "./compute-state-update.ts";
 
 /**
  * The first step of an attempt: applies the input, the command or the answers, or continues from the thread's checkpoint.
  * @throws ServiceError `resume.*`, `state.invalid`
  */
-export function firstStep(superstep: SuperstepState): EngineStep {
+export function planFirstStep(superstep: SuperstepState): EngineStep {
   if (superstep.isGraphChanged) {
     const error = migrateState(superstep);
     if (error !== null) return superstep.failed(error);

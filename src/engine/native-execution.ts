@@ -20,7 +20,7 @@ import { chooseTargets, readReturn, type NodeResult } from "../graph/node-return
 import { parse } from "../graph/standard-schema.ts";
 import { applyUpdates, type StoredTarget } from "../graph/superstep.ts";
 import { withoutOpenAnswers } from "./resume-answers.ts";
-import { firstStep, planFirstSubgraphStep } from "./first-step.ts";
+import { planFirstStep, planFirstSubgraphStep } from "./first-step.ts";
 import { commitStep, toClientError } from "./commit-step.ts";
 import { addCompleteEvents } from "./complete-message-events.ts";
 import {
@@ -29,7 +29,7 @@ import {
   type PartialMessagesChannel,
 } from "./keep-partial-messages.ts";
 import { SuperstepState } from "./superstep-state.ts";
-import { toError, subgraphOutcome, subgraphPlacement, subgraphInput } from "./subgraph-task.ts";
+import { errorFromPlain, subgraphOutcome, subgraphPositionOf, subgraphInput } from "./subgraph-task.ts";
 import { messageMetadata } from "./message-metadata.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
@@ -73,7 +73,7 @@ export class NativeExecution implements Execution {
   }
 
   begin(): EngineStep {
-    const step = this.#entry === null ? this.#begin(firstStep) : this.#beginInner(this.#entry);
+    const step = this.#entry === null ? this.#begin(planFirstStep) : this.#beginInner(this.#entry);
     this.#plan = step.plan;
     return step;
   }
@@ -172,7 +172,7 @@ export class NativeExecution implements Execution {
     const node = superstep.definition.nodes.get(task.name);
     const definition = subgraphOf(node);
     if (definition === null) throw new TypeError(`Node "${task.name}" is no graph`);
-    const graphPosition = subgraphPlacement(superstep, task);
+    const graphPosition = subgraphPositionOf(superstep, task);
     const { run, source } = superstep;
     const entry = { input: this.#inputOf(task), node: task.name, retry: node?.retry };
     const open = (position: Position) =>
@@ -188,7 +188,7 @@ export class NativeExecution implements Execution {
     const outcome = subgraphOutcome(this.#superstep, this.#plan, failure, this.#isRefused);
     const retry = this.#entry?.retry;
     if (outcome.kind !== "failed" || retry === undefined || retry.attempts < 2) return outcome;
-    return isRetryable(retry, toError(outcome.error)) ? outcome : { ...outcome, final: true };
+    return isRetryable(retry, errorFromPlain(outcome.error)) ? outcome : { ...outcome, final: true };
   }
 
   /**

@@ -37,7 +37,7 @@ import {
   withChildTasks,
 } from "./child-machine-checkpoints.ts";
 import { type ChildPosition, childMachinePositionsAt } from "../model/machine-child.ts";
-import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
+import { GRAPH_CHANGED_KEY, checkpointMetadata } from "./checkpoint-metadata.ts";
 import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
 
 /** The task id of pending writes that belong to no task: the `update` and `goto` of a command that also has an answer. */
@@ -145,7 +145,7 @@ export class SuperstepState {
     // Adds two to the limit, for the steps of the input and of `__start__`. A thread without a checkpoint counts as step -2.
     this.lastAllowedStep =
       this.isContinued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.limit + 2;
-    if (this.isContinued && position.head?.metadata[GRAPH_CHANGED] === true) this.markGraphChanged();
+    if (this.isContinued && position.head?.metadata[GRAPH_CHANGED_KEY] === true) this.markGraphChanged();
   }
 
   /**
@@ -162,9 +162,9 @@ export class SuperstepState {
     return this.head !== null && this.head.graph !== this.definition.hash;
   }
 
-  /** Marks the run's checkpoints with {@link GRAPH_CHANGED}. */
+  /** Marks the run's checkpoints with {@link GRAPH_CHANGED_KEY}. */
   markGraphChanged(): void {
-    this.#metadata = Object.freeze({ ...this.#metadata, [GRAPH_CHANGED]: true });
+    this.#metadata = Object.freeze({ ...this.#metadata, [GRAPH_CHANGED_KEY]: true });
   }
 
   /** True if an earlier attempt of this run has made the latest checkpoint. */

@@ -2,13 +2,13 @@ import type { CronFilter } from "../model/cron.ts";
 import type { JsonObject } from "../model/json.ts";
 import { cronOrders, type CronDefinition, type CronSearch, type NewCron } from "../service/crons/crons.ts";
 import type { Schedule } from "../service/crons/cron-schedule.ts";
-import type { RawBody } from "./body.ts";
-import { metadataFilterSchema } from "./filter.ts";
+import type { RawBody } from "./read-body.ts";
+import { metadataFilterSchema } from "./metadata-filter-schema.ts";
 import { parseRunRequest } from "./run-request.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, runCreateSchema } from "./request-schemas.ts";
-import { parseTime } from "./time.ts";
+import { parseTime } from "./parse-time.ts";
 import { Type } from "./typebox.ts";
-import { compileBodySchema } from "./validator.ts";
+import { compileBodySchema } from "./body-schema.ts";
 
 const object = Type.Free();
 const uuid = Type.String({ format: "uuid" });

@@ -5,7 +5,7 @@ import { streamModesOf } from "../schemas/stream-params.ts";
 import { createView, render } from "../stream/rendering.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";
-import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
+import { lastEventIdOf, parseSocketQuery, parsePathUuid } from "./socket-params.ts";
 
 /** Sends the events of one run over a WebSocket until the run ends. */
 export async function openRunSocket(
@@ -17,8 +17,8 @@ export async function openRunSocket(
   socket.onClose(() => (gone = true));
   const { runs } = accepted.service;
   const [thread, id] = accepted.parts;
-  const key: ThreadKey = { tenant: accepted.tenant, thread: uuidOf(thread, "thread_id") };
-  const runId = uuidOf(id, "run_id");
+  const key: ThreadKey = { tenant: accepted.tenant, thread: parsePathUuid(thread, "thread_id") };
+  const runId = parsePathUuid(id, "run_id");
   const query = parseSocketQuery(accepted.query);
   const after = lastEventIdOf(query, accepted.lastEventId) ?? -1;
   const modes = streamModesOf(query);

@@ -7,7 +7,7 @@ import type { ProtocolEvent } from "../stream/protocol/protocol-event.ts";
 import { type EventTest, eventTestOf } from "../stream/protocol/event-filter.ts";
 import { protocolOf } from "../stream/protocol/thread-protocol-rendering.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
-import type { RawBody } from "../schemas/body.ts";
+import type { RawBody } from "../schemas/read-body.ts";
 import { subscriptionOf, unsubscribeSchema } from "../schemas/protocol-schemas.ts";
 import { SwitchingEventReader } from "./switching-event-reader.ts";
 

@@ -10,7 +10,7 @@ import { CommandQueue } from "./command-queue.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { type SendAnswer, sendEvents } from "./send-events.ts";
 import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
-import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
+import { lastEventIdOf, parseSocketQuery, parsePathUuid } from "./socket-params.ts";
 
 /** Sends the events of all runs of a thread over a WebSocket, and executes the commands that the client sends. */
 export async function openThreadSocket(
@@ -21,7 +21,7 @@ export async function openThreadSocket(
   const { scheduler, streamMemory: budget, logger } = deps;
   let gone = false;
   socket.onClose(() => (gone = true));
-  const key: ThreadKey = { tenant: accepted.tenant, thread: uuidOf(accepted.parts[0], "thread_id") };
+  const key: ThreadKey = { tenant: accepted.tenant, thread: parsePathUuid(accepted.parts[0], "thread_id") };
   const query = parseSocketQuery(accepted.query);
   const after = lastEventIdOf(query, accepted.lastEventId);
   const subgraphs = query.flag("stream_subgraphs") ?? false;

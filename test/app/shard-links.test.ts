@@ -9,7 +9,7 @@ import { packCall } from "../../src/codec/value-encoding.ts";
 import { graph } from "../../src/index.ts";
 import { DEFAULT_TENANT } from "../../src/model/thread.ts";
 import { MISDIRECTED, type PeerAddress } from "../../src/ports/peers.ts";
-import { SHARED_KEY_TLS } from "../../src/transport/node-peers.ts";
+import { SHARED_KEY_TLS } from "../../src/transport/peer-connections.ts";
 import { postJson } from "../e2e/support/wire.ts";
 
 const KEY = Buffer.alloc(32, 1);

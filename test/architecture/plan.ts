@@ -34,14 +34,15 @@ export const USER_CODE = "src/demo";
 export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "uWebSockets.js": ["src/transport/uws"],
   "uWebSockets.js-next": ["src/transport/uws"],
-  ws: ["src/cli/inspector-relay.ts", "src/transport/node"],
+  ws: ["src/cli/inspector-relay.ts", "src/transport/node", "src/transport/peer-connections.ts"],
   "node:http": [
     "src/cli/inspector-relay.ts",
     "src/conformance/webhook-receiver.ts",
     "src/transport/node",
+    "src/transport/peer-",
     "src/platform/http-client.ts",
   ],
-  "node:https": ["src/platform/http-client.ts", "src/transport/node-peer"],
+  "node:https": ["src/platform/http-client.ts", "src/transport/peer-"],
   "node:dns/promises": ["src/platform/http-client.ts"],
   "node:net": [
     "src/cli/inspector-relay.ts",
@@ -126,7 +127,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/cli/address-file.ts",
     "src/cli/shard-directories.ts",
     "src/cli/shard-processes.ts",
-    "src/transport/node-peer-server.ts",
+    "src/transport/peer-server.ts",
     "src/cli/init.ts",
     "src/cli/prove.ts",
     "src/cli/container-files.ts",

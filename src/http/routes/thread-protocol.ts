@@ -14,7 +14,7 @@ import { lastEventIdInHeader } from "../../schemas/stream-params.ts";
 import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { pumpRendered, SSE_HEADERS, streamStart } from "../sse.ts";
+import { pumpRendered, SSE_HEADERS, streamStartHeaders } from "../sse.ts";
 
 /** Routes of the thread-centric protocol (version 2) over HTTP. */
 export function protocolRoutes({
@@ -58,7 +58,7 @@ export function protocolRoutes({
     if (call.reply.aborted) return reader.close();
     const isWanted = eventTestOf(filter);
     const wanted = since ?? reader.cursor;
-    const headers = { ...SSE_HEADERS, ...(isForPeers && streamStart(reader)) };
+    const headers = { ...SSE_HEADERS, ...(isForPeers && streamStartHeaders(reader)) };
     const rendered = protocolSse(reader, (event) => event.seq > wanted && isWanted(event));
     const left = pumpRendered(reader, call.open(headers, HEARTBEAT), rendered, {
       scheduler,

@@ -5,9 +5,9 @@ import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { MISDIRECTED, type PeerAddress } from "../ports/peers.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, TransportOptions } from "../ports/transport.ts";
-import { MAX_HEAD_BYTES } from "./limits.ts";
+import { MAX_HEAD_BYTES } from "./transport-limits.ts";
 import { createNodeHandler } from "./node-handler.ts";
-import { decodeHeaders, SHARED_KEY_TLS } from "./node-peers.ts";
+import { decodeHeaders, SHARED_KEY_TLS } from "./peer-connections.ts";
 
 export interface PeerServer {
   readonly address: PeerAddress;

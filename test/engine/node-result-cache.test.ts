@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { graph, send, value } from "../../src/index.ts";
-import { ResultCache } from "../../src/engine/result-cache.ts";
+import { NodeResultCache } from "../../src/engine/node-result-cache.ts";
 import { Thread } from "./driver.ts";
 
 /** A graph whose one node counts how often its body runs. */
@@ -84,7 +84,7 @@ test("a key that throws fails the node by name", async () => {
 });
 
 test("of a node a thousand results are kept, or 16 MiB: the oldest go first", () => {
-  const cache = new ResultCache();
+  const cache = new NodeResultCache();
   const rule = { ttl: null, key: undefined };
   const node = {} as never;
   const known = (key: string) => cache.get(node, key, 0) !== undefined;
@@ -99,7 +99,7 @@ test("of a node a thousand results are kept, or 16 MiB: the oldest go first", ()
 });
 
 test("the same data has the same key in any order; tenants have keys of their own", () => {
-  const cache = new ResultCache();
+  const cache = new NodeResultCache();
   const rule = { ttl: null, key: undefined };
   const key = (input: unknown, tenant = "_") => cache.keyOf(rule, { tenant, input, context: {} } as never);
   expect(key({ a: 1, b: { c: 2, d: 3 } })).toBe(key({ b: { d: 3, c: 2 }, a: 1 }));

@@ -17,7 +17,7 @@ interface Entry {
  * An in-memory cache of node results, for tasks with the same cache key. The results of a graph definition
  * that was replaced are dropped.
  */
-export class ResultCache {
+export class NodeResultCache {
   readonly #nodes = new WeakMap<NodeRule, Results>();
 
   /** The cache key of a call; null if its input (or the result of `key`) cannot be converted to JSON. */

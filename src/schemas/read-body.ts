@@ -2,7 +2,7 @@ import { ServiceError, invalidField } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { parseJsonInSteps, type WorkBudget } from "./parse-json-in-steps.ts";
-import { MAX_BODY_DEPTH, malformed, PARSE_STEP_BYTES, StructureCheck } from "./json-structure.ts";
+import { MAX_BODY_DEPTH, malformedJson, PARSE_STEP_BYTES, StructureCheck } from "./json-structure.ts";
 import { checkSurrogates } from "./lone-surrogates.ts";
 
 /** A JSON object from a request. Its members are not checked yet. */
@@ -30,7 +30,7 @@ type Nulls = "missing" | "kept";
  * because some clients send null for a missing member.
  * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `server.busy`, `validation.failed`
  */
-export function readObject(
+export function readBodyObject(
   request: HttpRequest,
   sender?: BodySender,
   nulls: Nulls = "missing",
@@ -52,8 +52,8 @@ export function readObject(
   });
 }
 
-/** Reads a request body, a list of one or more objects. Rejects like {@link readObject}. */
-export async function readObjectList(request: HttpRequest, sender: BodySender): Promise<readonly RawBody[]> {
+/** Reads a request body, a list of one or more objects. Rejects like {@link readBodyObject}. */
+export async function readBodyList(request: HttpRequest, sender: BodySender): Promise<readonly RawBody[]> {
   checkEncoding(request);
   const body = await parsedInSteps(request, await request.body(sender.tenant), sender);
   if (!Array.isArray(body) || body.length === 0)
@@ -76,7 +76,7 @@ async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: Bo
     // oxlint-disable-next-line no-await-in-loop -- a pause between two steps lets other work run
     while (!structure.check(PARSE_STEP_BYTES)) if (turns.isSpent()) await turns.next();
     const body = await parseJsonInSteps(bytes, structure.longer, turns).catch((cause: unknown) => {
-      throw cause instanceof ServiceError ? cause : malformed("body", cause);
+      throw cause instanceof ServiceError ? cause : malformedJson("body", cause);
     });
     // The caller continues in another turn of the event loop.
     await turns.next();
@@ -93,7 +93,7 @@ function checkEncoding(request: HttpRequest): void {
   throw new ServiceError("body.encoded", message);
 }
 
-/** Parses bytes as a JSON object. `name`: what errors call the bytes. Throws like {@link readObject}. */
+/** Parses bytes as a JSON object. `name`: what errors call the bytes. Throws like {@link readBodyObject}. */
 export function parseObject(bytes: Uint8Array, name = "body", nulls: Nulls = "missing"): RawBody {
   return membersOf(parseJson(bytes, name), name, nulls);
 }
@@ -125,7 +125,7 @@ function parseJson(bytes: Uint8Array, name: string): unknown {
     text = decoder.decode(bytes);
     body = JSON.parse(text);
   } catch (cause) {
-    throw malformed(name, cause);
+    throw malformedJson(name, cause);
   }
   checkSurrogates(text, body);
   return body;

@@ -1,6 +1,6 @@
 import type { FieldError } from "../model/errors.ts";
 import { jsonSchemaFieldErrors } from "../model/json-schema-errors.ts";
-import type { RawBody } from "./body.ts";
+import type { RawBody } from "./read-body.ts";
 import { invalid } from "./error-to-response.ts";
 import { boundedSample } from "./bounded-sample.ts";
 import { Compile, type Static, type TSchema, type Validator } from "./typebox.ts";

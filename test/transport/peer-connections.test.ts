@@ -11,8 +11,8 @@ import {
   type Peers,
 } from "../../src/ports/peers.ts";
 import type { Handlers } from "../../src/ports/transport.ts";
-import { openPeerServer, type PeerServer } from "../../src/transport/node-peer-server.ts";
-import { createNodePeers } from "../../src/transport/node-peers.ts";
+import { openPeerServer, type PeerServer } from "../../src/transport/peer-server.ts";
+import { createNodePeers } from "../../src/transport/peer-connections.ts";
 
 const KEY = Buffer.alloc(32, 1);
 const asked = { method: "GET", path: "/", headers: { "x-name": "\u00f6" } };
