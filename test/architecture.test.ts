@@ -126,8 +126,8 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   ],
   [
     "actors/run/x.ts",
-    `import "../../src/stream/hub.ts";`,
-    "actors/run/x.ts must not import src/stream/hub.ts",
+    `import "../../src/stream/run-log-registry.ts";`,
+    "actors/run/x.ts must not import src/stream/run-log-registry.ts",
   ],
   [
     "src/stream/x.ts",

@@ -19,7 +19,7 @@ import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { MetricsHistoryRecord, ShardMetrics, ShardStatus } from "../ports/shard-metrics.ts";
 import type { Storage } from "../storage/open.ts";
-import type { Hub } from "../stream/hub.ts";
+import type { RunLogRegistry } from "../stream/run-log-registry.ts";
 
 /** Webhooks are counted up to this number. A higher number is reported as this number. */
 const MAX_WEBHOOKS = 10_000;
@@ -35,7 +35,7 @@ export interface MetricsDeps {
   readonly system: { readonly figures: ActorMetrics };
   readonly storage: Pick<Storage, "stats" | "size" | "damage" | "findings" | "replication">;
   readonly outbox: Pick<Outbox, "count">;
-  readonly hub: Pick<Hub, "counts">;
+  readonly runLogs: Pick<RunLogRegistry, "counts">;
   readonly traffic: TrafficCounts;
   readonly sockets: Pick<OpenSocketCounter, "open">;
   readonly feeds: Pick<InspectorFeeds, "watching">;
@@ -190,7 +190,7 @@ function historyReader(deps: MetricsDeps, stored: StorageReadings): () => Histor
   };
 }
 
-function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
+function ofRuns({ system, runLogs }: MetricsDeps): readonly MetricFamily[] {
   const byGraph = (samples: (graph: string, tally: GraphTally) => readonly MetricSample[]) => () =>
     [...system.figures.graphs].flatMap(([graph, tally]) => samples(graph, tally));
   const started = byGraph((graph, { started }) => [[{ graph }, started]]);
@@ -228,7 +228,7 @@ function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
     gauge("heddle_actors", `Live actors of threads: ${STATES}`, actors, "state"),
     counter("heddle_actors_woken_total", "Actors that were made of their thread's record", of("woken")),
     counter("heddle_actors_passivated_total", "Actors that were let go after a rest", of("passivated")),
-    gauge("heddle_stream_readers", "Readers of live runs' events", () => hub.counts.readers),
+    gauge("heddle_stream_readers", "Readers of live runs' events", () => runLogs.counts.readers),
   ];
 }
 

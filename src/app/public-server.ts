@@ -41,7 +41,7 @@ export interface PublicServerDeps {
   /** Returns the service restricted to what a user may do; undefined if the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
   /** The sums of the metrics of all shards in this process. */
-  readonly totals: Pick<MetricsDeps, "system" | "storage" | "outbox" | "hub">;
+  readonly totals: Pick<MetricsDeps, "system" | "storage" | "outbox" | "runLogs">;
   /** Resolves if the storage accepts writes. @throws ServiceError `storage.unavailable` */
   readonly checkStorage: () => Promise<ReadyDetails>;
   readonly access: AccessControl;

@@ -33,7 +33,7 @@ import { WebhookWorker } from "../service/webhooks/webhook-worker.ts";
 import type { Storage } from "../storage/open.ts";
 import type { StreamSync } from "../stream/attempt-event-writer.ts";
 import { EventExpiry } from "../stream/event-expiry.ts";
-import { createHub, type Hub } from "../stream/hub.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../stream/run-log-registry.ts";
 import { CloserStack } from "./closer-stack.ts";
 
 /** The longest time that webhook attempts in progress get when the server stops, in milliseconds. */
@@ -84,7 +84,7 @@ export interface ShardDeps extends ShardSettings {
 export interface Shard {
   readonly storage: Storage;
   readonly system: ThreadSystem;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
   readonly service: ServerService;
   /** Continues the unfinished work of an earlier process. Called once, before the shard is used. */
   recover(): Promise<void>;
@@ -101,7 +101,7 @@ export function createShard(deps: ShardDeps): Shard {
   const { clock, random, scheduler, failpoints, logger, servingLogger } = deps;
   const { journal, catalog, outbox, crons: book } = storage;
   const closers = new CloserStack();
-  const hub = createHub({
+  const runLogs = createRunLogRegistry({
     journal,
     scheduler,
     memory: deps.streamMemory,
@@ -109,7 +109,7 @@ export function createShard(deps: ShardDeps): Shard {
     logger: servingLogger,
     sync: deps.sync,
   });
-  closers.add(() => hub.close());
+  closers.add(() => runLogs.close());
   const sweeper = new ItemSweeper({
     items: catalog.items,
     interval: deps.itemSweepInterval,
@@ -121,7 +121,7 @@ export function createShard(deps: ShardDeps): Shard {
     journal,
     engine,
     executor,
-    sinks: hub,
+    sinks: runLogs,
     store,
     clock,
     random,
@@ -141,7 +141,7 @@ export function createShard(deps: ShardDeps): Shard {
     store,
     crons: book,
     engine,
-    hub,
+    runLogs,
     policy,
     assistantDefaults: deps.assistantDefaults,
     assistants: deps.assistants,
@@ -154,7 +154,7 @@ export function createShard(deps: ShardDeps): Shard {
   const worker = new WebhookWorker({ ...parts, client: deps.httpClient, policy, version: VERSION });
   const expiry = new EventExpiry({
     journal,
-    hub,
+    runLogs,
     clock,
     scheduler,
     logger,
@@ -178,7 +178,7 @@ export function createShard(deps: ShardDeps): Shard {
   return {
     storage,
     system,
-    hub,
+    runLogs,
     service,
     recover: () => system.recover(),
 
@@ -202,7 +202,7 @@ export function createShard(deps: ShardDeps): Shard {
       await Promise.all([sent, fired, swept, noted]);
     },
 
-    endStreams: () => hub.close(),
+    endStreams: () => runLogs.close(),
     close: () => closers.close(),
   };
 }

@@ -10,7 +10,7 @@ import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import type { Store } from "../ports/store.ts";
-import type { Hub } from "../stream/hub.ts";
+import type { RunLogRegistry } from "../stream/run-log-registry.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
 import { type Crons, createCrons } from "./crons/crons.ts";
@@ -31,7 +31,7 @@ export interface ServiceDeps {
   readonly store: Store;
   readonly crons: CronBook;
   readonly engine: Engine;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
   readonly clock: Clock;
   /** Each new id sorts above all earlier ones. */
   readonly newId: () => string;

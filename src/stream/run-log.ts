@@ -11,9 +11,9 @@ export interface LogListener {
   ready(): void;
 }
 
-/** The part of the hub that a log notifies. */
+/** The part of the registry that a log notifies. */
 export interface LogOwner {
-  /** Called when the log has ended or is broken, and when its last reader has left. The hub checks whether the log is still needed. */
+  /** Called when the log has ended or is broken, and when its last reader has left. The registry checks whether the log is still needed. */
   changed(log: RunLog): void;
 }
 
@@ -218,7 +218,7 @@ export class RunLog {
     this.#state = "ended";
     this.record = undefined;
     this.#sink?.kill();
-    // Wakes the readers first. Those that have read everything leave, so the hub can usually remove the log at once.
+    // Wakes the readers first. Those that have read everything leave, so the registry can usually remove the log at once.
     this.#wake();
     this.#owner.changed(this);
   }

@@ -9,7 +9,7 @@ import {
   successAnswer,
 } from "../schemas/execute-protocol-command.ts";
 import type { RawBody } from "../schemas/read-body.ts";
-import { mayBeLarge } from "../stream/protocol/thread-protocol-rendering.ts";
+import { mayHaveLargeProtocolEvents } from "../stream/protocol/thread-protocol-rendering.ts";
 import { SubscriptionFeed } from "./subscriptions.ts";
 import { refuseSocket } from "./close-codes.ts";
 import { CommandQueue } from "./command-queue.ts";
@@ -38,7 +38,11 @@ export async function openProtocolSocket(
   const feed = new SubscriptionFeed(protocol, key);
   let cancelStart: Cancel = () => undefined;
   const onDone = () => cancelStart();
-  const memory = { budget: deps.streamMemory, tenant: accepted.budgetOwner, mayBeLarge };
+  const memory = {
+    budget: deps.streamMemory,
+    tenant: accepted.budgetOwner,
+    mayBeLarge: mayHaveLargeProtocolEvents,
+  };
   // `false`: protocol events are computed from earlier events, so they cannot be read again from the middle of a run.
   const send = sendEvents(feed.reader, socket, feed.render, { scheduler, memory, logger, onDone }, false);
   const say = (answer: JsonObject): void => send(JSON.stringify(answer));

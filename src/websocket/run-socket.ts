@@ -1,6 +1,6 @@
 import type { ThreadKey } from "../model/thread.ts";
 import type { Socket } from "../ports/transport.ts";
-import { frameFormat } from "../stream/websocket-frames.ts";
+import { webSocketFormat } from "../stream/websocket-frames.ts";
 import { streamModesOf } from "../schemas/stream-params.ts";
 import { createView, render } from "../stream/rendering.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
@@ -27,7 +27,7 @@ export async function openRunSocket(
     const run = await runs.findForReading(key, runId);
     if (gone) return;
     const subgraphs = isWhole || run.kwargs.subgraphs;
-    const view = createView(modes ?? run.kwargs.stream_mode, subgraphs, frameFormat(accepted.packed));
+    const view = createView(modes ?? run.kwargs.stream_mode, subgraphs, webSocketFormat(accepted.packed));
     const { scheduler, logger } = deps;
     const memory = { budget: deps.streamMemory, tenant: accepted.budgetOwner };
     const reader = runs.follow(key, run, after);

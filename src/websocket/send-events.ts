@@ -1,6 +1,6 @@
 import type { Eventually } from "../ports/eventually.ts";
 import type { Socket } from "../ports/transport.ts";
-import type { Frames } from "../stream/websocket-frames.ts";
+import type { WebSocketFrames } from "../stream/websocket-frames.ts";
 import { StreamPump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
@@ -23,7 +23,7 @@ export type SendAnswer = (answer: string | Uint8Array) => void;
 export function sendEvents(
   reader: Reader,
   socket: Socket,
-  render: (slice: ChunkSlice) => Eventually<Frames>,
+  render: (slice: ChunkSlice) => Eventually<WebSocketFrames>,
   options: PumpOptions,
   isRereadable = true,
 ): SendAnswer {

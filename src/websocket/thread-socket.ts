@@ -2,8 +2,8 @@ import type { JsonObject } from "../model/json.ts";
 import { threadSocketModes } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Socket } from "../ports/transport.ts";
-import { frameFormat } from "../stream/websocket-frames.ts";
-import { showsRunEnds, threadRenderer } from "../stream/thread-rendering.ts";
+import { webSocketFormat } from "../stream/websocket-frames.ts";
+import { showsRunEnds, threadRenderer } from "../stream/thread-stream-rendering.ts";
 import { threadModesOf } from "../schemas/stream-params.ts";
 import { createCommandHandler } from "./thread-socket-commands.ts";
 import { CommandQueue } from "./command-queue.ts";
@@ -34,7 +34,7 @@ export async function openThreadSocket(
         reader.close();
         return undefined;
       }
-      const render = threadRenderer(reader, modes, (run) => frameFormat(accepted.packed, run));
+      const render = threadRenderer(reader, modes, (run) => webSocketFormat(accepted.packed, run));
       return sendEvents(reader, socket, render, {
         scheduler,
         memory: { budget, tenant: accepted.budgetOwner },

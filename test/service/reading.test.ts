@@ -15,7 +15,7 @@ import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store
 import { createService, type Service } from "../../src/service/service.ts";
 import type { Storage } from "../../src/storage/open.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { createHub } from "../../src/stream/hub.ts";
+import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { runRecord, THREAD, Timers } from "../http/support.ts";
 import { scheduler } from "../transport/rig.ts";
 
@@ -108,7 +108,9 @@ beforeEach(async () => {
     crons,
     policy: readWebhookPolicy({}),
     engine: engine as Engine,
-    hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
+    runLogs: createRunLogRegistry({ journal, scheduler: new Timers(), clock, logger } as Parameters<
+      typeof createRunLogRegistry
+    >[0]),
     clock,
     budget: new TimeBudget(clock, new Timers()),
     newId: monotonicIds(

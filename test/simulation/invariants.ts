@@ -58,7 +58,7 @@ async function checkRun(world: World, key: ThreadKey, id: string): Promise<void>
   // Only the thread of a stateless run is deleted while a client may still read: some time after its end.
   if (transcript.isThreadDeleted)
     observed.violation("I4", `run ${id}: its reader was told that the thread was deleted`);
-  const all = await Transcript.replay(world.life.hub, key, record);
+  const all = await Transcript.replay(world.life.runLogs, key, record);
   // The received events must equal the log, from the start without a gap up to the last received one.
   const last = transcript.last;
   const expected = [...all].filter(([event]) => event <= last);

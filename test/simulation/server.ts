@@ -17,7 +17,7 @@ import type { RunMemoryLimits } from "../../actors/run-memory-budget.ts";
 import type { LargeWriteLimits } from "../../src/storage/large-write-queue.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { readWebhookPolicy } from "../../src/config/webhooks.ts";
 import { simulated, type Sleep } from "./graph.ts";
 import { simulatedMachine } from "./machines.ts";
@@ -44,7 +44,7 @@ export interface ServerDeps {
 /** One life of the server, from a start to a stop or a crash. */
 export interface Life {
   readonly storage: Storage;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
   readonly system: ThreadSystem;
   readonly service: Service;
   /** Stops gracefully, as `App.close` does. */
@@ -68,7 +68,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     },
   );
   const journal = observed.journal(storage.journal);
-  const hub = createHub({ journal, scheduler, logger });
+  const runLogs = createRunLogRegistry({ journal, scheduler, logger });
   const registry = new GraphRegistry()
     .add("sim", simulated(deps.sleep))
     .add("machine", simulatedMachine(observed, deps.sleep));
@@ -83,7 +83,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     journal,
     engine,
     executor,
-    sinks: hub,
+    sinks: runLogs,
     store,
     clock,
     random,
@@ -109,7 +109,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     () => clock.now(),
     (count) => random.bytes(count),
   );
-  const service = createService({ ...parts, newId, budget, store, crons: book, engine, hub, policy });
+  const service = createService({ ...parts, newId, budget, store, crons: book, engine, runLogs, policy });
   const worker = new WebhookWorker({ ...parts, client: deps.client, policy, version: "simulated" });
   const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf: () => service.runs });
   system.onTimer(createTimerHandler({ journal, runs: service.runs }));
@@ -118,7 +118,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   void worker.start(new URL("http://self.test/"));
   return {
     storage,
-    hub,
+    runLogs,
     system,
     service,
     async stop(ms) {
@@ -129,7 +129,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
       await system.drain(ms);
       observed.drained(from, ms, clock.mono());
       await Promise.all([sent, fired]);
-      hub.close();
+      runLogs.close();
       await executor.close();
       await storage.close();
     },

@@ -3,7 +3,7 @@ import { HEARTBEAT, type SseOutput } from "../../codec/sse.ts";
 import { threadModes } from "../../model/run.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sseFormat, type StreamView, createView } from "../../stream/rendering.ts";
-import { showsRunEnds, threadRenderer, threadSseFormat } from "../../stream/thread-rendering.ts";
+import { showsRunEnds, threadRenderer, threadSseFormat } from "../../stream/thread-stream-rendering.ts";
 import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";

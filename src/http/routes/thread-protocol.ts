@@ -1,7 +1,10 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
 import { ServiceError } from "../../model/errors.ts";
 import { eventTestOf } from "../../stream/protocol/event-filter.ts";
-import { mayBeLarge, protocolSse } from "../../stream/protocol/thread-protocol-rendering.ts";
+import {
+  mayHaveLargeProtocolEvents,
+  protocolSseRenderer,
+} from "../../stream/protocol/thread-protocol-rendering.ts";
 import { failureDetailsOf } from "../../schemas/error-to-response.ts";
 import {
   parseCommand,
@@ -59,10 +62,10 @@ export function protocolRoutes({
     const isWanted = eventTestOf(filter);
     const wanted = since ?? reader.cursor;
     const headers = { ...SSE_HEADERS, ...(isForPeers && streamStartHeaders(reader)) };
-    const rendered = protocolSse(reader, (event) => event.seq > wanted && isWanted(event));
+    const rendered = protocolSseRenderer(reader, (event) => event.seq > wanted && isWanted(event));
     const left = pumpRendered(reader, call.open(headers, HEARTBEAT), rendered, {
       scheduler,
-      memory: { budget, tenant: call.budgetOwner, mayBeLarge },
+      memory: { budget, tenant: call.budgetOwner, mayBeLarge: mayHaveLargeProtocolEvents },
       time: time.share(call.budgetOwner),
       logger,
       traffic,

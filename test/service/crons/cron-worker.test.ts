@@ -49,7 +49,7 @@ async function rig({
   book?: (book: CronBook) => CronBook;
 } = {}): Promise<Rig> {
   const server = await Server.start(named, { kv, at, seed });
-  const { storage, system, hub, engine, clock, scheduler } = server;
+  const { storage, system, runLogs, engine, clock, scheduler } = server;
   const { journal, catalog, outbox, crons } = storage;
   const policy = readWebhookPolicy({});
   const quiet = createLogger({ clock, level: "error", write: () => undefined });
@@ -67,7 +67,7 @@ async function rig({
     outbox,
     crons,
     engine,
-    hub,
+    runLogs,
     clock,
     budget: new TimeBudget(clock, scheduler),
     newId: server.newId,

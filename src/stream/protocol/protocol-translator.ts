@@ -7,7 +7,7 @@ import type { ChildMachineStatus } from "../../model/machine-child.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, json, outputOf, type RenderContext, taskNs } from "../render-context.ts";
-import { tasksModeResult, tasksModeTask } from "../checkpoint-modes.ts";
+import { tasksModeResult, tasksModeTask } from "../checkpoint-and-task-modes.ts";
 import type { RenderDataLoader } from "../render-data-loader.ts";
 import { OUTPUT_CHARACTERS_PER_PASS, type ChunkSlice } from "../rendering.ts";
 import { EventNumbering, type ProtocolEvent } from "./protocol-event.ts";
@@ -20,7 +20,7 @@ type Terminal = "completed" | "failed" | "interrupted";
  * Translates one run into protocol events. The caller MUST pass all of the run's facts, in order, because the events of a message or a
  * subgraph depend on earlier facts. The same run always gives the same events.
  */
-export class Translator {
+export class ProtocolTranslator {
   readonly #run: RunRecord;
   readonly #numbers = new EventNumbering();
   readonly #messages: MessageEvents;

@@ -9,13 +9,13 @@ import type { Sink, RunEventSinks } from "../ports/event-sink.ts";
 import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-event-writer.ts";
 import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
-import { RenderDataLoader, type RenderDataDeps, SharedReads } from "./render-data-loader.ts";
+import { RenderDataLoader, type RenderDataDeps, SharedCheckpointCache } from "./render-data-loader.ts";
 import { ThreadReader } from "./thread-reader.ts";
 import { NewRunWatch } from "./new-run-watch.ts";
 import { RunAndEndReader } from "./run-and-end-reader.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 
-export interface HubDeps {
+export interface RunLogRegistryDeps {
   readonly journal: Journal;
   readonly scheduler: Scheduler;
   /** Limits how many states are read at a time. */
@@ -35,8 +35,8 @@ export interface FollowOptions {
   readonly after: number;
 }
 
-/** The event logs of all runs. The hub gives writers to the actors of runs, and readers to everybody else. */
-export interface Hub extends RunEventSinks {
+/** The event logs of all runs. The registry gives writers to the actors of runs, and readers to everybody else. */
+export interface RunLogRegistry extends RunEventSinks {
   /** Makes a reader of the events of one run, which may be pending, running or ended. The caller MUST close the reader. */
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**
@@ -59,14 +59,14 @@ export interface Hub extends RunEventSinks {
 /** Milliseconds that an ended log stays in memory for readers that have not reached its end. */
 const LINGER_MS = 60_000;
 
-export function createHub(deps: HubDeps): Hub {
-  return new StreamHub(deps);
+export function createRunLogRegistry(deps: RunLogRegistryDeps): RunLogRegistry {
+  return new InMemoryRunLogRegistry(deps);
 }
 
-class StreamHub implements Hub, LogOwner {
+class InMemoryRunLogRegistry implements RunLogRegistry, LogOwner {
   readonly #deps: LogDeps;
   readonly #memory: ResponseMemoryBudget;
-  readonly #shared: SharedReads;
+  readonly #shared: SharedCheckpointCache;
   readonly #logs = new ReleasingMap<string, RunLog>();
   readonly #watches = new Map<string, NewRunWatch>();
   /** The logs of threads that are being deleted, by thread. */
@@ -84,15 +84,15 @@ class StreamHub implements Hub, LogOwner {
     logger,
     sync = "os",
     limits,
-  }: HubDeps) {
+  }: RunLogRegistryDeps) {
     this.#memory = memory;
-    this.#shared = new SharedReads((tenant) =>
+    this.#shared = new SharedCheckpointCache((tenant) =>
       budget === undefined ? new Promise((resolve) => scheduler.soon(resolve)) : budget.share(tenant).next(),
     );
     this.#deps = { journal, scheduler, logger, sync, limits: { ...defaultLogLimits, ...limits } };
   }
 
-  get counts(): Hub["counts"] {
+  get counts(): RunLogRegistry["counts"] {
     let readers = 0;
     for (const log of this.#logs.values()) readers += log.readers;
     return { logs: this.#logs.size, readers, watches: this.#watches.size };
