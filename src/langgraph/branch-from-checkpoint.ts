@@ -12,8 +12,8 @@ import type { ExecutionServices, Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { checkpointTupleOf, newLangGraphData, storedLangGraphData } from "./checkpoint-records.ts";
-import { SaverCheckpoint } from "./saver-checkpoints.ts";
-import type { Library } from "./user-library.ts";
+import { SaverCheckpoint } from "./saver-inputs.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 
 /** Where a graph begins a branch: the graph continues from an older checkpoint, and so do subgraphs within it. */
 export interface BranchStart {
@@ -81,7 +81,7 @@ interface Task {
 
 /** What {@link CheckpointBranch} uses of an attempt. */
 interface Parts {
-  readonly library: Library;
+  readonly library: LangGraphLibrary;
   readonly run: RunRecord;
   readonly position: Position;
   readonly stage: Pick<EngineHost, "read">;

@@ -10,8 +10,8 @@ import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
-import type { Library } from "./user-library.ts";
-import type { SaverCheckpoint } from "./saver-checkpoints.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
+import type { SaverCheckpoint } from "./saver-inputs.ts";
 import { deserialise, deserialiseMembers } from "./deserialisation.ts";
 import { isEqualData } from "./serialisation.ts";
 
@@ -116,7 +116,11 @@ export function storedLangGraphData(engine: JsonObject | null): LangGraphCheckpo
  * Converts a stored checkpoint to the form in which LangGraph reads it. The result is a copy, so nodes that modify it do not modify what is
  * stored. If another engine has made the checkpoint, each channel gets version 1.
  */
-export function checkpointTupleOf(library: Library, thread: string, position: Position): CheckpointTuple {
+export function checkpointTupleOf(
+  library: LangGraphLibrary,
+  thread: string,
+  position: Position,
+): CheckpointTuple {
   const { head, values, writes } = position;
   if (head === null) throw new TypeError("There is no checkpoint here");
   const part = storedLangGraphData(head.engine);
@@ -219,7 +223,7 @@ function storedOf({ result }: TaskWrites): readonly StoredWrite[] {
   return (result?.goto ?? []) as readonly StoredWrite[];
 }
 
-function pendingOf(library: Library, left: TaskWrites): CheckpointPendingWrite[] {
+function pendingOf(library: LangGraphLibrary, left: TaskWrites): CheckpointPendingWrite[] {
   const special: StoredWrite[] = Object.entries(specialOf(left));
   return [...storedOf(left), ...special].map(([channel, value]) => [
     left.task,

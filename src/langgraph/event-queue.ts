@@ -3,8 +3,8 @@ import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall, CallReceiver } from "./intercepted-call.ts";
-import type { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
-import type { SaverIo } from "./saver.ts";
+import type { SaverCheckpoint, SaverWrites } from "./saver-inputs.ts";
+import type { SaverIo } from "./checkpoint-saver.ts";
 import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 
 /** An event of LangGraph's execution. */
@@ -17,7 +17,7 @@ export type LangGraphEvent =
     }
   | { readonly kind: "event"; readonly event: StreamEvent }
   | { readonly kind: "put"; readonly raw: SaverCheckpoint }
-  | { readonly kind: "writes"; readonly raw: RawWrites }
+  | { readonly kind: "writes"; readonly raw: SaverWrites }
   | { readonly kind: "called"; readonly called: InterceptedCall }
   | { readonly kind: "ended"; readonly error: PlainError | null };
 
@@ -88,7 +88,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     if (!this.#over) this.#push({ kind: "put", raw });
   }
 
-  putWrites(raw: RawWrites): void {
+  putWrites(raw: SaverWrites): void {
     if (this.#over) return;
     // After a stop, the error of a task is ignored: the task has not failed, it was only stopped.
     if (this.#stopped && raw.isError) return;

@@ -16,7 +16,7 @@ import {
   taskPathOf,
   toVisibleState,
 } from "./graph-progress.ts";
-import type { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
+import type { SaverCheckpoint, SaverWrites } from "./saver-inputs.ts";
 import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
@@ -138,7 +138,7 @@ export class ExecutionRecorder {
     loop.checkNodes(id, payload, this.#raws.get(`${loop.ns} ${id}`));
   }
 
-  putWrites(raw: RawWrites): void {
+  putWrites(raw: SaverWrites): void {
     this.pendingWrites.add(raw, this.tasks.get(raw.task)?.name);
   }
 

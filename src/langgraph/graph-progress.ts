@@ -8,7 +8,7 @@ import {
   type BranchStart,
   withBranchSubgraphStarts,
 } from "./branch-from-checkpoint.ts";
-import type { SaverCheckpoint } from "./saver-checkpoints.ts";
+import type { SaverCheckpoint } from "./saver-inputs.ts";
 import { type ParentCheckpointData, toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 

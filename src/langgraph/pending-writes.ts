@@ -1,7 +1,7 @@
 import { emptyWrites, type TaskWrites } from "../model/checkpoint.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject } from "../model/json.ts";
-import type { RawWrites } from "./saver-checkpoints.ts";
+import type { SaverWrites } from "./saver-inputs.ts";
 import { addWrites } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
@@ -29,7 +29,7 @@ export class PendingWrites {
     return this.#byTask.get(keyOf(taskKey));
   }
 
-  add({ ns, checkpoint, task, writes }: RawWrites, name: string | undefined): void {
+  add({ ns, checkpoint, task, writes }: SaverWrites, name: string | undefined): void {
     const site = { ns, checkpoint, task, name: name ?? (task === NULL_TASK_ID ? "__input__" : "") };
     for (const [channel, value] of writes) if (channel === "__interrupt__") this.#noteOrigin(site, value);
     const record = addWrites(site, writes, this.get(site) ?? emptyWrites(site));

@@ -8,15 +8,15 @@ import {
   type CheckpointTuple,
   type PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import type { Library } from "../../src/langgraph/user-library.ts";
-import type { SaverCheckpoint, RawWrites } from "../../src/langgraph/saver-checkpoints.ts";
+import type { LangGraphLibrary } from "../../src/langgraph/user-library.ts";
+import type { SaverCheckpoint, SaverWrites } from "../../src/langgraph/saver-inputs.ts";
 import {
   toCheckpointRecord,
   storedLangGraphData,
   addWrites,
 } from "../../src/langgraph/checkpoint-records.ts";
 import { CheckpointIdMap } from "../../src/langgraph/checkpoint-id-map.ts";
-import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
+import { attemptSaver, type SaverIo } from "../../src/langgraph/checkpoint-saver.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Checkpoint as Stored } from "../../src/model/checkpoint.ts";
 import type { Position } from "../../src/ports/engine.ts";
@@ -93,7 +93,7 @@ class ThreadIo implements SaverIo {
     return found === undefined ? null : this.#position(found);
   }
 
-  putWrites({ ns, checkpoint, task, writes }: RawWrites): void {
+  putWrites({ ns, checkpoint, task, writes }: SaverWrites): void {
     this.#then(async () => {
       const left = await this.#journal.writes(this.writer.key, ns, checkpoint);
       const site = { ns, checkpoint, task, name: "" };
@@ -124,11 +124,11 @@ function shownOf({ versions, newVersions, values }: SaverCheckpoint, before: Jso
  * A saver of many threads over the journal. Each call uses a new attempt's saver, so that it reads only what is stored.
  */
 export class JournalSaver extends BaseCheckpointSaver {
-  readonly #library: Library;
+  readonly #library: LangGraphLibrary;
   readonly #storage: Harness;
   readonly #threads = new Map<string, ThreadIo>();
 
-  constructor(library: Library, storage: Harness) {
+  constructor(library: LangGraphLibrary, storage: Harness) {
     super();
     this.#library = library;
     this.#storage = storage;

@@ -6,7 +6,7 @@ import type { Command, RunKwargs, RunRecord } from "../model/run.ts";
 import { rootCheckpointOf } from "../model/start-checkpoint.ts";
 import type { Position } from "../ports/engine.ts";
 import { branchStartOf } from "./branch-from-checkpoint.ts";
-import type { Library } from "./user-library.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 import type { CheckpointRunData } from "./graph-progress.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of the graph's state is not known here
@@ -21,7 +21,7 @@ const CHECKPOINT_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /** The input with which the graph is run; null if it continues from its last checkpoint. */
-export function langGraphInput(library: Library, run: RunRecord, position: Position): unknown {
+export function langGraphInput(library: LangGraphLibrary, run: RunRecord, position: Position): unknown {
   const { command, input } = run.kwargs;
   // An earlier attempt has made a checkpoint, which contains the input or the answers.
   if (run.attempt > 1 && position.head?.run_id === run.run_id) return null;
@@ -49,7 +49,7 @@ export function pendingInterruptIds({ head, writes }: Position): readonly string
 
 /** Converts a command to a LangGraph `Command`. `pending`: the ids of the pending interrupts. */
 export function toLangGraphCommand(
-  library: Library,
+  library: LangGraphLibrary,
   command: Command,
   pending: readonly string[],
 ): LangGraphCommand {
@@ -125,7 +125,8 @@ function wantsMessages({ kwargs }: RunRecord): boolean {
  * Whether the run requests LangChain's events. Only then are they recorded, because each event contains the full input or output of a
  * runnable.
  */
-export const wantsEvents = ({ kwargs }: RunRecord): boolean => kwargs.stream_mode.includes("events");
+export const requestsLangChainEvents = ({ kwargs }: RunRecord): boolean =>
+  kwargs.stream_mode.includes("events");
 
 export function streamOptionsOf(run: RunRecord, position: Position, signal: AbortSignal): StreamOptions {
   const { kwargs, run_id: runId } = run;

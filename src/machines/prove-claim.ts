@@ -1,11 +1,11 @@
-import { decide, parseClaim, type PathStep, type ProofResult } from "./claim-checker.ts";
+import { decideClaim, parseClaim, type PathStep, type ProofResult } from "./claim-checker.ts";
 import { libraryOf } from "./exported-machine.ts";
 import { drawMachine } from "./machine-drawing.ts";
 import { type ExploringLibrary, exploreMachine, UnexploredError } from "./state-space.ts";
 import { allStates, type Machine } from "./xstate-types.ts";
 
-/** The largest number of places, which are combinations of active states, that are explored. */
-const MAX_PLACES = 10_000;
+/** The largest number of configurations, which are combinations of active states, that are explored. */
+const MAX_CONFIGURATIONS = 10_000;
 
 export interface Proof {
   readonly result: ProofResult["result"];
@@ -24,14 +24,14 @@ export function proveClaim(
   machine: Machine,
   text: string,
   files: readonly string[],
-  maxPlaces = MAX_PLACES,
+  maxConfigurations = MAX_CONFIGURATIONS,
 ): Proof {
   const claim = parseClaim(text, machine);
   const xstate = libraryOf(machine, files) as unknown as ExploringLibrary;
   try {
-    const space = exploreMachine(xstate, machine, maxPlaces);
-    const { result, why, path } = decide(space, claim);
-    const head = `${result}: ${text} (${space.places.size.toLocaleString("en")} combinations of active states)`;
+    const space = exploreMachine(xstate, machine, maxConfigurations);
+    const { result, why, path } = decideClaim(space, claim);
+    const head = `${result}: ${text} (${space.configurations.size.toLocaleString("en")} combinations of active states)`;
     const steps = path.map((step, index) => `${index + 1}. ${describeStep(machine, step)}`);
     return {
       result,

@@ -2,7 +2,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { Annotation, Command, END, getConfig, Send, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
 import { graphFile } from "./support.ts";
-import { hostGraph } from "../../src/langgraph/node-interception.ts";
+import { interceptNodes } from "../../src/langgraph/node-interception.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import type { CompiledGraph } from "../../src/langgraph/exported-graph.ts";
 
@@ -40,7 +40,7 @@ const graph = new StateGraph(State)
   .compile() as unknown as CompiledGraph;
 
 async function hosted(of: CompiledGraph): Promise<CompiledGraph> {
-  return hostGraph(await resolveLibrary(graphFile, of), of, (call) => call.run());
+  return interceptNodes(await resolveLibrary(graphFile, of), of, (call) => call.run());
 }
 
 describe("a hosted node", () => {

@@ -1,4 +1,4 @@
-import { GraphReader } from "./graph-reader.ts";
+import { GraphSchemaReader } from "./graph-schema-reader.ts";
 import { compilerFor, NoCompilerError, ProgramReader } from "./project-program.ts";
 import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts";
 
@@ -16,7 +16,7 @@ export class GraphTypesWorker {
       const compiler = compilerFor(file);
       const { program, hashes } = this.#programs.read(compiler, file);
       this.#post({ t: "files", hashes });
-      this.#post({ t: "schemas", schemas: new GraphReader(compiler, program).read(file, name) });
+      this.#post({ t: "schemas", schemas: new GraphSchemaReader(compiler, program).read(file, name) });
     } catch (cause) {
       if (cause instanceof NoCompilerError) this.#post({ t: "no-compiler", installed: cause.installed });
       else this.#post({ t: "failed", why: cause instanceof Error ? cause.message : String(cause) });

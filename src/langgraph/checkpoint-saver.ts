@@ -12,8 +12,8 @@ import type {
 import type { TaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
-import type { Library } from "./user-library.ts";
-import { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
+import { SaverCheckpoint, SaverWrites } from "./saver-inputs.ts";
 import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
 import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 
@@ -41,7 +41,7 @@ export interface SaverIo {
    * rejected promise.
    */
   put(made: SaverCheckpoint): void;
-  putWrites(writes: RawWrites): void;
+  putWrites(writes: SaverWrites): void;
 }
 
 const CHECKPOINTS_PER_READ = 100;
@@ -62,7 +62,7 @@ const MAX_AGE = 3;
  * The checkpoint saver of one attempt of a run. It has access to the run's thread only, and passes what LangGraph puts to its `SaverIo`.
  */
 class AttemptSaver {
-  readonly #library: Library;
+  readonly #library: LangGraphLibrary;
   readonly #thread: string;
   readonly #io: SaverIo;
   readonly #storesAtEnd: boolean;
@@ -72,11 +72,11 @@ class AttemptSaver {
    * checkpoint in the subgraph; see {@link MAX_AGE}.
    */
   readonly #subgraphs = new Map<string, Map<string, number>>();
-  readonly #writes = new Map<string, RawWrites[]>();
+  readonly #writes = new Map<string, SaverWrites[]>();
   /** Namespaces without a checkpoint: none was found when they were read, and none was put since. */
   readonly #empty = new Set<string>();
 
-  constructor(library: Library, thread: string, io: SaverIo, storesAtEnd: boolean) {
+  constructor(library: LangGraphLibrary, thread: string, io: SaverIo, storesAtEnd: boolean) {
     this.#library = library;
     this.#thread = thread;
     this.#io = io;
@@ -138,7 +138,7 @@ class AttemptSaver {
   async putWrites(config: RunnableConfig, writes: PendingWrite[], task: string): Promise<void> {
     const { ns, id } = this.#own(config);
     if (id === null) throw new TypeError("Writes need the checkpoint_id that they were made at");
-    const made = new RawWrites({ ns, checkpoint: id, task }, writes);
+    const made = new SaverWrites({ ns, checkpoint: id, task }, writes);
     // Before its first checkpoint, LangGraph names a checkpoint that it never puts. Writes to that checkpoint are not stored, because they
     // could never be found.
     if (!this.#empty.has(ns)) this.#io.putWrites(made);
@@ -352,7 +352,7 @@ function newest(recent: ReadonlyMap<string, SaverCheckpoint> | undefined): Saver
  * stored only when the run ends (durability `exit`).
  */
 export function attemptSaver(
-  library: Library,
+  library: LangGraphLibrary,
   thread: string,
   io: SaverIo,
   storesAtEnd = false,

@@ -21,7 +21,7 @@ interface Subgraph {
 }
 
 /** Finds the graphs of a file, and the schemas of their types. */
-export class GraphReader {
+export class GraphSchemaReader {
   readonly #ts: Compiler;
   readonly #program: ts.Program;
   readonly #checker: ts.TypeChecker;

@@ -69,7 +69,7 @@ export class SaverCheckpoint {
 }
 
 /** Writes of a task that LangGraph has passed to the saver's `putWrites`. They are serialised once, when they are first read. */
-export class RawWrites {
+export class SaverWrites {
   readonly ns: string;
   readonly checkpoint: string;
   readonly task: string;

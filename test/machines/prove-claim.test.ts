@@ -16,11 +16,11 @@ import {
   transition,
 } from "xstate";
 import order from "../../src/demo/order.ts";
-import { proveClaim } from "../../src/machines/proof.ts";
+import { proveClaim } from "../../src/machines/prove-claim.ts";
 import type { Machine } from "../../src/machines/xstate-types.ts";
 
-const prove = (machine: AnyStateMachine, claim: string, maxPlaces?: number) =>
-  proveClaim(machine as unknown as Machine, claim, [import.meta.filename], maxPlaces);
+const prove = (machine: AnyStateMachine, claim: string, maxConfigurations?: number) =>
+  proveClaim(machine as unknown as Machine, claim, [import.meta.filename], maxConfigurations);
 const resultOf = (machine: AnyStateMachine, claim: string) => prove(machine, claim).result;
 const final = { type: "final" } as const;
 
@@ -223,7 +223,7 @@ test("hierarchy, history and states that are done", () => {
   expect(resultOf(machine, "never finished without NEXT")).toBe("proved");
   expect(resultOf(machine, "never paused without PAUSE")).toBe("proved");
   expect(resultOf(machine, "eventually finished")).toBe("proved");
-  // What the history remembers counts: two places before it remembers any, three for each of `one` and `two`, and the end.
+  // What the history remembers counts: two configurations before it remembers any, three for each of `one` and `two`, and the end.
   expect(prove(machine, "reachable finished").lines[0]).toContain("(9 combinations of active states)");
 });
 

@@ -1,5 +1,5 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
-import type { Library } from "./user-library.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 import type { RunnableFunction } from "./untraced-runnable.ts";
 
 /** A LangChain runnable that runs other runnables one after the other. */
@@ -33,7 +33,7 @@ interface Writer {
  * @param whole the runnable that LangGraph runs for the node
  * @param body the part of `whole` that runs the user's function; undefined if the node has none
  */
-export function flattenNode(library: Library, whole: Runnable, body: unknown): Runnable {
+export function flattenNode(library: LangGraphLibrary, whole: Runnable, body: unknown): Runnable {
   const parts = isSequence(whole) ? whole.steps : [whole];
   const steps = parts.map((part) => (part === body ? bodyStep(part) : plainStep(library, part)));
   return library.makeRunnable(whole.getName(), async (input, options) => {
@@ -54,7 +54,7 @@ const bodyStep =
     unlessAborted(body.invoke(value, options) as Promise<unknown>, options.signal);
 
 /** Runs the functions of LangGraph's own runnables directly, without their wrappers. Other runnables are invoked. */
-function plainStep(library: Library, part: Runnable): RunnableFunction {
+function plainStep(library: LangGraphLibrary, part: Runnable): RunnableFunction {
   if (!isPlain(part)) return (value, options) => part.invoke(value, options);
   const { func, recurse } = part;
   const run = isWriter(part) ? writing(library, part) : func;
@@ -65,7 +65,7 @@ function plainStep(library: Library, part: Runnable): RunnableFunction {
   };
 }
 
-function writing(library: Library, writer: Writer): RunnableFunction {
+function writing(library: LangGraphLibrary, writer: Writer): RunnableFunction {
   const bare = (entry: object) =>
     "mapper" in entry && isPlain(entry.mapper)
       ? { ...entry, mapper: library.makeRunnable("mapper", plainStep(library, entry.mapper)) }
