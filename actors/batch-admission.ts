@@ -1,5 +1,5 @@
 import type { RunRecord } from "../src/model/run.ts";
-import type { ThreadKey, ThreadCreation } from "../src/model/thread.ts";
+import type { ThreadKey, NewThreadValues } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
 import { DeferredRunStarts, type RunStartQueue } from "./begin-queue.ts";
 import type { RunDraft } from "./thread-system-interface.ts";
@@ -16,7 +16,7 @@ interface Batch {
   refused(index: number, cause: unknown): unknown;
   /** @throws ServiceError `server.draining` if the server is shutting down */
   refuseWhenDraining(): void;
-  wake(key: ThreadKey, start: ThreadCreation | undefined): Eventually<LiveThread>;
+  wake(key: ThreadKey, start: NewThreadValues | undefined): Eventually<LiveThread>;
   /** Keeps the thread in memory until `release` is called. */
   claim(liveThread: LiveThread): void;
   release(liveThread: LiveThread): void;

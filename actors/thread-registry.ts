@@ -8,7 +8,7 @@ import {
   threadMapKey,
   type ThreadKey,
   type ThreadRecord,
-  type ThreadCreation,
+  type NewThreadValues,
 } from "../src/model/thread.ts";
 import { nextTimer } from "../src/model/machine-timer.ts";
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
@@ -432,7 +432,7 @@ export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
    * Loads a thread. With `start`, creates it if it does not exist.
    * @throws ServiceError `thread.not_found` without `start`
    */
-  #wake(key: ThreadKey, start?: ThreadCreation): Eventually<LiveThread> {
+  #wake(key: ThreadKey, start?: NewThreadValues): Eventually<LiveThread> {
     this.#refuseOnceParked();
     const name = threadMapKey(key);
     const live = this.#threads.get(name);

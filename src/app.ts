@@ -30,7 +30,7 @@ import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
 import type { LibraryGraph } from "./ports/library-graph.ts";
 import type { HttpApp } from "./ports/http-app.ts";
-import type { KnownClient } from "./ports/peers.ts";
+import type { AuthenticatedClient } from "./ports/peers.ts";
 import type { StoreItems } from "./ports/store-items.ts";
 import type { Handlers, Transport } from "./ports/transport.ts";
 import type { AuthUser } from "./model/auth-user.ts";
@@ -238,7 +238,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     const ownOf = auth && createUserServices({ service: own, authorizer: auth, engine, newId: ids.newId });
     const serviceOf = process && ownOf ? (user: AuthUser) => process.serviceOf(ownOf(user), user) : ownOf;
     /** The functions of this process that another process may call while it handles a request of `user`. */
-    const partsOf = ({ user }: KnownClient): Omit<CalledParts, "metrics"> => {
+    const partsOf = ({ user }: AuthenticatedClient): Omit<CalledParts, "metrics"> => {
       const { threads, runs, crons, webhooks, inspection, assistants } = user && ownOf ? ownOf(user) : own;
       return { threads, runs, crons, webhooks, inspection, assistants, items: ownItems };
     };

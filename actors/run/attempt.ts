@@ -1,4 +1,4 @@
-import type { NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { toPlainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
@@ -6,9 +6,9 @@ import { SmallMap } from "../../src/model/small-map.ts";
 import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt } from "../../src/model/machine-timer.ts";
-import type { NodeCall, Position } from "../../src/ports/engine.ts";
+import type { NodeCall, CheckpointWithState } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, runAfterProgress } from "../thread/record-changes.ts";
 import {
@@ -58,7 +58,7 @@ export class RunAttempt {
   readonly liveThread: LiveThread;
   readonly id: string;
   readonly epoch: number;
-  readonly sink: Sink;
+  readonly sink: EventSink;
   /** Subgraphs in progress, by the id of the task that runs them as its node. */
   readonly subgraphs = new SmallMap<string, GraphExecution>();
   readonly root: GraphExecution;
@@ -81,7 +81,7 @@ export class RunAttempt {
    * checkpoint from which it starts, and a rollback restores them. An entry is removed once the run's record contains
    * the copy.
    */
-  #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
+  #writesBefore: Map<string, readonly PendingTaskWrites[]> | null = null;
   /** Resolves when the attempt's latest append is stored, or has failed. */
   flushed: Promise<void> = Promise.resolve();
   /** Errors of nodes that have already been logged; null until there is one. */
@@ -95,7 +95,7 @@ export class RunAttempt {
   #timer: Cancel | null = null;
   #mailbox: QueuedMachineEvents | undefined;
 
-  constructor(liveThread: LiveThread, run: RunRecord, sink: Sink, epoch: number) {
+  constructor(liveThread: LiveThread, run: RunRecord, sink: EventSink, epoch: number) {
     this.liveThread = liveThread;
     this.id = run.run_id;
     this.epoch = epoch;
@@ -213,7 +213,7 @@ export class RunAttempt {
   // --- writes of its graphs ---
 
   /** Remembers the task writes at the checkpoint from which a graph starts, in case this run changes them. */
-  noteStartPosition({ head, writes }: Position): void {
+  noteStartPosition({ head, writes }: CheckpointWithState): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
     // An earlier attempt of this run has recorded the writes at this checkpoint, and may have changed them since.
@@ -243,7 +243,7 @@ export class RunAttempt {
    * Corrects the estimate of the state's size when the pending writes of a task change. The whole state is not measured
    * here, because a step may have thousands of tasks.
    */
-  writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
+  writesChanged(before: PendingTaskWrites | undefined, writes: PendingTaskWrites): void {
     const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
     this.liveThread.stateSize.grow(memorySizeOf(writes, Infinity) - replaced);
     this.#countState();
@@ -273,7 +273,7 @@ export class RunAttempt {
   startSubgraph(
     above: GraphExecution,
     call: NodeCall,
-    before: Position | undefined,
+    before: CheckpointWithState | undefined,
     ended: OnSubgraphEnd,
   ): GraphExecution {
     const inner = new GraphExecution(this, new SubgraphAsTask(above, call, before, ended));
@@ -365,7 +365,7 @@ export class RunAttempt {
     return stored;
   }
 
-  #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
+  #note(writes: readonly PendingTaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
     let noted = progress ? runAfterProgress(this.withTotals()) : run;
     const base = takeWritesToRestore(this.#writesBefore, writes);

@@ -1,8 +1,8 @@
-import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { newOutboxItem } from "../../src/model/webhook-delivery.ts";
+import type { CheckpointHead, NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
+import { createDelivery } from "../../src/model/webhook-delivery.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { PlainError } from "../../src/model/errors.ts";
-import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
+import type { Interrupt, InterruptsByTask } from "../../src/model/interrupt.ts";
 import type { StopReason, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import { changeThread, type SettledState } from "../../src/model/thread.ts";
 import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
@@ -16,7 +16,7 @@ import {
   threadWithoutQueued,
 } from "../thread/end-queued-runs-of-processed-events.ts";
 import type { RunAttempt } from "./attempt.ts";
-import { writesBeforeRun, interruptsByTask } from "./writes-restored-by-rollback.ts";
+import { writesBeforeRun, interruptsOfWrites } from "./writes-restored-by-rollback.ts";
 import { timeLimitOf } from "./time-limit.ts";
 
 /** How many event numbers of the thread the end of a run takes: one, for the event `run_done` of thread streams. */
@@ -26,7 +26,7 @@ interface Verdict {
   readonly status: TerminalStatus;
   readonly rest: SettledState;
   readonly error: PlainError | null;
-  readonly interrupts: Interrupts;
+  readonly interrupts: InterruptsByTask;
   /** The thread's error after the run; null: none. Absent: the error of the run. */
   readonly resting?: PlainError | null;
 }
@@ -63,9 +63,9 @@ function verdictOf(attempt: RunAttempt, stop: StopReason | null): Verdict {
   return { status: "success", rest: "success", error: null, interrupts: {} };
 }
 
-function waitingAt({ root, neverReachedStart, liveThread }: RunAttempt): Interrupts {
+function waitingAt({ root, neverReachedStart, liveThread }: RunAttempt): InterruptsByTask {
   return root.isLoaded && !neverReachedStart
-    ? interruptsByTask(root.writes.values())
+    ? interruptsOfWrites(root.writes.values())
     : liveThread.record.interrupts;
 }
 
@@ -111,7 +111,7 @@ function conclude(attempt: RunAttempt, verdict: Verdict, values: JsonObject | nu
   const run = endedRun(attempt.withFinalTotals(now), verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
   const webhookItem =
-    webhook === null ? undefined : newOutboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);
+    webhook === null ? undefined : createDelivery({ run, values, waiting: waitingOf(verdict) }, webhook, now);
   liveThread
     .write(
       {
@@ -198,7 +198,7 @@ function rollBack(attempt: RunAttempt): void {
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
   // The run's last events are still sent to current readers, but they are not stored.
   const unstored = sink.take();
-  const store = async (writes: readonly TaskWrites[]) => {
+  const store = async (writes: readonly PendingTaskWrites[]) => {
     const base =
       base_checkpoint === null
         ? null

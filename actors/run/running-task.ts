@@ -1,5 +1,5 @@
 import type { AnyActorRef } from "../xstate.ts";
-import type { TaskWrites } from "../../src/model/checkpoint.ts";
+import type { PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { MachineMailbox } from "../../src/model/machine-mailbox.ts";
@@ -82,7 +82,7 @@ export class RunningTask implements NodeIo {
     if (this.#isOver || head === null) return Promise.resolve();
     this.steps = { ...this.steps, [step]: value };
     const { interrupts = [], answered } = writes.get(call.task) ?? {};
-    const recorded: TaskWrites = {
+    const recorded: PendingTaskWrites = {
       ns: call.ns,
       checkpoint: head.id,
       task: call.task,
@@ -137,6 +137,9 @@ export function sendTaskOutcome(self: AnyActorRef, event: TaskEvent): void {
 }
 
 /** The writes of a task, with the `ctx.step` results that its node function has recorded. */
-export function writesWithStepResults(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
+export function writesWithStepResults(
+  writes: PendingTaskWrites,
+  steps: NodeCall["steps"],
+): PendingTaskWrites {
   return { ...writes, steps: { ...writes.steps, ...steps } };
 }

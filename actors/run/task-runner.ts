@@ -1,7 +1,13 @@
 import type { AnyActorRef } from "../xstate.ts";
 import { toPlainError } from "../../src/model/errors.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
-import type { NodeCall, Position, SettledTask, StreamedFact, TaskOutcome } from "../../src/ports/engine.ts";
+import type {
+  NodeCall,
+  CheckpointWithState,
+  SettledTask,
+  StreamedFact,
+  TaskOutcome,
+} from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { GraphExecution } from "./graph-execution.ts";
@@ -29,7 +35,7 @@ export class TaskRunner {
    * The positions that the subgraphs of failed tasks have reached, by task id. The next attempt of the task resumes
    * from there.
    */
-  #reached: Map<string, Position> | undefined;
+  #reached: Map<string, CheckpointWithState> | undefined;
 
   constructor(graph: GraphExecution) {
     this.#graph = graph;

@@ -1,5 +1,5 @@
 import { changeRun, type RunRecord, type TerminalStatus } from "../../src/model/run.ts";
-import { newOutboxItem, type OutboxItem } from "../../src/model/webhook-delivery.ts";
+import { createDelivery, type NewDelivery } from "../../src/model/webhook-delivery.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../../src/model/json.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
@@ -156,13 +156,13 @@ export function endedRun(
  * The webhook deliveries of runs that end without a known state: before they have started, or because their end was
  * lost. MUST NOT be called for runs that are rolled back, which have no deliveries.
  */
-export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox?: readonly OutboxItem[] } {
+export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox?: readonly NewDelivery[] } {
   if (runs.every((run) => run.kwargs.webhook === null)) return {};
   const outbox = runs.flatMap((run) => {
     const { webhook } = run.kwargs;
     return webhook === null
       ? []
-      : newOutboxItem({ run, values: null, waiting: null }, webhook, run.updated_at);
+      : createDelivery({ run, values: null, waiting: null }, webhook, run.updated_at);
   });
   return { outbox };
 }

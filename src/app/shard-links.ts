@@ -16,7 +16,12 @@ import type { SharedMetrics } from "../metrics/shared-metrics.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
-import { type RequestForwarder, type KnownClient, MISDIRECTED, type PeerAddress } from "../ports/peers.ts";
+import {
+  type RequestForwarder,
+  type AuthenticatedClient,
+  MISDIRECTED_STATUS,
+  type PeerAddress,
+} from "../ports/peers.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { StoreItems } from "../ports/store-items.ts";
@@ -96,7 +101,7 @@ export class ShardLinks {
     this.#others = this.#othersFor({ tenant: DEFAULT_TENANT, user: undefined });
   }
 
-  #othersFor(client: KnownClient): ReadonlyMap<number, CalledParts> {
+  #othersFor(client: AuthenticatedClient): ReadonlyMap<number, CalledParts> {
     const { place } = this.#deps;
     const others = Array.from({ length: place.count }, (_, shard) => shard).filter(
       (shard) => shard !== place.number,
@@ -176,14 +181,14 @@ export class ShardLinks {
    */
   async listen(
     handlers: Handlers,
-    partsOf: (client: KnownClient) => CalledParts,
+    partsOf: (client: AuthenticatedClient) => CalledParts,
     options: Pick<TransportOptions, "maxBody" | "bodyMemory" | "scheduler">,
   ): Promise<PeerServer | undefined> {
     const { network, number } = this.#deps.place;
     if (number === undefined) return undefined;
     let isMoving = false;
     const request: Handlers["request"] = (asked, reply) => {
-      if (!network.isOwner()) return reply.send(MISDIRECTED, {});
+      if (!network.isOwner()) return reply.send(MISDIRECTED_STATUS, {});
       const answered = (isRefusal: (body: Uint8Array | string) => boolean): Reply =>
         network.key === undefined ? reply : misdirectRefused(reply, () => isMoving, isRefusal);
       if (isProcessCall(asked)) return serveCall(asked, answered(isCallRefusedByStop), partsOf);
@@ -192,7 +197,7 @@ export class ShardLinks {
     const upgrade: Handlers["upgrade"] = (asked) =>
       network.isOwner()
         ? handlers.upgrade(asked)
-        : { kind: "refuse", status: MISDIRECTED, headers: {}, body: "" };
+        : { kind: "refuse", status: MISDIRECTED_STATUS, headers: {}, body: "" };
     const secured = network.key && { shard: number, key: network.key };
     const server = await openPeerServer({ ...handlers, request, upgrade }, network.own, options, secured);
     network.onListening?.(server.address);
@@ -214,8 +219,8 @@ export class ShardLinks {
 
 /**
  * Wraps a reply of a process whose shard moves to another process when it stops. While `isMoving` returns true, a refusal because of the
- * stop becomes a response with the status {@link MISDIRECTED}, so that the sender asks the shard's next owner. A storage failure is not
- * changed, because the request may have been carried out.
+ * stop becomes a response with the status {@link MISDIRECTED_STATUS}, so that the sender asks the shard's next owner. A storage failure is
+ * not changed, because the request may have been carried out.
  * @param isRefusal whether the body of a response with the status {@link UNAVAILABLE_STATUS} says that the process stops
  */
 const misdirectRefused = (
@@ -225,7 +230,7 @@ const misdirectRefused = (
 ): Reply => ({
   send: (status, headers, body) =>
     status === UNAVAILABLE_STATUS && isMoving() && body !== undefined && isRefusal(body)
-      ? reply.send(MISDIRECTED, {})
+      ? reply.send(MISDIRECTED_STATUS, {})
       : reply.send(status, headers, body),
   open: (status, headers, first) => reply.open(status, headers, first),
   onAbort: (listener) => reply.onAbort(listener),

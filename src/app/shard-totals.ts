@@ -1,5 +1,5 @@
 import type { ActorMetrics, GraphRunCounts } from "../../actors/run-totals.ts";
-import { DurationCounts } from "../model/duration-counts.ts";
+import { DurationHistogram } from "../model/duration-histogram.ts";
 import type { ReadyDetails } from "../http/deps.ts";
 import type { Storage } from "../storage/open.ts";
 import type { MetricsDeps } from "./metrics.ts";
@@ -97,7 +97,7 @@ function figuresOf(all: readonly ActorMetrics[]): ActorMetrics {
     waiting: sum("waiting"),
     stateBytes: sum("stateBytes"),
     withdrawn: sum("withdrawn"),
-    waits: DurationCounts.sum(all.map(({ waits }) => waits)),
+    waits: DurationHistogram.sum(all.map(({ waits }) => waits)),
     graphs,
   };
 }

@@ -2,7 +2,7 @@ import type { SystemLimits, ThreadSystem } from "../../actors/thread-system-inte
 import { createSystem } from "../../actors/create-system.ts";
 import { createUserServices } from "../authorization/service.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
-import { userFrom } from "../model/auth-user.ts";
+import { storedUserOf } from "../model/auth-user.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadLifetime } from "../model/thread.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
@@ -99,7 +99,7 @@ export interface Shard {
 export function createShard(deps: ShardDeps): Shard {
   const { storage, store, engine, executor, authorizer, newId, policy, budget, limits } = deps;
   const { clock, random, scheduler, failpoints, logger, servingLogger } = deps;
-  const { journal, catalog, outbox, crons: book } = storage;
+  const { journal, catalog, outbox, crons: cronStorage } = storage;
   const closers = new CloserStack();
   const runLogs = createRunLogRegistry({
     journal,
@@ -139,7 +139,7 @@ export function createShard(deps: ShardDeps): Shard {
     budget,
     newId,
     store,
-    crons: book,
+    crons: cronStorage,
     engine,
     runLogs,
     policy,
@@ -150,7 +150,7 @@ export function createShard(deps: ShardDeps): Shard {
   });
   const serviceOf = authorizer && createUserServices({ service, authorizer, engine, newId });
   const runsOf = (user: JsonObject | null) =>
-    user === null || serviceOf === undefined ? service.runs : serviceOf(userFrom(user)).runs;
+    user === null || serviceOf === undefined ? service.runs : serviceOf(storedUserOf(user)).runs;
   const worker = new WebhookWorker({ ...parts, client: deps.httpClient, policy, version: VERSION });
   const expiry = new EventExpiry({
     journal,
@@ -161,8 +161,8 @@ export function createShard(deps: ShardDeps): Shard {
     ttl: deps.streamsTtl,
     repeats: IDEMPOTENCY_TTL,
   });
-  const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf });
-  const outcomes = new CronOutcomes(book, logger);
+  const firing = new CronWorker({ ...parts, cronStorage, crons: service.crons, runsOf });
+  const outcomes = new CronOutcomes(cronStorage, logger);
   system.onRunEnd(({ tenant }, run) => outcomes.runEnded(tenant, run));
   const threadExpiry = new ThreadExpiry({
     ...parts,

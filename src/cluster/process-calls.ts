@@ -2,7 +2,7 @@ import { packCall, unpackCall } from "../codec/value-encoding.ts";
 import type { AssistantRecord } from "../model/assistant.ts";
 import { type ErrorCode, type FieldError, type RefusalResponse, ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { KnownClient, Peers } from "../ports/peers.ts";
+import type { AuthenticatedClient, Peers } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ShardMetrics } from "../ports/shard-metrics.ts";
 import type { StoreItems } from "../ports/store-items.ts";
@@ -73,7 +73,7 @@ export const isProcessCall = ({ path }: HttpRequest): boolean => path === CALL_P
 export function serveCall(
   request: HttpRequest,
   reply: Reply,
-  partsOf: (client: KnownClient) => CalledParts,
+  partsOf: (client: AuthenticatedClient) => CalledParts,
 ): void {
   const client = clientOfForwarded(request);
   const work = async (): Promise<unknown> => {
@@ -134,7 +134,7 @@ export interface CallDeps {
 }
 
 /** The functions of the process that has a shard, restricted to what a client may do. Only those in {@link CALLABLE} can be called. */
-export function createRemoteParts(deps: CallDeps, shard: number, client: KnownClient): CalledParts {
+export function createRemoteParts(deps: CallDeps, shard: number, client: AuthenticatedClient): CalledParts {
   const partOf = (part: PartName): object =>
     Object.fromEntries(
       CALLABLE[part].map((name) => [
@@ -162,7 +162,7 @@ async function* listOf<T>(called: unknown): AsyncGenerator<T> {
   yield* (await called) as readonly T[];
 }
 
-function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call): Promise<unknown> {
+function callPeer(deps: CallDeps, shard: number, client: AuthenticatedClient, call: Call): Promise<unknown> {
   const request = {
     method: "POST",
     path: CALL_PATH,

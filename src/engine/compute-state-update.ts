@@ -4,11 +4,11 @@ import type {
   CheckpointSource,
   NewCheckpoint,
   PlannedTask,
-  TaskWrites,
+  PendingTaskWrites,
 } from "../model/checkpoint.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { childMachinePositionsAt } from "../model/machine-child.ts";
-import type { Position, ExecutionServices } from "../ports/engine.ts";
+import type { CheckpointWithState, ExecutionServices } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
 import { subgraphDefinitionAt, type GraphDefinition } from "../graph/definition.ts";
@@ -80,7 +80,7 @@ interface PreparedUpdate extends StateUpdate, UpdateTarget {
 export function computeUpdatedState(
   root: GraphDefinition,
   update: StateUpdate,
-  position: Position,
+  position: CheckpointWithState,
   source: ExecutionServices,
 ): StateUpdateResult {
   const definition = subgraphDefinitionAt(root, update.ns);
@@ -276,12 +276,12 @@ function writesOf(read: readonly NormalizedWrite[]): JsonObject {
  * The writes of the step's finished tasks, in the order in which they are applied. The writes of a command,
  * which belong to no task, come first.
  */
-function finishedTasks({ head, writes }: Position): readonly FinishedTask[] {
+function finishedTasks({ head, writes }: CheckpointWithState): readonly FinishedTask[] {
   const writesByTask = new Map(writes.map((one) => [one.task, one]));
   const tasks = (head?.next ?? []).filter(({ id }) => writesByTask.get(id)?.result !== undefined);
   const ended = [...tasks]
     .sort(compareTasks)
-    .map((task) => finishedTaskOf(task, writesByTask.get(task.id) as TaskWrites));
+    .map((task) => finishedTaskOf(task, writesByTask.get(task.id) as PendingTaskWrites));
   const given = writesByTask.get(NULL_TASK_ID);
   if (given?.result === undefined) return ended;
   const nobody = { id: NULL_TASK_ID, name: NULL_TASK_ID, path: [], triggers: [] };

@@ -1,4 +1,4 @@
-import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { PlannedTask, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type {
@@ -8,7 +8,7 @@ import type {
   Subgraph,
   NodeCall,
   Plan,
-  Position,
+  CheckpointWithState,
   SettledTask,
   EngineStep,
   StreamedFact,
@@ -175,7 +175,7 @@ export class NativeExecution implements Execution {
     const graphPosition = subgraphPositionOf(superstep, task);
     const { run, source } = superstep;
     const entry = { input: this.#inputOf(task), node: task.name, retry: node?.retry };
-    const open = (position: Position) =>
+    const open = (position: CheckpointWithState) =>
       new NativeExecution(
         new SuperstepState(definition, run, position, source, graphPosition),
         this.#edition,
@@ -281,7 +281,7 @@ export class NativeExecution implements Execution {
   #settled(
     task: PlannedTask,
     kind: SettledTask["kind"],
-    changes: Partial<TaskWrites>,
+    changes: Partial<PendingTaskWrites>,
     emissions: readonly Emission[],
   ): SettledTask {
     const { head, pendingWrites, ns } = this.#superstep;
@@ -292,7 +292,7 @@ export class NativeExecution implements Execution {
     const steps = before?.steps ?? {};
     const { answered } = before ?? {};
     const bare = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error };
-    let writes: TaskWrites = bare;
+    let writes: PendingTaskWrites = bare;
     if (result !== undefined)
       writes = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error, result };
     else if (schemas !== undefined) writes = { ...bare, schemas };

@@ -1,5 +1,5 @@
 import { type FieldError, ServiceError, toPlainError } from "../model/errors.ts";
-import type { Interrupts } from "../model/interrupt.ts";
+import type { InterruptsByTask } from "../model/interrupt.ts";
 import { MAX_REPORTED_FIELDS } from "../model/json-schema-errors.ts";
 import { isSameJson, type JsonObject, toStorable } from "../model/json.ts";
 import {
@@ -36,7 +36,7 @@ const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
 export function validateRun(
   definition: GraphDefinition,
   run: UnadmittedRun,
-  interrupts: Interrupts | null,
+  interrupts: InterruptsByTask | null,
   blank: boolean,
 ): RunRefusal | null {
   const { kwargs } = run;
@@ -88,7 +88,7 @@ function machineWriteRefusal(definition: GraphDefinition, given: unknown): RunRe
 function validateResume(
   { machine }: GraphDefinition,
   { kwargs }: UnadmittedRun,
-  interrupts: Interrupts,
+  interrupts: InterruptsByTask,
 ): RunRefusal | null {
   // If the run names a checkpoint to resume from, the interrupts at that checkpoint are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;

@@ -9,9 +9,9 @@ import type {
   ChannelVersions,
   PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import type { TaskWrites } from "../model/checkpoint.ts";
+import type { PendingTaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Position } from "../ports/engine.ts";
+import type { CheckpointWithState } from "../ports/engine.ts";
 import type { LangGraphLibrary } from "./user-library.ts";
 import { SaverCheckpoint, SaverWrites } from "./saver-inputs.ts";
 import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
@@ -24,12 +24,12 @@ export interface SaverIo {
    * Reads a stored checkpoint of a namespace with its state and pending writes: the checkpoint with this id, or the newest one if `id` is
    * null. Resolves with null if there is none. Not called for checkpoints that are kept in the saver.
    */
-  read(ns: string, id: string | null): Promise<Position | null>;
+  read(ns: string, id: string | null): Promise<CheckpointWithState | null>;
   /** Reads stored checkpoints of a namespace with their states and pending writes, newest first. */
   history(
     ns: string,
     query: { readonly before?: string; readonly limit: number },
-  ): Promise<readonly Position[]>;
+  ): Promise<readonly CheckpointWithState[]>;
   /**
    * Resolves with the namespaces that have checkpoints. Without this method, the saver lists the root namespace and the namespaces of
    * checkpoints that were put to it.
@@ -207,7 +207,7 @@ class AttemptSaver {
     this.#subgraphs.get(namespaceAbove(ns) ?? "")?.delete(ns);
   }
 
-  async #tuple(position: Position): Promise<CheckpointTuple> {
+  async #tuple(position: CheckpointWithState): Promise<CheckpointTuple> {
     const { head } = position;
     if (head !== null) this.#io.ids.noteStored(head);
     const tuple = checkpointTupleOf(this.#library, this.#thread, position);
@@ -234,7 +234,7 @@ class AttemptSaver {
    * A checkpoint with its state and pending writes: the checkpoint with this id, or the newest one if `id` is null; null if there is none.
    * Checkpoints that were put to this saver are newer than all stored ones.
    */
-  async #position(ns: string, id: string | null): Promise<Position | null> {
+  async #position(ns: string, id: string | null): Promise<CheckpointWithState | null> {
     const recent = this.#recent.get(ns);
     const own = id === null ? newest(recent) : recent?.get(id);
     if (own !== undefined) return this.#recentPosition(own);
@@ -244,7 +244,7 @@ class AttemptSaver {
     return null;
   }
 
-  #recentPosition(raw: SaverCheckpoint): Position {
+  #recentPosition(raw: SaverCheckpoint): CheckpointWithState {
     const { id, ns, parent, source, step, metadata, values } = raw;
     const engine = { lg: newLangGraphData(raw, {}) };
     const rest = { created_at: 0, run_id: null, writes: null, next: [], graph: "" };
@@ -253,18 +253,18 @@ class AttemptSaver {
   }
 
   /** Adds the writes that were put to this saver to the stored writes at a checkpoint. */
-  #withWrites(position: Position): Position {
+  #withWrites(position: CheckpointWithState): CheckpointWithState {
     const { head, writes } = position;
     const made = head === null ? undefined : this.#writes.get(`${head.ns} ${head.id}`);
     if (made === undefined) return position;
-    const left = new Map<string, TaskWrites>(writes.map((each) => [each.task, each]));
+    const left = new Map<string, PendingTaskWrites>(writes.map((each) => [each.task, each]));
     for (const { ns, checkpoint, task, writes: more } of made) {
       left.set(task, addWrites({ ns, checkpoint, task, name: "" }, more, left.get(task)));
     }
     return { ...position, writes: [...left.values()] };
   }
 
-  async *#history(ns: string, under: string | null): AsyncGenerator<Position> {
+  async *#history(ns: string, under: string | null): AsyncGenerator<CheckpointWithState> {
     const own = [...(this.#recent.get(ns)?.values() ?? [])].sort((a, b) => (a.id < b.id ? 1 : -1));
     for (const raw of own) if (under === null || raw.id < under) yield this.#recentPosition(raw);
     let before = under;

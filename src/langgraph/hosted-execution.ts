@@ -1,14 +1,14 @@
 import { emptyWrites } from "../model/checkpoint.ts";
 import { toPlainError, ServiceError, type PlainError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { showsEarlierTaskResults } from "../model/shown-task-results.ts";
+import { showsEarlierTaskResults } from "../model/earlier-task-results.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
   Execution,
   Subgraph,
   NodeCall,
   Plan,
-  Position,
+  CheckpointWithState,
   SettledTask,
   ExecutionServices,
   EngineStep,
@@ -44,7 +44,7 @@ export type DriveGraph = (execution: HostedExecution, signal: AbortSignal) => Pr
  */
 export class HostedExecution implements Execution {
   readonly run: RunRecord;
-  readonly position: Position;
+  readonly position: CheckpointWithState;
   readonly hosted: LoadedLangGraph;
   readonly #source: ExecutionServices;
   readonly #stage: EngineHost;
@@ -73,7 +73,7 @@ export class HostedExecution implements Execution {
 
   constructor(
     run: RunRecord,
-    position: Position,
+    position: CheckpointWithState,
     hosted: LoadedLangGraph,
     {
       source,

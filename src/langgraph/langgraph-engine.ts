@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { isResume } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
-import type { Interrupts } from "../model/interrupt.ts";
+import type { InterruptsByTask } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Engine, NodeCall, RunRefusal, UnadmittedRun } from "../ports/engine.ts";
 import type { GraphTypes } from "../ports/graph-type-schemas.ts";
@@ -230,7 +230,7 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
 /** The reason to refuse a run before it is admitted; null if it is not refused. */
 function refuses(
   { kwargs }: UnadmittedRun,
-  interrupts: Interrupts | null,
+  interrupts: InterruptsByTask | null,
   unfinished: boolean,
 ): RunRefusal | null {
   const { command, config } = kwargs;

@@ -4,7 +4,7 @@ import { checkpointMetadataOfRun } from "../graph/run-checkpoint-metadata.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command, RunKwargs, RunRecord } from "../model/run.ts";
 import { rootCheckpointOf } from "../model/start-checkpoint.ts";
-import type { Position } from "../ports/engine.ts";
+import type { CheckpointWithState } from "../ports/engine.ts";
 import { branchStartOf } from "./branch-from-checkpoint.ts";
 import type { LangGraphLibrary } from "./user-library.ts";
 import type { CheckpointRunData } from "./graph-progress.ts";
@@ -21,7 +21,11 @@ const CHECKPOINT_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /** The input with which the graph is run; null if it continues from its last checkpoint. */
-export function langGraphInput(library: LangGraphLibrary, run: RunRecord, position: Position): unknown {
+export function langGraphInput(
+  library: LangGraphLibrary,
+  run: RunRecord,
+  position: CheckpointWithState,
+): unknown {
   const { command, input } = run.kwargs;
   // An earlier attempt has made a checkpoint, which contains the input or the answers.
   if (run.attempt > 1 && position.head?.run_id === run.run_id) return null;
@@ -37,7 +41,7 @@ export function checkpointRunDataOf(run: RunRecord, graph: string): CheckpointRu
 }
 
 /** The ids of the interrupts at a checkpoint that wait for an answer, each once. */
-export function pendingInterruptIds({ head, writes }: Position): readonly string[] {
+export function pendingInterruptIds({ head, writes }: CheckpointWithState): readonly string[] {
   const left = new Map(writes.map((each) => [each.task, each]));
   const all = (head?.next ?? []).flatMap(({ id }) => {
     const task = left.get(id);
@@ -98,7 +102,7 @@ const isFalsy = (value: unknown): boolean => value === null || value === false |
  * The keys of `configurable` that name the checkpoint from which the run's configuration says to start. Empty if the configuration names no
  * checkpoint, or once the run has made a checkpoint.
  */
-function placeOf(run: RunRecord, position: Position): JsonObject {
+function placeOf(run: RunRecord, position: CheckpointWithState): JsonObject {
   const { configurable } = run.kwargs.config;
   const { head } = position;
   if (head === null || rootCheckpointOf(configurable) !== head.id) return {};
@@ -128,7 +132,11 @@ function wantsMessages({ kwargs }: RunRecord): boolean {
 export const requestsLangChainEvents = ({ kwargs }: RunRecord): boolean =>
   kwargs.stream_mode.includes("events");
 
-export function streamOptionsOf(run: RunRecord, position: Position, signal: AbortSignal): StreamOptions {
+export function streamOptionsOf(
+  run: RunRecord,
+  position: CheckpointWithState,
+  signal: AbortSignal,
+): StreamOptions {
   const { kwargs, run_id: runId } = run;
   const { config, context } = kwargs;
   const { tags, recursion_limit, max_concurrency } = config;

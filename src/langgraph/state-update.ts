@@ -1,7 +1,7 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Position, ExecutionServices } from "../ports/engine.ts";
+import type { CheckpointWithState, ExecutionServices } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
 import { copyGraph } from "./node-interception.ts";
 import { toLangGraphCommand } from "./run-invocation.ts";
@@ -23,7 +23,7 @@ export async function computeStateUpdate(
   loaded: LoadedLangGraph,
   hosted: CompiledGraph,
   update: StateUpdate,
-  position: Position,
+  position: CheckpointWithState,
   source: ExecutionServices,
 ): Promise<StateUpdateResult> {
   const { library, hash } = loaded;

@@ -5,7 +5,7 @@ import type { WebhookPolicy } from "../model/webhook-policy.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { CronBook } from "../ports/cron-book.ts";
+import type { CronStorage } from "../ports/cron-storage.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
@@ -29,7 +29,7 @@ export interface ServiceDeps {
   readonly catalog: Catalog;
   readonly outbox: Outbox;
   readonly store: Store;
-  readonly crons: CronBook;
+  readonly crons: CronStorage;
   readonly engine: Engine;
   readonly runLogs: RunLogRegistry;
   readonly clock: Clock;
@@ -84,7 +84,7 @@ export function createService(deps: ServiceDeps): ServerService {
   const own = createAssistants(deps);
   const assistants = deps.assistants?.(own) ?? own;
   const webhooks = createWebhooks(deps);
-  const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
+  const crons = createCrons({ ...deps, cronStorage: deps.crons, assistants, webhooks });
   const threads = createThreads({ ...deps, forgetCrons: crons.deleteOfThread });
   const states = createThreadStates(deps);
   const runs = createRuns({ ...deps, assistants, webhooks });

@@ -1,4 +1,4 @@
-import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
@@ -64,7 +64,7 @@ export async function readHistory(
 /** The stored writes of a task: the whole writes, and the step results that were added to them later. */
 interface FoundWrites {
   readonly seq: number;
-  readonly writes: TaskWrites;
+  readonly writes: PendingTaskWrites;
   readonly added: JsonObject[];
 }
 
@@ -73,7 +73,7 @@ export async function readWrites(
   kv: KeyValueStore,
   key: ThreadKey,
   prefix: string,
-): Promise<readonly TaskWrites[]> {
+): Promise<readonly PendingTaskWrites[]> {
   const byTask = new Map<string, FoundWrites>();
   for await (const [at, bytes] of kv.entries(prefixRange(prefix))) {
     const [task = "", addedBy] = at.slice(prefix.length).split("/", 2);

@@ -1,5 +1,5 @@
 import type { CronRecord } from "../model/cron.ts";
-import type { CronBook, CronUpdater, CronKey, DueCron } from "../ports/cron-book.ts";
+import type { CronStorage, CronUpdater, CronKey, DueCron } from "../ports/cron-storage.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
@@ -22,7 +22,7 @@ interface Changing {
   readonly stored: Promise<void>;
 }
 
-export class KeyValueCrons implements CronBook {
+export class KeyValueCrons implements CronStorage {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   /** Changes in flight, by the cron's key. */

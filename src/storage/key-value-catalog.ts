@@ -10,11 +10,11 @@ import type {
   Catalog,
   CatalogChange,
   RunSearch,
-  RunsFound,
+  RunRecordPage,
   ThreadQuery,
   ThreadSearch,
   ThreadSelection,
-  ThreadsFound,
+  ThreadRecordPage,
 } from "../ports/catalog.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
@@ -40,7 +40,7 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK, threadRowCodec } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
 import { searchRuns } from "./run-search.ts";
-import { TenantSlots } from "../ports/slots.ts";
+import { SemaphorePerTenant } from "../ports/fair-semaphore.ts";
 import { ThreadIndexScans, type ScanQuery } from "./thread-index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
@@ -66,7 +66,7 @@ export class KeyValueCatalog implements Catalog {
   readonly #committer: Committer;
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
-  readonly #searches = new TenantSlots(MAX_SEARCHES_PER_TENANT);
+  readonly #searches = new SemaphorePerTenant(MAX_SEARCHES_PER_TENANT);
   readonly items: StoreItems;
 
   constructor(
@@ -199,7 +199,7 @@ export class KeyValueCatalog implements Catalog {
     return found;
   }
 
-  async searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound> {
+  async searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadRecordPage> {
     const { limit, offset, sort_by, sort_order, ...selection } = search;
     const page = { limit, offset, ahead: READ_AHEAD_COST };
     const found = await this.#find(tenant, selection, { sort_by, reverse: sort_order === "desc" }, page);
@@ -249,7 +249,7 @@ export class KeyValueCatalog implements Catalog {
     );
   }
 
-  searchRuns(tenant: string, search: RunSearch): Promise<RunsFound> {
+  searchRuns(tenant: string, search: RunSearch): Promise<RunRecordPage> {
     return this.#searches.run(tenant, () => searchRuns(this.#kv, tenant, search, this.#budget.share(tenant)));
   }
 

@@ -1,7 +1,7 @@
 import { memorySizeOf } from "../model/memory-size.ts";
 import { BoundedSet } from "../model/bounded-set.ts";
 import { WeakCache } from "../model/weak-cache.ts";
-import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -239,9 +239,9 @@ export class KeyValueJournal implements Journal {
     }
   }
 
-  writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
+  writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly PendingTaskWrites[]> {
     const prefix = threadPrefix(key);
-    return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
+    return this.#unlessDeleted<readonly PendingTaskWrites[]>(key, null, [], () =>
       // Most checkpoints have no pending writes, and so no mark. The lookup of the mark saves a range scan, which would take a further turn
       // of the event loop.
       andThen(this.#kv.get(pendingWritesMarkKey(prefix, ns, checkpoint)), (mark) =>

@@ -4,7 +4,7 @@ import { join, resolve, sep } from "node:path";
 import { ServiceError, withCauses } from "../model/errors.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
-import type { CronBook } from "../ports/cron-book.ts";
+import type { CronStorage } from "../ports/cron-storage.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Outbox } from "../ports/outbox.ts";
@@ -90,7 +90,7 @@ export interface Storage {
   readonly journal: Journal;
   readonly catalog: Catalog;
   readonly outbox: Outbox;
-  readonly crons: CronBook;
+  readonly crons: CronStorage;
   readonly lostRunEnds: LostRunEnds;
   /** Counts of writes and batches since the storage was opened. */
   stats(): CommitStats;

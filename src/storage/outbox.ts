@@ -2,7 +2,7 @@ import {
   webhookHostOf,
   type Delivery,
   type DeliveryContent,
-  type OutboxItem,
+  type NewDelivery,
 } from "../model/webhook-delivery.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { DeliveryUpdater, DeliveryKey, DeliveryQuery, Outbox, OutboxEntry } from "../ports/outbox.ts";
@@ -50,7 +50,7 @@ export class KeyValueOutbox implements Outbox {
   /**
    * Notifies the listener of new deliveries to the targets of these items. Called when the append that contains the deliveries is stored.
    */
-  appendStored(items: readonly OutboxItem[]): void {
+  appendStored(items: readonly NewDelivery[]): void {
     for (const { delivery } of items) this.#listener(webhookHostOf(delivery.url));
   }
 
@@ -194,7 +194,7 @@ export class KeyValueOutbox implements Outbox {
 }
 
 /** Adds the operations that store a new delivery to `ops`, the operations of an append. */
-export function deliveryOps(ops: WriteOperation[], tenant: string, { delivery, content }: OutboxItem): void {
+export function deliveryOps(ops: WriteOperation[], tenant: string, { delivery, content }: NewDelivery): void {
   const key = { tenant, id: delivery.id };
   ops.push(...mark(key, delivery), { key: deliveryContentKey(tenant, delivery.id), value: seal(content) });
 }

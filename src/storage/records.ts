@@ -1,6 +1,6 @@
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { WeakCache } from "../model/weak-cache.ts";
-import type { Checkpoint, CheckpointHead, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, CheckpointHead, NewCheckpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
@@ -28,7 +28,7 @@ export interface JournalEntry {
 }
 
 /** The pending writes of a task, with the number of the append that wrote them. Older versions of Heddle stored no number. */
-export type StoredTaskWrites = TaskWrites & { readonly seq?: number };
+export type StoredTaskWrites = PendingTaskWrites & { readonly seq?: number };
 
 /** A run without its kwargs, which never change, and are stored under a key of their own. */
 export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };

@@ -1,7 +1,7 @@
 import { matchesRun } from "../model/run-search.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import type { RunSearch, RunsFound } from "../ports/catalog.ts";
+import type { RunSearch, RunRecordPage } from "../ports/catalog.ts";
 import type { KeyValueStore, ScanRange } from "../ports/key-value-store.ts";
 import type { BudgetShare } from "../ports/time-budget.ts";
 import { unseal } from "./envelope.ts";
@@ -45,7 +45,7 @@ export async function searchRuns(
   tenant: string,
   search: RunSearch,
   share: BudgetShare,
-): Promise<RunsFound> {
+): Promise<RunRecordPage> {
   const { limit, keep } = search;
   const runs: StoredRun[] = [];
   const { prefix, pages } = runKeys(kv, tenant, search);

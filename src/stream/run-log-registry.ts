@@ -5,7 +5,7 @@ import { ResponseMemoryBudget } from "./response-memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { Sink, RunEventSinks } from "../ports/event-sink.ts";
+import type { EventSink, RunEventSinks } from "../ports/event-sink.ts";
 import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-event-writer.ts";
 import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
@@ -98,7 +98,7 @@ class InMemoryRunLogRegistry implements RunLogRegistry, LogOwner {
     return { logs: this.#logs.size, readers, watches: this.#watches.size };
   }
 
-  open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink {
+  open(key: ThreadKey, run: RunRecord, epoch: number, first: number): EventSink {
     const name = nameOf(key, run.run_id);
     let log = this.#logs.get(name);
     if (log === undefined || log.state === "ended") {

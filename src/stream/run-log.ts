@@ -1,7 +1,7 @@
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
-import type { Sink } from "../ports/event-sink.ts";
+import type { EventSink } from "../ports/event-sink.ts";
 import { AttemptEventWriter, type LogDeps } from "./attempt-event-writer.ts";
 import type { RenderDataLoader } from "./render-data-loader.ts";
 import { type TailChunk, LogTail } from "./log-tail.ts";
@@ -110,7 +110,7 @@ export class RunLog {
     return this.#tail.find(id);
   }
 
-  open(epoch: number, first: number): Sink {
+  open(epoch: number, first: number): EventSink {
     this.#sink?.kill();
     // The older attempt has chunks in flight, and it is unknown which of them will be stored. Writes take effect in order, so this is known
     // when the first chunk of the new attempt is stored. Until then, readers do not see that chunk.

@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request as openRequest } from "node:http";
 import { Agent as SecureAgent, request as openSecureRequest } from "node:https";
 import { WebSocket } from "ws";
 import {
-  MISDIRECTED,
+  MISDIRECTED_STATUS,
   type PeerAddress,
   PeerLost,
   type PeerReader,
@@ -163,7 +163,7 @@ function send(
     });
     out.on("error", (cause) => reject(new PeerLost(wasSent, cause)));
     out.on("response", (response) => {
-      if (response.statusCode !== MISDIRECTED) return resolve(responseOf(response));
+      if (response.statusCode !== MISDIRECTED_STATUS) return resolve(responseOf(response));
       response.resume();
       reject(new PeerLost(false, undefined));
     });

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
-import { MISDIRECTED, type PeerAddress } from "../ports/peers.ts";
+import { MISDIRECTED_STATUS, type PeerAddress } from "../ports/peers.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, TransportOptions } from "../ports/transport.ts";
 import { MAX_HEAD_BYTES } from "./transport-limits.ts";
@@ -14,7 +14,7 @@ export interface PeerServer {
   startDraining(): void;
   /**
    * Closes the server. Waits up to {@link GRACE_MS} for the responses to requests that have been read. A request that arrives afterwards on
-   * an idle connection gets the status {@link MISDIRECTED}, which tells its sender that the request was not carried out.
+   * an idle connection gets the status {@link MISDIRECTED_STATUS}, which tells its sender that the request was not carried out.
    */
   close(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface PeerServer {
 /** Milliseconds for the responses to requests that have been read, and for the other processes to close their connections. */
 const GRACE_MS = 1_000;
 /** Sent on an idle connection when the server closes. If a request is on its way, its sender takes this for the response. */
-const LAST_RESPONSE = `HTTP/1.1 ${MISDIRECTED} Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
+const LAST_RESPONSE = `HTTP/1.1 ${MISDIRECTED_STATUS} Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
 
 /**
  * Opens a server for requests from the other processes of this server. At a Unix socket, the permissions of its directory decide who may

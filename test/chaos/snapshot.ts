@@ -1,5 +1,5 @@
 import { cpSync, rmSync } from "node:fs";
-import type { Checkpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { Checkpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { chunkEnd, type EventChunk } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
@@ -15,7 +15,7 @@ const DEPTH = 60;
 export interface StoredCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly values: JsonObject;
-  readonly writes: readonly TaskWrites[];
+  readonly writes: readonly PendingTaskWrites[];
 }
 
 export interface StoredRun {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ThreadSystem } from "../../actors/create-system.ts";
-import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { ChannelChange, NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { readWebhookPolicy } from "../../src/config/webhooks.ts";
 import { monotonicIds, uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
@@ -159,7 +159,7 @@ async function step(n: number, made: RunRecord, values: JsonObject, more: Partia
   await append({ checkpoint: checkpoint.id }, { checkpoints: [checkpoint], runs: [made] });
 }
 
-const left = (n: number, change: Partial<TaskWrites>): TaskWrites => ({
+const left = (n: number, change: Partial<PendingTaskWrites>): PendingTaskWrites => ({
   ns: "",
   checkpoint: checkpointId(n),
   task: "t1",

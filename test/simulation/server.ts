@@ -102,16 +102,25 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     },
   });
   const policy = readWebhookPolicy({});
-  const { catalog, outbox, crons: book } = storage;
+  const { catalog, outbox, crons: cronStorage } = storage;
   const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
   const budget = new TimeBudget(clock, scheduler);
   const newId = monotonicIds(
     () => clock.now(),
     (count) => random.bytes(count),
   );
-  const service = createService({ ...parts, newId, budget, store, crons: book, engine, runLogs, policy });
+  const service = createService({
+    ...parts,
+    newId,
+    budget,
+    store,
+    crons: cronStorage,
+    engine,
+    runLogs,
+    policy,
+  });
   const worker = new WebhookWorker({ ...parts, client: deps.client, policy, version: "simulated" });
-  const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf: () => service.runs });
+  const firing = new CronWorker({ ...parts, cronStorage, crons: service.crons, runsOf: () => service.runs });
   system.onTimer(createTimerHandler({ journal, runs: service.runs }));
   await system.recover();
   firing.start();

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { pumpRendered, pumpSse } from "../../src/http/sse.ts";
 import { TrafficCounts } from "../../src/http/response-counts.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import {
@@ -57,7 +57,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
     await writer.start();
   }
 
-  async function finish(sink: Sink) {
+  async function finish(sink: EventSink) {
     writer.thread = { ...writer.thread, active: null, next_event: 1 + sink.next, next_run: 2 };
     await writer.finish(sink);
   }
@@ -106,7 +106,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
   }
 
   /** How many readers fit into the memory: each uses one state, or the two that are rendered at a time. */
-  const ways: readonly [string, (sink: Sink) => Promise<void>, boolean, number][] = [
+  const ways: readonly [string, (sink: EventSink) => Promise<void>, boolean, number][] = [
     ["a running run", async () => undefined, true, 3],
     ["a running run in one chunk", async () => undefined, false, 2],
     ["an ended run", finish, true, 3],
@@ -189,7 +189,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
     ["a running run", async () => undefined, true],
     ["an ended run", finish, true],
     ["an ended run in one chunk", finish, false],
-  ] as readonly [string, (sink: Sink) => Promise<void>, boolean][])(
+  ] as readonly [string, (sink: EventSink) => Promise<void>, boolean][])(
     "readers of protocol events wait for each other, and get each event once: %s",
     async (_, end, withStates) => {
       await end(await write(LARGE, withStates));

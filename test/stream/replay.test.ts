@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Journal } from "../../src/ports/journal.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
 import {
   createRunLogRegistry,
   type RunLogRegistry,
@@ -43,7 +43,7 @@ class Life {
   #message = -1;
   #checkpoints: readonly string[] = [];
   #commits: Promise<void>[] = [];
-  sink: Sink;
+  sink: EventSink;
 
   constructor(seed: number, inner: Journal, patience: number) {
     this.roll = dice(seed);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse, type SseOptions } from "../../src/http/sse.ts";
 import { TrafficCounts } from "../../src/http/response-counts.ts";
 import type { StreamMode } from "../../src/model/run.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
 import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { sseFormat, createView } from "../../src/stream/rendering.ts";
 import { Peer } from "./peers.ts";
@@ -12,7 +12,7 @@ let scheduler: HeldScheduler;
 let gate: GatedJournal;
 let runLogs: RunLogRegistry;
 let writer: Writer;
-let sink: Sink;
+let sink: EventSink;
 let outcomes: string[];
 let traffic: TrafficCounts;
 

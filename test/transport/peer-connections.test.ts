@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import {
-  MISDIRECTED,
+  MISDIRECTED_STATUS,
   type PeerAddress,
   PeerLost,
   type PeerResponse,
@@ -27,7 +27,7 @@ const carriedOut = new Set<string>();
 
 const handlers: Handlers = {
   request: (request, reply) => {
-    if (request.path === "/elsewhere") return reply.send(MISDIRECTED, {});
+    if (request.path === "/elsewhere") return reply.send(MISDIRECTED_STATUS, {});
     if (request.path === "/never") return onNever();
     if (request.path === "/later") return onLater(() => reply.send(200, {}, "later"));
     carriedOut.add(request.path);

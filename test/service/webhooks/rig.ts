@@ -1,4 +1,4 @@
-import { newOutboxItem } from "../../../src/model/webhook-delivery.ts";
+import { createDelivery } from "../../../src/model/webhook-delivery.ts";
 import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../../../src/ports/http-client.ts";
 import { createWebhooks } from "../../../src/service/webhooks/webhooks.ts";
 import { WebhookWorker } from "../../../src/service/webhooks/webhook-worker.ts";
@@ -140,7 +140,7 @@ export class Rig {
       kwargs: { ...kwargs({ n }), webhook: url },
       ...more,
     });
-    const owed = newOutboxItem({ run, values: { n }, waiting: null }, url, this.clock.now());
+    const owed = createDelivery({ run, values: { n }, waiting: null }, url, this.clock.now());
     await Promise.all([one.append(), one.append({ runs: [run], outbox: [owed] })]);
   }
 

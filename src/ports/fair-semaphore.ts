@@ -3,7 +3,7 @@ import { TenantQueues } from "./time-budget.ts";
 /**
  * Limits how much work of one kind runs at the same time. If several tenants have waiting work, their work alternates.
  */
-export class Slots {
+export class FairSemaphore {
   readonly #count: number;
   #free: number;
   readonly #waiting = new TenantQueues();
@@ -31,10 +31,10 @@ export class Slots {
   }
 }
 
-/** Like {@link Slots}, but with separate slots for each tenant. */
-export class TenantSlots {
+/** Like {@link FairSemaphore}, but with separate slots for each tenant. */
+export class SemaphorePerTenant {
   readonly #count: number;
-  readonly #byTenant = new Map<string, Slots>();
+  readonly #byTenant = new Map<string, FairSemaphore>();
 
   constructor(count: number) {
     this.#count = count;
@@ -42,7 +42,7 @@ export class TenantSlots {
 
   async run<T>(tenant: string, work: () => Promise<T>): Promise<T> {
     let slots = this.#byTenant.get(tenant);
-    if (slots === undefined) this.#byTenant.set(tenant, (slots = new Slots(this.#count)));
+    if (slots === undefined) this.#byTenant.set(tenant, (slots = new FairSemaphore(this.#count)));
     try {
       return await slots.run(tenant, work);
     } finally {

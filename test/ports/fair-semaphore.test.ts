@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { TenantSlots } from "../../src/ports/slots.ts";
+import { SemaphorePerTenant } from "../../src/ports/fair-semaphore.ts";
 
 /** Searches whose ends are chosen. */
 function searches() {
-  const slots = new TenantSlots(2);
+  const slots = new SemaphorePerTenant(2);
   const begun: string[] = [];
   const ends: Record<string, (error?: Error) => void> = {};
   const run = (tenant: string, name: string) =>

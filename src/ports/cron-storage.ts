@@ -16,7 +16,7 @@ export interface DueCron extends CronKey {
 export type CronUpdater = (now: CronRecord | undefined) => CronRecord | null | undefined;
 
 /** The crons of all tenants, and which of them fires next. */
-export interface CronBook {
+export interface CronStorage {
   find(key: CronKey): Eventually<CronRecord | undefined>;
   /** The tenant's crons, newest first. */
   list(tenant: string): AsyncIterable<CronRecord>;

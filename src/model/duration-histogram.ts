@@ -10,7 +10,7 @@ const BUCKETS = 64;
  * A histogram: counts durations in buckets by their length. Adding a duration only increments a number, so it costs
  * next to nothing.
  */
-export class DurationCounts {
+export class DurationHistogram {
   readonly #counts: Float64Array;
 
   constructor(counts = new Float64Array(BUCKETS)) {
@@ -22,20 +22,20 @@ export class DurationCounts {
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
   }
 
-  copy(): DurationCounts {
-    return new DurationCounts(this.#counts.slice());
+  copy(): DurationHistogram {
+    return new DurationHistogram(this.#counts.slice());
   }
 
-  static sum(all: readonly DurationCounts[]): DurationCounts {
+  static sum(all: readonly DurationHistogram[]): DurationHistogram {
     const sum = new Float64Array(BUCKETS);
     for (const counts of all)
       for (const [bucket, count] of counts.#counts.entries()) sum[bucket] = (sum[bucket] ?? 0) + count;
-    return new DurationCounts(sum);
+    return new DurationHistogram(sum);
   }
 
   /** The durations that were added since `before`, which is an earlier copy of this histogram. */
-  since(before: DurationCounts): DurationCounts {
-    return new DurationCounts(this.#counts.map((count, bucket) => count - (before.#counts[bucket] ?? 0)));
+  since(before: DurationHistogram): DurationHistogram {
+    return new DurationHistogram(this.#counts.map((count, bucket) => count - (before.#counts[bucket] ?? 0)));
   }
 
   /**

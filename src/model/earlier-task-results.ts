@@ -1,4 +1,4 @@
-import type { PlannedTask, TaskWrites } from "./checkpoint.ts";
+import type { PlannedTask, PendingTaskWrites } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { RunKwargs } from "./run.ts";
@@ -24,7 +24,7 @@ export const showsEarlierTaskResults = ({ stream_mode }: Pick<RunKwargs, "stream
 /** The earlier results of planned tasks, by task id; undefined if there are none. */
 export function earlierTaskResultsOf(
   next: readonly PlannedTask[],
-  writesOf: (task: string) => TaskWrites | undefined,
+  writesOf: (task: string) => PendingTaskWrites | undefined,
   isSubgraph: (task: PlannedTask) => boolean,
 ): EarlierTaskResults | undefined {
   const all: Record<string, EarlierTaskResult> = {};
