@@ -9,7 +9,7 @@ import type { ShardPlace, ShardLinks } from "./app/shard-links.ts";
 import { checkStorages, createShardTotals } from "./app/shard-totals.ts";
 import { setUpStore } from "./app/store-setup.ts";
 import { createUserServices } from "./authorization/service.ts";
-import type { CalledParts } from "./cluster/process-calls.ts";
+import type { CallableServices } from "./cluster/process-calls.ts";
 import { createShardIds } from "./cluster/shard-ids.ts";
 import { createShardedService } from "./cluster/sharded-service.ts";
 import { shardedItems } from "./cluster/sharded-items.ts";
@@ -238,7 +238,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     const ownOf = auth && createUserServices({ service: own, authorizer: auth, engine, newId: ids.newId });
     const serviceOf = process && ownOf ? (user: AuthUser) => process.serviceOf(ownOf(user), user) : ownOf;
     /** The functions of this process that another process may call while it handles a request of `user`. */
-    const partsOf = ({ user }: AuthenticatedClient): Omit<CalledParts, "metrics"> => {
+    const partsOf = ({ user }: AuthenticatedClient): Omit<CallableServices, "metrics"> => {
       const { threads, runs, crons, webhooks, inspection, assistants } = user && ownOf ? ownOf(user) : own;
       return { threads, runs, crons, webhooks, inspection, assistants, items: ownItems };
     };
@@ -253,7 +253,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
           metrics: process.metrics,
           listen: (
             handlers: Handlers,
-            metrics: CalledParts["metrics"],
+            metrics: CallableServices["metrics"],
             limits: Parameters<ShardLinks["listen"]>[2],
           ) => process.listen(handlers, (client) => ({ ...partsOf(client), metrics }), limits),
         },

@@ -9,8 +9,8 @@ import { counter, type MetricFamily, gauge, type MetricSample } from "../metrics
 import { cachedFor } from "../metrics/cached-reading.ts";
 import { EventLoopLag } from "../metrics/event-loop-lag.ts";
 import { type HistoryReading, MetricsHistory } from "../metrics/metrics-history.ts";
-import { processFamilies } from "../metrics/process-metrics.ts";
-import { presentAnswers, readAllShards, type SharedMetrics } from "../metrics/shared-metrics.ts";
+import { processMetricFamilies } from "../metrics/process-metric-families.ts";
+import { presentAnswers, readAllShards, type MultiProcessMetrics } from "../metrics/multi-process-metrics.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Outbox } from "../ports/outbox.ts";
@@ -41,7 +41,7 @@ export interface MetricsDeps {
   readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcessMetrics;
   /** Reads the metrics of the server's other processes. Absent if this process is the whole server. */
-  readonly shared?: SharedMetrics;
+  readonly shared?: MultiProcessMetrics;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -69,7 +69,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     ...ofConnections(deps),
     ...ofStorage(deps, stored),
     ...(deps.storage.replication() === undefined ? [] : ofReplication(deps)),
-    ...processFamilies(deps.process, lag),
+    ...processMetricFamilies(deps.process, lag),
   ];
   const exposition = new Exposition(families, deps.logger, shared);
   const history = new MetricsHistory({ clock, scheduler, read: historyReader(deps, stored) });

@@ -1,9 +1,9 @@
 import type { AccessControl } from "../access/access-control.ts";
 import { createHeaderSelector } from "../access/configurable-headers.ts";
-import type { CalledParts } from "../cluster/process-calls.ts";
+import type { CallableServices } from "../cluster/process-calls.ts";
 import type { Config } from "../config/config.ts";
 import { DEFAULT_VIEWER } from "../config/inspector.ts";
-import { bundledComponents } from "../config/ui-bundler.ts";
+import { bundledComponents } from "../config/component-bundler.ts";
 import type { HttpAppHandler } from "../http/custom-http-app.ts";
 import type { HttpDeps, ReadyDetails } from "../http/deps.ts";
 import { createRequestHandler } from "../http/handler.ts";
@@ -71,7 +71,7 @@ export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics">
   /** Opens the server to which other processes send requests and calls. Resolves with undefined if this process has no shard. */
   listen(
     handlers: Handlers,
-    metrics: CalledParts["metrics"],
+    metrics: CallableServices["metrics"],
     limits: Parameters<ShardLinks["listen"]>[2],
   ): Promise<PeerServer | undefined>;
 }

@@ -1,18 +1,18 @@
 import { ForwardedAccessControl } from "../access/forwarded-access-control.ts";
 import type { AccessControl, AccessOptions } from "../access/access-control.ts";
 import { clientOfForwarded } from "../cluster/forwarded-headers.ts";
-import { createRequestForwarder } from "../cluster/forwarder.ts";
+import { createRequestForwarder } from "../cluster/request-forwarder.ts";
 import {
-  type CalledParts,
+  type CallableServices,
   isProcessCall,
   isCallRefusedByStop,
   remoteAssistants,
   createRemoteParts,
   serveCall,
 } from "../cluster/process-calls.ts";
-import { type ListingService, ProcessService } from "../cluster/multi-process-service.ts";
+import { type ListingService, MultiProcessService } from "../cluster/multi-process-service.ts";
 import { shardedItems } from "../cluster/sharded-items.ts";
-import type { SharedMetrics } from "../metrics/shared-metrics.ts";
+import type { MultiProcessMetrics } from "../metrics/multi-process-metrics.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -82,7 +82,7 @@ export class ShardLinks {
   readonly #deps: Deps;
   readonly #peers;
   /** The functions of each other process that this process can call, by shard number. No user's permissions restrict these calls. */
-  readonly #others: ReadonlyMap<number, CalledParts>;
+  readonly #others: ReadonlyMap<number, CallableServices>;
 
   constructor(deps: Deps) {
     const { place } = deps;
@@ -101,7 +101,7 @@ export class ShardLinks {
     this.#others = this.#othersFor({ tenant: DEFAULT_TENANT, user: undefined });
   }
 
-  #othersFor(client: AuthenticatedClient): ReadonlyMap<number, CalledParts> {
+  #othersFor(client: AuthenticatedClient): ReadonlyMap<number, CallableServices> {
     const { place } = this.#deps;
     const others = Array.from({ length: place.count }, (_, shard) => shard).filter(
       (shard) => shard !== place.number,
@@ -131,7 +131,7 @@ export class ShardLinks {
   /** A service whose lists contain the records of all shards. */
   service(own: ServerService): ServerService {
     const { number } = this.#deps.place;
-    const service = new ProcessService(own, this.#others, number);
+    const service = new MultiProcessService(own, this.#others, number);
     const { threads, runs, crons, webhooks } = service;
     const { machines, machine } = own.inspection;
     return {
@@ -150,7 +150,7 @@ export class ShardLinks {
    */
   serviceOf(own: Service, user: AuthUser): Service {
     const others: ReadonlyMap<number, ListingService> = this.#othersFor({ tenant: DEFAULT_TENANT, user });
-    return new ProcessService(own, others, this.#deps.place.number);
+    return new MultiProcessService(own, others, this.#deps.place.number);
   }
 
   /** The access control for requests that other processes forward. */
@@ -159,7 +159,7 @@ export class ShardLinks {
   }
 
   /** The shard and node of this process, and the function that reads the metrics of all other shards. */
-  get metrics(): SharedMetrics {
+  get metrics(): MultiProcessMetrics {
     const { number, node } = this.#deps.place;
     return {
       shard: number,
@@ -181,7 +181,7 @@ export class ShardLinks {
    */
   async listen(
     handlers: Handlers,
-    partsOf: (client: AuthenticatedClient) => CalledParts,
+    partsOf: (client: AuthenticatedClient) => CallableServices,
     options: Pick<TransportOptions, "maxBody" | "bodyMemory" | "scheduler">,
   ): Promise<PeerServer | undefined> {
     const { network, number } = this.#deps.place;

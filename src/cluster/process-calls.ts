@@ -9,7 +9,7 @@ import type { StoreItems } from "../ports/store-items.ts";
 import type { HttpRequest, Reply } from "../ports/transport.ts";
 import { type Assistants, isReachable } from "../service/assistants.ts";
 import { clientHeaders, clientOfForwarded } from "./forwarded-headers.ts";
-import { askPatiently } from "./patience.ts";
+import { callWithRetry } from "./peer-retry.ts";
 import { readAllBytes } from "./read-all-bytes.ts";
 import type { ListingService } from "./multi-process-service.ts";
 
@@ -23,7 +23,7 @@ export const CALL_PATH = "/heddle/call";
 const METRICS_TIMEOUT_MS = 2_000;
 
 /** The functions of a process that other processes may call. */
-export interface CalledParts extends ListingService {
+export interface CallableServices extends ListingService {
   readonly assistants: Pick<Assistants, "get" | "resolve">;
   readonly items: StoreItems;
   readonly metrics: ShardMetrics;
@@ -33,7 +33,9 @@ export interface CalledParts extends ListingService {
  * The names of the functions that other processes may call. They serve requests that concern several shards or the home shard, or that name
  * their thread only in the body. All other requests are forwarded as HTTP to the shard of their thread.
  */
-const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledParts[Part] & string)[] } = {
+const CALLABLE: {
+  readonly [Part in keyof CallableServices]: readonly (keyof CallableServices[Part] & string)[];
+} = {
   threads: ["create", "search", "count", "prune", "removeOf"],
   runs: ["search", "cancelEverywhere", "cancelSome"],
   crons: ["search", "count", "deleteOfAssistant"],
@@ -49,7 +51,7 @@ const ONCE: ReadonlySet<string> = new Set(["threads.create", "items.change"]);
 
 const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set(["server.draining", "storage.unavailable"]);
 
-type PartName = keyof CalledParts;
+type PartName = keyof CallableServices;
 
 interface Call {
   readonly part: PartName;
@@ -73,7 +75,7 @@ export const isProcessCall = ({ path }: HttpRequest): boolean => path === CALL_P
 export function serveCall(
   request: HttpRequest,
   reply: Reply,
-  partsOf: (client: AuthenticatedClient) => CalledParts,
+  partsOf: (client: AuthenticatedClient) => CallableServices,
 ): void {
   const client = clientOfForwarded(request);
   const work = async (): Promise<unknown> => {
@@ -134,7 +136,11 @@ export interface CallDeps {
 }
 
 /** The functions of the process that has a shard, restricted to what a client may do. Only those in {@link CALLABLE} can be called. */
-export function createRemoteParts(deps: CallDeps, shard: number, client: AuthenticatedClient): CalledParts {
+export function createRemoteParts(
+  deps: CallDeps,
+  shard: number,
+  client: AuthenticatedClient,
+): CallableServices {
   const partOf = (part: PartName): object =>
     Object.fromEntries(
       CALLABLE[part].map((name) => [
@@ -144,7 +150,7 @@ export function createRemoteParts(deps: CallDeps, shard: number, client: Authent
     );
   const parts = Object.fromEntries(
     (Object.keys(CALLABLE) as PartName[]).map((part) => [part, partOf(part)]),
-  ) as unknown as CalledParts;
+  ) as unknown as CallableServices;
   const { items } = parts;
   return {
     ...parts,
@@ -180,7 +186,7 @@ function callPeer(deps: CallDeps, shard: number, client: AuthenticatedClient, ca
     throw new ServiceError(code, message, { fields, ...(refusal && { response: refusal }) });
   };
   if (call.part === "metrics") return askOnce(deps.scheduler, ask);
-  return askPatiently(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask(new AbortController().signal));
+  return callWithRetry(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask(new AbortController().signal));
 }
 
 /** Calls a process once. Rejects after {@link METRICS_TIMEOUT_MS}. */
@@ -198,7 +204,7 @@ async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Pr
  * The assistants in a process without the home shard (shard 0), which stores all assistants. `get` and `resolve` ask the process of the
  * home shard, and then check `permits` here. All other functions are those of `own`.
  */
-export function remoteAssistants(own: Assistants, home: CalledParts["assistants"]): Assistants {
+export function remoteAssistants(own: Assistants, home: CallableServices["assistants"]): Assistants {
   const permitted =
     (name: "get" | "resolve"): Assistants["get"] =>
     async (tenant, id, permits) => {

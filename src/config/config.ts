@@ -6,9 +6,9 @@ import { type HttpConfig, readHttpConfig } from "../access/http-config.ts";
 import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-headers.ts";
 import { type AuthConfig, readAuth } from "./auth.ts";
 import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.ts";
-import { checkKeys, NO_ENCRYPTION } from "./langgraph-keys.ts";
+import { checkConfigKeys, ENCRYPTION_REFUSAL } from "./config-keys.ts";
 import { jsonError } from "./json-error.ts";
-import type { UiConfig } from "./ui-bundler.ts";
+import type { UiConfig } from "./component-bundler.ts";
 import { type DashboardConfig, readDashboardConfig } from "./dashboard.ts";
 import { type InspectConfig, readInspectConfig } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
@@ -151,7 +151,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
     }
   };
   const sectionOf = (key: string): JsonObject => attempt(() => section(root, key, refuse)) ?? {};
-  const notes = [...checkKeys(root, (what) => attempt(() => refuse(what)))];
+  const notes = [...checkConfigKeys(root, (what) => attempt(() => refuse(what)))];
   const http = sectionOf("http");
   const access = attempt(() => readHttpConfig(http, refuse)) ?? {};
   const configurableHeaders = attempt(() => readHeaderPatterns(http, refuse));
@@ -174,7 +174,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const auth = attempt(() => readAuth(sectionOf("auth"), files, refuse));
   const variables = { ...env, ...environment };
   if ((variables[ENCRYPTION_VARIABLE] ?? "") !== "")
-    attempt(() => refuse(`${ENCRYPTION_VARIABLE} ${NO_ENCRYPTION}`));
+    attempt(() => refuse(`${ENCRYPTION_VARIABLE} ${ENCRYPTION_REFUSAL}`));
   const webhooks = attempt(() => readWebhooks(sectionOf("webhooks"), variables, refuse));
   const assistants = attempt(() => readAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse));
   const schemaTimeout = attempt(() => readSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse));

@@ -21,7 +21,7 @@ import type { Assistants } from "./assistants.ts";
 import { createRunCancellation, type RunCancellation } from "./run-cancellation.ts";
 import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withRunUser } from "./run-draft.ts";
 import { apiRun, apiRunSummary } from "./api-records.ts";
-import { type MakeIdempotencyRecord, IdempotentRequests, type IdempotencyKey } from "./idempotency.ts";
+import { type MakeIdempotencyRecord, IdempotencyGuard, type IdempotencyKey } from "./idempotency.ts";
 import { runResultOf } from "./run-result.ts";
 import { resolveRunStart } from "./start-checkpoint.ts";
 import { storableObject } from "./storable-values.ts";
@@ -190,7 +190,7 @@ const PAGE_BYTES = 256 * 1024;
 
 export function createRuns(deps: RunsDeps): Runs {
   const { system, journal, catalog, engine, runLogs, newId, assistants, webhooks } = deps;
-  const repeats = new IdempotentRequests(deps);
+  const repeats = new IdempotencyGuard(deps);
   const threadTtl = deps.threadTtl ?? null;
 
   function startedBy(draft: RunDraft, by: RunStarter | undefined): RunDraft {

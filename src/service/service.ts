@@ -14,7 +14,7 @@ import type { RunLogRegistry } from "../stream/run-log-registry.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
 import { type Crons, createCrons } from "./crons/crons.ts";
-import { createGraphDescriptions, type GraphDescriptions } from "./graph-descriptions.ts";
+import { createGraphIntrospection, type GraphIntrospection } from "./graph-introspection.ts";
 import { createActorInspection, type ActorInspection, type ServerInspection } from "./actor-inspection.ts";
 import { createMachineEvents, type MachineEvents } from "./machine-events.ts";
 import { createThreadProtocol, type ThreadProtocol } from "./thread-protocol.ts";
@@ -61,7 +61,7 @@ export interface Service {
   readonly events: MachineEvents;
   readonly protocol: ThreadProtocol;
   readonly assistants: Assistants;
-  readonly drawings: GraphDescriptions;
+  readonly drawings: GraphIntrospection;
   readonly crons: Crons;
   readonly webhooks: Webhooks;
   readonly inspection: ActorInspection;
@@ -94,7 +94,7 @@ export function createService(deps: ServiceDeps): ServerService {
   return {
     crons,
     assistants: withoutCronsOfDeleted(assistants, crons),
-    drawings: createGraphDescriptions(deps.engine, assistants),
+    drawings: createGraphIntrospection(deps.engine, assistants),
     threads,
     states,
     runs,

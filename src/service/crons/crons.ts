@@ -9,7 +9,7 @@ import type { CronStorage } from "../../ports/cron-storage.ts";
 import type { Engine } from "../../ports/engine.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Assistants } from "../assistants.ts";
-import { SortedPages } from "../sorted-page.ts";
+import { SortedPages } from "../sorted-pages.ts";
 import { storable, storableObject } from "../storable-values.ts";
 import { visibleThread } from "../threads.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";

@@ -1,7 +1,7 @@
 import { invalidField } from "../../model/errors.ts";
 import { parseUrl } from "../../model/url.ts";
 import type { WebhookPolicy } from "../../model/webhook-policy.ts";
-import { isAddress, mayReach } from "./addresses.ts";
+import { isAddress, isAllowedAddress } from "./address-check.ts";
 
 /** @throws ServiceError `validation.failed`, naming the field, when the webhook is not allowed */
 export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
@@ -47,7 +47,7 @@ function refusalOfUrl(policy: WebhookPolicy, url: URL): string | undefined {
     return "is not at a domain that is allowed";
   }
   const open = isAddress(name)
-    ? mayReach(name, policy.allowInternal)
+    ? isAllowedAddress(name, policy.allowInternal)
     : policy.allowInternal || !isLocal(name);
   return open ? undefined : NOT_PUBLIC_REASON;
 }

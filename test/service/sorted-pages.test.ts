@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SortedPages } from "../../src/service/sorted-page.ts";
+import { SortedPages } from "../../src/service/sorted-pages.ts";
 
 const COUNT = 200;
 /** The numbers below {@link COUNT}, in another order. */

@@ -4,11 +4,11 @@ import { PeerLost } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
 /** The longest time in milliseconds that a request waits for an unreachable process, for example until it has been started again. */
-export const PATIENCE_MS = 10_000;
+export const MAX_PEER_RETRY_MS = 10_000;
 const RETRY_PAUSE_MS = 50;
 
 /** Decides when to send a request to an unreachable process again, and when to give up. */
-export class Patience {
+export class PeerRetry {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   #since: number | undefined;
@@ -25,7 +25,7 @@ export class Patience {
 
   /**
    * Waits before the next attempt. `cause`: the error of the last attempt. `repeatable`: whether the request may be carried out twice.
-   * @throws ServiceError `storage.unavailable` after {@link PATIENCE_MS}, or if the request may have been carried out and is not
+   * @throws ServiceError `storage.unavailable` after {@link MAX_PEER_RETRY_MS}, or if the request may have been carried out and is not
    * repeatable; `cause` itself if it is not a {@link PeerLost}
    */
   async wait(cause: unknown, repeatable: boolean): Promise<void> {
@@ -37,7 +37,7 @@ export class Patience {
     }
     const now = this.#clock.mono();
     this.#since ??= now;
-    if (now - this.#since >= PATIENCE_MS) {
+    if (now - this.#since >= MAX_PEER_RETRY_MS) {
       const message = "The process that has this data does not answer; it is being started again";
       throw new ServiceError("storage.unavailable", message, { cause });
     }
@@ -46,22 +46,21 @@ export class Patience {
 }
 
 /**
- * Calls `ask` until it succeeds, but calls it again only after a {@link PeerLost}, and for at most {@link PATIENCE_MS} after the first
- * failure. `isRepeatable`: whether the request may be carried out twice. If false, a request that the process may have received is not sent
- * again.
- * Rejects with the errors of {@link Patience.wait}.
+ * Calls `ask` until it succeeds, but calls it again only after a {@link PeerLost}, and for at most {@link MAX_PEER_RETRY_MS} after the
+ * first failure. `isRepeatable`: whether the request may be carried out twice. If false, a request that the process may have received is
+ * not sent again. Rejects with the errors of {@link PeerRetry.wait}.
  */
-export async function askPatiently<T>(
-  deps: ConstructorParameters<typeof Patience>[0],
+export async function callWithRetry<T>(
+  deps: ConstructorParameters<typeof PeerRetry>[0],
   isRepeatable: boolean,
   ask: () => Promise<T>,
 ): Promise<T> {
-  const patience = new Patience(deps);
+  const retry = new PeerRetry(deps);
   for (;;) {
     try {
       return await ask();
     } catch (cause) {
-      await patience.wait(cause, isRepeatable);
+      await retry.wait(cause, isRepeatable);
     }
   }
 }

@@ -25,7 +25,7 @@ export const isAddress = (text: string): boolean => ipaddr.isValid(text);
  * also addresses of internal ranges. An IPv6 address that contains an IPv4 address (mapped, NAT64, 6to4, Teredo) is either checked as that
  * IPv4 address or refused.
  */
-export function mayReach(text: string, allowInternal: boolean): boolean {
+export function isAllowedAddress(text: string, allowInternal: boolean): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address: Address = ipaddr.process(text);
   if (METADATA.has(address.toString())) return false;

@@ -1,7 +1,7 @@
 import type { ShardMetrics } from "../ports/shard-metrics.ts";
 
 /** The shard and the node of this process, and access to the metrics of the server's other processes. */
-export interface SharedMetrics {
+export interface MultiProcessMetrics {
   /** The number of the process's shard; undefined if it has none. */
   readonly shard: number | undefined;
   /** The name of the process's node; undefined outside a cluster. */
@@ -15,7 +15,7 @@ export type AnswersOfShards<T> = ReadonlyMap<number, T | undefined>;
 
 /** Reads the metrics of all shards. The result is in the order of the shard numbers. `own`: the metrics of this process. */
 export async function readAllShards<T>(
-  shared: SharedMetrics,
+  shared: MultiProcessMetrics,
   own: ShardMetrics,
   read: (metrics: ShardMetrics) => Promise<T>,
 ): Promise<AnswersOfShards<T>> {

@@ -3,14 +3,14 @@ import type { NodeCall } from "../ports/engine.ts";
 import type { NodeExecutor } from "../ports/node-executor.ts";
 import type { LogFields, Logger, LogLevel } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { WorkerNodeIo } from "./node-function-io.ts";
+import { WorkerNodeIo } from "./worker-node-io.ts";
 import { cloneableOutcome, cloneableFields } from "./structured-clone.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 /** When this many messages are queued, they are posted immediately. Fewer messages are posted after the current turn of the event loop. */
 const MAX_QUEUED = 64;
 
-export interface NodeRunnerDeps {
+export interface WorkerNodeRunnerDeps {
   /**
    * Posts messages to the server's thread. @throws DOMException `DataCloneError` if a message cannot be cloned; then no message has been
    * posted
@@ -20,10 +20,10 @@ export interface NodeRunnerDeps {
 }
 
 /** Runs node functions in a worker thread, for the server. */
-export class NodeRunner {
+export class WorkerNodeRunner {
   /** Sends log lines to the server. */
   readonly logger: Logger;
-  readonly #deps: NodeRunnerDeps;
+  readonly #deps: WorkerNodeRunnerDeps;
   readonly #executor: NodeExecutor;
   /**
    * Returns the edition (version number) of a graph's definition in this thread. Each thread loads its own definitions, and numbers them
@@ -37,7 +37,7 @@ export class NodeRunner {
 
   /** @param executor creates the executor of node functions, which logs to the given logger */
   constructor(
-    deps: NodeRunnerDeps,
+    deps: WorkerNodeRunnerDeps,
     executor: (logger: Logger) => NodeExecutor,
     edition: (graph: string) => number,
   ) {

@@ -11,7 +11,7 @@ export interface SubgraphQuery {
 }
 
 /** Drawings and schemas of an assistant's graph. Each method throws ServiceError `assistant.not_found`, `graph.not_found`. */
-export interface GraphDescriptions {
+export interface GraphIntrospection {
   /** Draws the graph; subgraphs are expanded `levels` deep. */
   drawing(tenant: string, assistant: string, levels: number): Promise<GraphDrawing>;
   schemas(tenant: string, assistant: string): Promise<GraphSchemas>;
@@ -23,7 +23,7 @@ export interface GraphDescriptions {
   ): Promise<{ readonly [ns: string]: GraphSchemas }>;
 }
 
-export function createGraphDescriptions(engine: Engine, assistants: Assistants): GraphDescriptions {
+export function createGraphIntrospection(engine: Engine, assistants: Assistants): GraphIntrospection {
   return {
     async drawing(tenant, assistant, levels) {
       const { graph_id, config } = await assistants.resolve(tenant, assistant);

@@ -5,7 +5,7 @@ import type { EventLoopLag } from "./event-loop-lag.ts";
 /** Seconds: upper bounds of the buckets of event loop lag. */
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-export function processFamilies(
+export function processMetricFamilies(
   read: ReadProcessMetrics,
   { look }: Pick<EventLoopLag, "look">,
 ): readonly MetricFamily[] {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { HELP } from "../../src/cli/command-line.ts";
-import { ENVIRONMENT_VARIABLES, warningsOfVariables } from "../../src/cli/known-variables.ts";
+import { ENVIRONMENT_VARIABLES, warningsOfVariables } from "../../src/cli/environment-variables.ts";
 
 describe("variables that begin with HEDDLE_", () => {
   test("those of the help, and no others, are known", () => {

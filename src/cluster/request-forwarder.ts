@@ -20,7 +20,7 @@ import type { ByteStream, Reply, ReplyHeaders, Socket } from "../ports/transport
 import { startKeyOf } from "../service/idempotency.ts";
 import { EventStreamRelay } from "./event-stream-relay.ts";
 import { clientHeaders, endToEndHeaders } from "./forwarded-headers.ts";
-import { askPatiently, Patience } from "./patience.ts";
+import { callWithRetry, PeerRetry } from "./peer-retry.ts";
 import { readAllBytes } from "./read-all-bytes.ts";
 
 export interface ForwardingDeps {
@@ -94,7 +94,7 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
       const headers = { ...endToEndHeaders(Object.entries(request.headers)), ...clientHeaders(client) };
       const opened = shard === undefined ? Array.from({ length: count }, (_, one) => one) : [shard];
       const connect = (one: number): Promise<PeerSocket> =>
-        askPatiently(deps, true, () => peers.open(one, { path: request.path, headers }, request.protocol));
+        callWithRetry(deps, true, () => peers.open(one, { path: request.path, headers }, request.protocol));
       return join(socket, opened, connect);
     },
   };
@@ -158,21 +158,21 @@ class Exchange {
   }
 
   async run(deps: ForwardingDeps, shard: number, request: PeerRequest, isRepeatable: boolean): Promise<void> {
-    const patience = new Patience(deps);
+    const retry = new PeerRetry(deps);
     for (;;) {
       try {
         const response = await deps.peers.request(shard, this.#continued(request), this.#gone.signal);
         // The new owner of the shard does not accept requests yet. The request is sent again, while the client's stream stays open.
         if (this.#events !== undefined && response.status === UNAVAILABLE)
           throw new PeerLost(false, await readAllBytes(response));
-        patience.renew();
+        retry.renew();
         await this.#pass(response, request);
         return;
       } catch (cause) {
         if (this.#gone.signal.aborted) return;
         if (!this.#isBlank && this.#events === undefined) return this.#stream?.close();
         try {
-          await patience.wait(cause, isRepeatable || this.#events !== undefined);
+          await retry.wait(cause, isRepeatable || this.#events !== undefined);
         } catch (error) {
           if (this.#stream === undefined) throw error;
           return this.#stream.close();

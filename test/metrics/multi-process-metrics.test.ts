@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Exposition } from "../../src/metrics/exposition.ts";
 import { mergeStatuses } from "../../src/metrics/merged-status.ts";
 import { counter, gauge } from "../../src/metrics/metric-family.ts";
-import { type SharedMetrics, readAllShards } from "../../src/metrics/shared-metrics.ts";
+import { type MultiProcessMetrics, readAllShards } from "../../src/metrics/multi-process-metrics.ts";
 import type { MetricsHistoryRecord, ShardMetrics, ShardStatus } from "../../src/ports/shard-metrics.ts";
 import { Lines } from "../stream/support.ts";
 
@@ -15,7 +15,7 @@ interface Place {
   readonly others?: ReadonlyMap<number, ShardMetrics | undefined>;
 }
 
-const sharedBy = ({ shard, node, others = new Map() }: Place): SharedMetrics => ({
+const sharedBy = ({ shard, node, others = new Map() }: Place): MultiProcessMetrics => ({
   shard,
   node,
   readOthers: async (read) =>

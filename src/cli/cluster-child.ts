@@ -24,14 +24,14 @@ export interface ClusterTask extends ClusterDatabaseLocation {
 }
 
 /** The message that the parent process sends to each of its child processes, at the child's start and after each renewal of the leases. */
-export interface ClusterNews {
+export interface ClusterUpdate {
   readonly routes: readonly (readonly [shard: number, PeerAddress])[];
   /** The time, in milliseconds of {@link machineTime}, until which no other node can take a shard of this node. */
   readonly validUntil: number;
 }
 
 /** Ends this process at once, without a further turn of its event loop, so that it sends no further response. */
-export const endAtOnce = (): void => void process.kill(process.pid, "SIGKILL");
+export const killThisProcess = (): void => void process.kill(process.pid, "SIGKILL");
 
 /**
  * Creates the addresses of the cluster's processes, which the parent process keeps up to date by messages. MUST be called before the event
@@ -47,7 +47,7 @@ export function clusterNetwork({
   const listeners: (() => void)[] = [];
   process.on("message", (message) => {
     if (typeof message !== "object" || message === null || !("routes" in message)) return;
-    const news = message as ClusterNews;
+    const news = message as ClusterUpdate;
     routes = new Map(news.routes);
     ({ validUntil } = news);
     for (const listener of listeners) listener();

@@ -29,7 +29,7 @@ interface Keys {
  * Why a configuration that asks for encryption at rest is refused. LangGraph's own server supports it only for Python graphs: the
  * JavaScript SDK has no way to define the handlers.
  */
-export const NO_ENCRYPTION =
+export const ENCRYPTION_REFUSAL =
   "is not served: the data directory would hold as plain data what it asks to encrypt; remove it, and encrypt the disk instead";
 
 const FILE: Keys = {
@@ -93,7 +93,7 @@ const FILE: Keys = {
         openapi: { ignored: "the description of the server names its own ways to authenticate" },
       },
     },
-    encryption: { refused: NO_ENCRYPTION },
+    encryption: { refused: ENCRYPTION_REFUSAL },
     webhooks: {
       keys: {
         allow_internal: "served",
@@ -177,7 +177,7 @@ export function servedKeys({ keys }: Keys = FILE, above = ""): readonly string[]
  * Checks the keys of a configuration file. Returns warnings about ignored and unknown keys. Calls `refuse` for each key that Heddle must
  * not silently ignore, and for each section that is not an object.
  */
-export function checkKeys(root: JsonObject, refuse: (what: string) => void): readonly string[] {
+export function checkConfigKeys(root: JsonObject, refuse: (what: string) => void): readonly string[] {
   const notes: string[] = [];
   const visit = (holder: JsonObject, { keys }: Keys, above: string): void => {
     for (const [key, value] of Object.entries(holder)) {

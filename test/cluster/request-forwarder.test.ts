@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRequestForwarder } from "../../src/cluster/forwarder.ts";
+import { createRequestForwarder } from "../../src/cluster/request-forwarder.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import type { PeerReader, PeerResponse, Peers } from "../../src/ports/peers.ts";
 import type { HttpRequest, Reply } from "../../src/ports/transport.ts";

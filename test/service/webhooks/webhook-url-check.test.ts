@@ -1,8 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { mayReach } from "../../../src/service/webhooks/addresses.ts";
-import { webhookRetryDelay, retryAfter, attemptVerdict } from "../../../src/service/webhooks/retry-policy.ts";
+import { isAllowedAddress } from "../../../src/service/webhooks/address-check.ts";
+import {
+  webhookRetryDelay,
+  retryAfter,
+  attemptOutcomeOf,
+} from "../../../src/service/webhooks/retry-policy.ts";
 import { signWebhook } from "../../../src/service/webhooks/signature.ts";
-import { checkWebhook, urlRefusal } from "../../../src/service/webhooks/target-check.ts";
+import { checkWebhook, urlRefusal } from "../../../src/service/webhooks/webhook-url-check.ts";
 import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
 
 const strict = readWebhookPolicy({});
@@ -67,7 +71,7 @@ const addresses: readonly (readonly [string, boolean, boolean])[] = [
 
 describe("an address", () => {
   test.each(addresses)("%s: reached %s, where internal ones are allowed %s", (address, open, allowed) => {
-    expect([mayReach(address, false), mayReach(address, true)]).toEqual([open, allowed]);
+    expect([isAllowedAddress(address, false), isAllowedAddress(address, true)]).toEqual([open, allowed]);
   });
 });
 
@@ -196,7 +200,7 @@ test.each([
   [501, "never"],
   [503, "again"],
 ])("an answer of %i means: %s", (status, verdict) => {
-  expect(attemptVerdict(status)).toBe(verdict);
+  expect(attemptOutcomeOf(status)).toBe(verdict);
 });
 
 test("tries move apart, by chance a little more or less, and not beyond six hours", () => {

@@ -1,10 +1,10 @@
 import { invalidField } from "../../model/errors.ts";
-import type { SubgraphQuery } from "../../service/graph-descriptions.ts";
+import type { SubgraphQuery } from "../../service/graph-introspection.ts";
 import type { RouteCall } from "../route-call.ts";
 import type { Route } from "../router.ts";
 
 /** Routes for the drawings and JSON schemas of an assistant's graph. */
-export function graphDescriptionRoutes(): readonly Route[] {
+export function graphIntrospectionRoutes(): readonly Route[] {
   async function subgraphs(call: RouteCall, ns: string | undefined): Promise<void> {
     const recurse = call.query.flag("recurse") ?? false;
     const query: SubgraphQuery = ns === undefined ? { recurse } : { ns, recurse };
