@@ -48,7 +48,7 @@ import type { Assistants } from "./service/assistants.ts";
 import type { ServerService } from "./service/service.ts";
 import { createStore } from "./service/store/store.ts";
 import { DEFAULT_THREAD_EXPIRY_INTERVAL } from "./service/thread-expiry.ts";
-import { openStorage, type Storage, type StorageOptions } from "./storage/open.ts";
+import { openStorage, type Storage, type StorageOptions } from "./storage/open-storage.ts";
 import { DEFAULT_EVENT_TTL } from "./stream/event-expiry.ts";
 import { createBodyOpener } from "./transport/request-body.ts";
 

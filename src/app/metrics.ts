@@ -18,7 +18,7 @@ import type { ReadProcessMetrics } from "../ports/process-metrics.ts";
 import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { MetricsHistoryRecord, ShardMetrics, ShardStatus } from "../ports/shard-metrics.ts";
-import type { Storage } from "../storage/open.ts";
+import type { Storage } from "../storage/open-storage.ts";
 import type { RunLogRegistry } from "../stream/run-log-registry.ts";
 
 /** Webhooks are counted up to this number. A higher number is reported as this number. */

@@ -1,7 +1,7 @@
 import type { ActorMetrics, GraphRunCounts } from "../../actors/run-totals.ts";
 import { DurationHistogram } from "../model/duration-histogram.ts";
 import type { ReadyDetails } from "../http/deps.ts";
-import type { Storage } from "../storage/open.ts";
+import type { Storage } from "../storage/open-storage.ts";
 import type { MetricsDeps } from "./metrics.ts";
 import type { App } from "./options.ts";
 import type { Shard } from "./shard.ts";

@@ -30,7 +30,7 @@ import { createService, type ServerService } from "../service/service.ts";
 import { ItemSweeper } from "../service/store/item-sweeper.ts";
 import { ThreadExpiry } from "../service/thread-expiry.ts";
 import { WebhookWorker } from "../service/webhooks/webhook-worker.ts";
-import type { Storage } from "../storage/open.ts";
+import type { Storage } from "../storage/open-storage.ts";
 import type { StreamSync } from "../stream/attempt-event-writer.ts";
 import { EventExpiry } from "../stream/event-expiry.ts";
 import { createRunLogRegistry, type RunLogRegistry } from "../stream/run-log-registry.ts";

@@ -4,7 +4,7 @@ import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
 import { findClusterDatabase } from "../postgres/cluster-database.ts";
 import { ReplicatedKeyValueStore } from "../replication/replicated-key-value-store.ts";
-import type { StorageOptions } from "../storage/open.ts";
+import type { StorageOptions } from "../storage/open-storage.ts";
 import { type ClusterTask, killThisProcess } from "./cluster-child.ts";
 
 /**

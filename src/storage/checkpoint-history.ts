@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { HistoryQuery } from "../ports/journal.ts";
-import { unseal } from "./envelope.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
 import {
   checkpointKey,
   checkpointPrefix,
@@ -69,7 +69,7 @@ interface FoundWrites {
 }
 
 /** Reads the pending writes of tasks at a checkpoint. `prefix`: the prefix of their keys. */
-export async function readWrites(
+export async function readPendingWrites(
   kv: KeyValueStore,
   key: ThreadKey,
   prefix: string,
@@ -77,7 +77,7 @@ export async function readWrites(
   const byTask = new Map<string, FoundWrites>();
   for await (const [at, bytes] of kv.entries(prefixRange(prefix))) {
     const [task = "", addedBy] = at.slice(prefix.length).split("/", 2);
-    const stored = unseal(bytes, key, `what task ${unescapeSegment(task)} left`);
+    const stored = decodeWithChecksum(bytes, key, `what task ${unescapeSegment(task)} left`);
     if (addedBy === undefined) {
       const { seq = 0, ...writes } = stored as StoredTaskWrites;
       byTask.set(task, { seq, writes, added: [] });

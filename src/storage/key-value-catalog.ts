@@ -20,7 +20,7 @@ import type { TimeBudget } from "../ports/time-budget.ts";
 import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
-import { seal, unseal } from "./envelope.ts";
+import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import {
   assistantKey,
   assistantOrderKey,
@@ -86,7 +86,8 @@ export class KeyValueCatalog implements Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined> {
     return andThen(
       this.#kv.get(assistantKey(tenant, id)),
-      (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, `assistant ${id}`) as AssistantRecord),
+      (bytes) =>
+        bytes && (decodeWithChecksum(bytes, { tenant, thread: "" }, `assistant ${id}`) as AssistantRecord),
     );
   }
 
@@ -105,7 +106,7 @@ export class KeyValueCatalog implements Catalog {
   async *versions(tenant: string, assistant: string): AsyncGenerator<AssistantVersion> {
     const range = { ...prefixRange(versionPrefix(tenant, assistant)), reverse: true };
     for await (const [at, bytes] of this.#kv.entries(range)) {
-      yield unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion;
+      yield decodeWithChecksum(bytes, { tenant, thread: "" }, at) as AssistantVersion;
     }
   }
 
@@ -113,7 +114,7 @@ export class KeyValueCatalog implements Catalog {
     const at = assistantVersionKey(tenant, assistant, version);
     return andThen(
       this.#kv.get(at),
-      (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion),
+      (bytes) => bytes && (decodeWithChecksum(bytes, { tenant, thread: "" }, at) as AssistantVersion),
     );
   }
 
@@ -172,7 +173,10 @@ export class KeyValueCatalog implements Catalog {
   ): Steps<void> {
     if (change.kind === "assistant.version") {
       const { assistant_id, version } = change.version;
-      ops.push({ key: assistantVersionKey(tenant, assistant_id, version), value: seal(change.version) });
+      ops.push({
+        key: assistantVersionKey(tenant, assistant_id, version),
+        value: encodeWithChecksum(change.version),
+      });
       return;
     }
     const id = assistantOf(change);
@@ -183,7 +187,7 @@ export class KeyValueCatalog implements Catalog {
       for (const key of versions.get(id) ?? []) ops.push({ key, value: null });
       return;
     }
-    ops.push({ key: assistantKey(tenant, id), value: seal(change.assistant) });
+    ops.push({ key: assistantKey(tenant, id), value: encodeWithChecksum(change.assistant) });
     ops.push({ key: orderOf(tenant, change.assistant), value: PRESENT_MARK });
   }
 
@@ -245,7 +249,7 @@ export class KeyValueCatalog implements Catalog {
   #thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     return andThen(
       this.#kv.get(threadRecordKey(threadPrefix(key))),
-      (bytes) => bytes && threadRowCodec.record(unseal(bytes, key, "its record")),
+      (bytes) => bytes && threadRowCodec.record(decodeWithChecksum(bytes, key, "its record")),
     );
   }
 

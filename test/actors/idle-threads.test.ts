@@ -13,7 +13,7 @@ import { silentLogger } from "../../src/platform/log.ts";
 import { monotonicIds } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemHeap } from "../../src/platform/heap.ts";

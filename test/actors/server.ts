@@ -19,7 +19,7 @@ import type { NodeExecutor } from "../../src/ports/node-executor.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
-import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import { createTimerHandler } from "../../src/service/admit-timer-run.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";

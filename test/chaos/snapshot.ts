@@ -7,7 +7,7 @@ import type { ThreadKey, ThreadRecord } from "../../src/model/thread.ts";
 import type { Catalog } from "../../src/ports/catalog.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Damage, Journal } from "../../src/ports/journal.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 
 /** The number of checkpoints read of each thread, with their states. */
 const DEPTH = 60;

@@ -1,7 +1,7 @@
 import { isTerminal, type RunStatus } from "../../src/model/run.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
 import { machineKeepsItsWord, type SentEvent } from "../chaos/checkers/machines.ts";
-import { splitThread } from "../../src/storage/keys.ts";
+import { splitThreadKey } from "../../src/storage/keys.ts";
 import type { SimulatedMachine } from "./machines.ts";
 import type { StatelessRun } from "./observed.ts";
 import { Transcript } from "./transcript.ts";
@@ -35,7 +35,7 @@ async function checkAll(world: World): Promise<void> {
   for (const run of observed.batches.refused())
     observed.violation("I13", `run ${run} was stored, although its batch was refused`);
   for (const at of world.disk.values.keys()) {
-    const thread = splitThread(at)?.key.thread;
+    const thread = splitThreadKey(at)?.key.thread;
     if (thread !== undefined && !listed.has(thread)) observed.violation("I10", `${at} was left behind`);
     if (at.startsWith("!sweep/")) observed.violation("I10", `${at} is to be swept for ever`);
   }

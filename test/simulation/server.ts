@@ -15,7 +15,7 @@ import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store
 import { WebhookWorker } from "../../src/service/webhooks/webhook-worker.ts";
 import type { RunMemoryLimits } from "../../actors/run-memory-budget.ts";
 import type { LargeWriteLimits } from "../../src/storage/large-write-queue.ts";
-import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { readWebhookPolicy } from "../../src/config/webhooks.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { aCheckpoint, add, aRun, someEvents, threadKey, Writer } from "../storage/samples.ts";
 import { deps } from "../storage/support.ts";
 

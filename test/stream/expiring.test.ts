@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { type Ctx, graph, value } from "../../src/index.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";

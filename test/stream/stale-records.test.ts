@@ -4,7 +4,7 @@ import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { RenderDataLoader, SharedCheckpointCache } from "../../src/stream/render-data-loader.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { listSpanPrefix, threadPrefix } from "../../src/storage/keys.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { encodeOrdinal } from "../../src/storage/sortable-numbers.ts";
 import { HeldKeyValueStore } from "../storage/held-key-value-store.ts";
 import { aCheckpoint, add, aRun, id, someEvents, threadKey, Writer } from "../storage/samples.ts";

@@ -13,7 +13,7 @@ import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../../src/ports/scheduler.ts";
 import type { EventSink } from "../../src/ports/event-sink.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 

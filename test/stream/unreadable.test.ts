@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { aRun, threadKey, Writer } from "../storage/samples.ts";
 import { deps, turns } from "../storage/support.ts";
 

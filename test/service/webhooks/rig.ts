@@ -4,7 +4,7 @@ import { createWebhooks } from "../../../src/service/webhooks/webhooks.ts";
 import { WebhookWorker } from "../../../src/service/webhooks/webhook-worker.ts";
 import { noFailpoints } from "../../../src/ports/failpoints.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
-import { openStorage, type Storage } from "../../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../../src/storage/open-storage.ts";
 import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
 import { SimulatedClock } from "../../simulation/clock.ts";
 import { SimulatedRandom } from "../../simulation/random.ts";

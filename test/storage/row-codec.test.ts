@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { packRefs, unpackRefs } from "../../src/storage/channel-refs.ts";
+import { packRefs, unpackRefs } from "../../src/storage/channel-ref-codec.ts";
 import { checkpointRowCodec, runRowCodec, threadRowCodec } from "../../src/storage/records.ts";
-import { createRowCodec } from "../../src/storage/record-columns.ts";
+import { createRowCodec } from "../../src/storage/row-codec.ts";
 
 test("a record comes back from its row", () => {
   const rows = createRowCodec<{ readonly a: number; readonly b: string | null }>()(["a", "b"]);

@@ -5,7 +5,7 @@ import { MAX_INDEXED_LENGTH } from "../model/thread-search.ts";
  * The index key of a metadata member: a short hash, which is practically unique. Undefined for members that are not indexed: the value is
  * an object or a list, or the name and a text value have more than {@link MAX_INDEXED_LENGTH} characters together.
  */
-export function memberKey(name: string, value: unknown): string | undefined {
+export function metadataIndexKey(name: string, value: unknown): string | undefined {
   if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
   if (name.length + (typeof value === "string" ? value.length : 0) > MAX_INDEXED_LENGTH) return undefined;
   return md5Hex(JSON.stringify([name, value])).slice(0, 16);
@@ -20,13 +20,13 @@ const MAX_CACHED_LENGTH = 128;
  * A cache of metadata index keys. Nearly every thread has the ids of its graph and its assistant in its metadata, and these ids repeat
  * often.
  */
-export class MemberKeyCache {
+export class MetadataIndexKeyCache {
   readonly #known = new Map<string, Map<string, string | undefined>>();
   #count = 0;
 
   of(name: string, value: unknown): string | undefined {
     if (typeof value !== "string" || value.length > MAX_CACHED_LENGTH || name.length > MAX_CACHED_LENGTH) {
-      return memberKey(name, value);
+      return metadataIndexKey(name, value);
     }
     let values = this.#known.get(name);
     if (values?.has(value)) return values.get(value);
@@ -36,7 +36,7 @@ export class MemberKeyCache {
       values = undefined;
     }
     if (values === undefined) this.#known.set(name, (values = new Map()));
-    const member = memberKey(name, value);
+    const member = metadataIndexKey(name, value);
     values.set(value, member);
     this.#count++;
     return member;

@@ -12,7 +12,7 @@ const MAX_DELAY_MS = 2_000;
  * probe shows that writes would fail again, the store is not closed, so that it can still be read. Never rejects. Resolves with true when
  * the store works again, with false when `stop` is aborted.
  */
-export async function reopen(
+export async function reopenStore(
   kv: KeyValueStore,
   scheduler: Scheduler,
   outage: WriteOutage,

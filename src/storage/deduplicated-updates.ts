@@ -9,13 +9,13 @@ import { channelValueKey, listSpanPrefix } from "./keys.ts";
  * A large update that a checkpoint's row leaves out of `writes`, because the same value is stored as the value of the channel: the node
  * that made the update, the channel, and whether the value is a list.
  */
-export type SharedUpdate = readonly [node: string, channel: string, isList: boolean];
+export type DeduplicatedUpdate = readonly [node: string, channel: string, isList: boolean];
 
 /** Values with this many bytes or more are not stored twice. */
-export const SHARED_UPDATE_BYTES = 64 * 1024;
+export const DEDUPLICATED_UPDATE_BYTES = 64 * 1024;
 
 /** The key under which a checkpoint stores a value that it sets. `at`: the checkpoint's number, see `deriveChannelRefs`. */
-function keyOf(prefix: string, ns: string, at: number, [, channel, isList]: SharedUpdate): string {
+function keyOf(prefix: string, ns: string, at: number, [, channel, isList]: DeduplicatedUpdate): string {
   return isList
     ? listSpanPrefix(prefix, ns, channel, at) + encodeOrdinal(0)
     : channelValueKey(prefix, ns, channel, at);
@@ -25,53 +25,56 @@ function keyOf(prefix: string, ns: string, at: number, [, channel, isList]: Shar
  * The updates of a new checkpoint that are large, and whose values the draft already stores as the values of their channels. Undefined if
  * there are none.
  */
-export function findSharedUpdates(
+export function findDuplicateUpdates(
   draft: AppendDraft,
   at: number,
   { ns, writes, changes }: NewCheckpoint,
-): readonly SharedUpdate[] | undefined {
-  if (writes === null || draft.largest < SHARED_UPDATE_BYTES) return undefined;
-  const found: SharedUpdate[] = [];
+): readonly DeduplicatedUpdate[] | undefined {
+  if (writes === null || draft.largest < DEDUPLICATED_UPDATE_BYTES) return undefined;
+  const found: DeduplicatedUpdate[] = [];
   for (const [node, update] of Object.entries(writes)) {
     if (!isObject(update)) continue;
     for (const [channel, value] of Object.entries(update)) {
       const change = Object.hasOwn(changes, channel) ? changes[channel] : undefined;
       if (change?.kind !== "set" || change.value !== value) continue;
-      const shared: SharedUpdate = [node, channel, Array.isArray(value)];
-      const key = keyOf(draft.head.prefix, ns, at, shared);
+      const duplicate: DeduplicatedUpdate = [node, channel, Array.isArray(value)];
+      const key = keyOf(draft.head.prefix, ns, at, duplicate);
       const stored = draft.ops.find((op) => op.key === key)?.value;
-      if (stored && stored.length >= SHARED_UPDATE_BYTES) found.push(shared);
+      if (stored && stored.length >= DEDUPLICATED_UPDATE_BYTES) found.push(duplicate);
     }
   }
   return found.length === 0 ? undefined : found;
 }
 
 /**
- * The updates with null in place of the value of each {@link SharedUpdate}. The null keeps the channel's place among the channels of the
- * update.
+ * The updates with null in place of the value of each {@link DeduplicatedUpdate}. The null keeps the channel's place among the channels of
+ * the update.
  */
-export function withoutShared(writes: JsonObject, shared: readonly SharedUpdate[]): JsonObject {
+export function withoutDuplicateUpdates(
+  writes: JsonObject,
+  duplicates: readonly DeduplicatedUpdate[],
+): JsonObject {
   const left: { [node: string]: unknown } = { ...writes };
-  for (const [node, channel] of shared) left[node] = { ...(left[node] as JsonObject), [channel]: null };
+  for (const [node, channel] of duplicates) left[node] = { ...(left[node] as JsonObject), [channel]: null };
   return left;
 }
 
-/** What {@link restoreShared} reads: the row of a checkpoint, and its position. */
-interface SharedUpdateSource {
+/** What {@link restoreDuplicateUpdates} reads: the row of a checkpoint, and its position. */
+interface DeduplicatedUpdateSource {
   readonly prefix: string;
   readonly ns: string;
   readonly at: number;
   readonly writes: JsonObject;
-  readonly shared: readonly SharedUpdate[];
+  readonly shared: readonly DeduplicatedUpdate[];
   /** Reads a channel's value under a key. */
   read(key: string, channel: string): Eventually<unknown>;
 }
 
-/** The complete updates of a checkpoint whose row leaves out the values of {@link SharedUpdate | shared updates}. */
-export function restoreShared(source: SharedUpdateSource): Eventually<JsonObject> {
+/** The complete updates of a checkpoint whose row leaves out the values of {@link DeduplicatedUpdate | deduplicated updates}. */
+export function restoreDuplicateUpdates(source: DeduplicatedUpdateSource): Eventually<JsonObject> {
   const { prefix, ns, at, shared } = source;
   const writes: { [node: string]: unknown } = { ...source.writes };
-  const restore = (one: SharedUpdate): Eventually<void> => {
+  const restore = (one: DeduplicatedUpdate): Eventually<void> => {
     const [node, channel] = one;
     return andThen(source.read(keyOf(prefix, ns, at, one), channel), (value) => {
       writes[node] = { ...(writes[node] as JsonObject), [channel]: value };

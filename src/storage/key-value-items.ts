@@ -12,7 +12,7 @@ import type {
   ThreadFence,
 } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
-import { damagedError, seal, unseal } from "./envelope.ts";
+import { damagedError, encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import { fencedError } from "./fence-check.ts";
 import type { ThreadHeads } from "./thread-heads.ts";
 import {
@@ -21,14 +21,14 @@ import {
   itemRowKey,
   type ItemKeyKind,
   itemNamespaceRange,
-  itemsIn,
+  exactItemNamespaceRange,
   parseItemExpiryKey,
   parseItemKey,
 } from "./keys.ts";
 import { allEventually, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
-import { createRowCodec } from "./record-columns.ts";
+import { createRowCodec } from "./row-codec.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 type Stored = Omit<ItemHead, "namespace" | "key">;
@@ -70,7 +70,11 @@ export class KeyValueItems implements StoreItems {
       // meanwhile, both are read again.
       if (reading instanceof Promise && (yield* awaitValue(readHead()))?.equals(head) !== true) continue;
       if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
-      const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
+      const value = decodeWithChecksum(
+        bytes,
+        { tenant, thread: "" },
+        `the value of ${itemLabel(place)}`,
+      ) as JsonObject;
       const { namespace, key } = place;
       return { namespace, key, ...readItemHead(head, tenant, place), value };
     }
@@ -87,7 +91,7 @@ export class KeyValueItems implements StoreItems {
     for await (const [at, bytes] of this.#kv.entries(itemNamespaceRange(tenant, "sx", prefix))) {
       const { namespace, key } = itemPlaceOf(at);
       const what = `the vectors of ${itemLabel({ namespace, key })}`;
-      const packed = unseal(bytes, { tenant, thread: "" }, what) as readonly Uint8Array[];
+      const packed = decodeWithChecksum(bytes, { tenant, thread: "" }, what) as readonly Uint8Array[];
       yield { namespace, key, vectors: packed.map(floats) };
     }
   }
@@ -106,8 +110,11 @@ export class KeyValueItems implements StoreItems {
       if (yielded === undefined || !isSame(yielded, namespace)) yield namespace;
       yielded = namespace;
       // Skips the other items of this namespace. If the namespace was cut, skips the items of all namespaces that begin with the cut one.
-      gte = (found.length > depth ? itemNamespaceRange(tenant, "s", namespace) : itemsIn(tenant, "s", found))
-        .lt;
+      gte = (
+        found.length > depth
+          ? itemNamespaceRange(tenant, "s", namespace)
+          : exactItemNamespaceRange(tenant, "s", found)
+      ).lt;
     }
   }
 
@@ -213,13 +220,13 @@ export class KeyValueItems implements StoreItems {
     if (head === null) {
       for (const room of ["s", "sv", "sx"] as const) put(room, null);
     } else if (kind === "put") {
-      const value = seal(change.value);
+      const value = encodeWithChecksum(change.value);
       const stored = { ...head, bytes: value.length };
-      put("s", seal(rows.row(stored)));
+      put("s", encodeWithChecksum(rows.row(stored)));
       put("sv", value);
-      put("sx", change.vectors.length === 0 ? null : seal(change.vectors.map(bytesOf)));
+      put("sx", change.vectors.length === 0 ? null : encodeWithChecksum(change.vectors.map(bytesOf)));
       mine.set(at, { head: stored });
-    } else put("s", seal(rows.row(head)));
+    } else put("s", encodeWithChecksum(rows.row(head)));
     if (kind !== "put") mine.set(at, { head });
     const [was, is] = [before?.expires_at ?? null, head?.expires_at ?? null];
     if (was === is) return;
@@ -251,7 +258,7 @@ function after(change: ItemChange, before: Stored | undefined, now: number): Sto
 const isAlive = ({ expires_at }: Stored, now: number): boolean => expires_at === null || expires_at > now;
 
 export function readItemHead(bytes: Buffer, tenant: string, place: ItemKey): Stored {
-  return rows.record(unseal(bytes, { tenant, thread: "" }, itemLabel(place)));
+  return rows.record(decodeWithChecksum(bytes, { tenant, thread: "" }, itemLabel(place)));
 }
 
 function itemPlaceOf(at: string): ItemKey {

@@ -1,6 +1,6 @@
 import type { CompletedRequest } from "../ports/journal.ts";
 import type { Committer } from "./committer.ts";
-import { unseal } from "./envelope.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
 import { IDEMPOTENCY_EXPIRIES_RANGE, idempotencyRecordKey, parseIdempotencyExpiryKey } from "./keys.ts";
 import { allEventually, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
@@ -14,7 +14,8 @@ export function readIdempotencyRecord(
 ): Eventually<CompletedRequest | undefined> {
   return andThen(
     kv.get(idempotencyRecordKey(tenant, name)),
-    (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as CompletedRequest),
+    (bytes) =>
+      bytes && (decodeWithChecksum(bytes, { tenant, thread: "" }, `request ${name}`) as CompletedRequest),
   );
 }
 

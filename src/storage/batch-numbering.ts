@@ -1,9 +1,9 @@
 import type { BatchLedger, LedgerEntry } from "./batch-ledger.ts";
-import { unseal } from "./envelope.ts";
-import { batchKey, BATCHES_RANGE, parseBatchKey, splitThread, threadPrefix } from "./keys.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
+import { batchKey, BATCHES_RANGE, parseBatchKey, splitThreadKey, threadPrefix } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
-import { sealNumber } from "./records.ts";
+import { encodeNumberWithChecksum } from "./records.ts";
 
 interface Write {
   readonly ops: readonly WriteOperation[];
@@ -20,7 +20,7 @@ const DELETED_PER_BATCH = 2;
  * Numbers the batches. Each batch stores its number under a separate key, so that a missing number shows that LevelDB has lost part of its
  * log. The {@link BatchLedger} records the last number, and what each batch changed.
  */
-export class BatchNumbers {
+export class BatchNumbering {
   readonly #ledger: BatchLedger;
   #next: number;
   /**
@@ -38,7 +38,7 @@ export class BatchNumbers {
     this.#ledger = ledger;
     this.#next = next;
     this.#trimmed = trimmed;
-    this.#first = sealNumber(ledger.first ?? next);
+    this.#first = encodeNumberWithChecksum(ledger.first ?? next);
   }
 
   /** Makes the operations of the next batch. If the batch fails, the following batch gets the same number. */
@@ -62,7 +62,7 @@ export class BatchNumbers {
     }
     const number = this.#next++;
     if (this.#ledger.add({ number, synced, touches: [...touches] }, bytes)) {
-      this.#first = sealNumber(this.#ledger.first ?? number);
+      this.#first = encodeNumberWithChecksum(this.#ledger.first ?? number);
     }
   }
 
@@ -73,7 +73,7 @@ export class BatchNumbers {
 
 /** The key prefix of the thread to which a changed key belongs; the key itself if it belongs to no thread. */
 function scopeOf(key: string): string {
-  const thread = splitThread(key)?.key;
+  const thread = splitThreadKey(key)?.key;
   return thread === undefined ? key : threadPrefix(thread);
 }
 
@@ -158,6 +158,7 @@ export async function findMissingBatches(
  */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));
-  const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${encodeOrdinal(greatest)}`);
+  const first =
+    bytes && decodeWithChecksum(bytes, { tenant: "", thread: "" }, `batch ${encodeOrdinal(greatest)}`);
   return typeof first === "number" ? first : greatest;
 }

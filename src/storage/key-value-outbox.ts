@@ -7,7 +7,7 @@ import {
 import { ServiceError } from "../model/errors.ts";
 import type { DeliveryUpdater, DeliveryKey, DeliveryQuery, Outbox, OutboxEntry } from "../ports/outbox.ts";
 import type { Committer } from "./committer.ts";
-import { seal, unseal } from "./envelope.ts";
+import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import {
   deliveryContentKey,
   DEAD_LETTERS_RANGE,
@@ -113,7 +113,7 @@ export class KeyValueOutbox implements Outbox {
     // The first status is read again at the end, because a dead delivery may have become pending between the two reads.
     for (const status of [...STATUSES, STATUSES[0]]) {
       const bytes = yield* awaitValue(this.#kv.get(deliveryRowKey(key.tenant, status, key.id)));
-      if (bytes !== undefined) return unsealed(bytes, key) as Delivery;
+      if (bytes !== undefined) return decodeDeliveryRow(bytes, key) as Delivery;
     }
     return undefined;
   }
@@ -121,7 +121,7 @@ export class KeyValueOutbox implements Outbox {
   content(key: DeliveryKey): Eventually<DeliveryContent | undefined> {
     return andThen(
       this.#kv.get(deliveryContentKey(key.tenant, key.id)),
-      (bytes) => bytes && (unsealed(bytes, key) as DeliveryContent),
+      (bytes) => bytes && (decodeDeliveryRow(bytes, key) as DeliveryContent),
     );
   }
 
@@ -147,7 +147,7 @@ export class KeyValueOutbox implements Outbox {
       const range = { ...prefixRange(deliveriesPrefix(tenant, one)), reverse: true };
       for await (const [at, bytes] of this.#kv.entries(range)) {
         if (skip-- > 0) continue;
-        found.push(unsealed(bytes, { tenant, id: lastSegment(at) }) as Delivery);
+        found.push(decodeDeliveryRow(bytes, { tenant, id: lastSegment(at) }) as Delivery);
         if (found.length >= limit) break;
       }
     }
@@ -196,12 +196,15 @@ export class KeyValueOutbox implements Outbox {
 /** Adds the operations that store a new delivery to `ops`, the operations of an append. */
 export function deliveryOps(ops: WriteOperation[], tenant: string, { delivery, content }: NewDelivery): void {
   const key = { tenant, id: delivery.id };
-  ops.push(...mark(key, delivery), { key: deliveryContentKey(tenant, delivery.id), value: seal(content) });
+  ops.push(...mark(key, delivery), {
+    key: deliveryContentKey(tenant, delivery.id),
+    value: encodeWithChecksum(content),
+  });
 }
 
 function mark({ tenant, id }: DeliveryKey, delivery: Delivery): WriteOperation[] {
   return [
-    { key: deliveryRowKey(tenant, delivery.status, id), value: seal(delivery) },
+    { key: deliveryRowKey(tenant, delivery.status, id), value: encodeWithChecksum(delivery) },
     { key: markKey({ tenant, id }, delivery), value: PRESENT_MARK },
   ];
 }
@@ -221,6 +224,6 @@ function markKey({ tenant, id }: DeliveryKey, { status, due, url }: Delivery): s
 
 const deliveryName = ({ tenant, id }: DeliveryKey): string => deliveryContentKey(tenant, id);
 
-function unsealed(bytes: Buffer, { tenant, id }: DeliveryKey): unknown {
-  return unseal(bytes, { tenant, thread: "" }, `delivery ${id}`);
+function decodeDeliveryRow(bytes: Buffer, { tenant, id }: DeliveryKey): unknown {
+  return decodeWithChecksum(bytes, { tenant, thread: "" }, `delivery ${id}`);
 }

@@ -14,7 +14,7 @@ import { crc32 } from "node:zlib";
 import { Packr } from "msgpackr";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { unpackValue } from "../../src/codec/value-encoding.ts";
-import { seal } from "../../src/storage/envelope.ts";
+import { encodeWithChecksum } from "../../src/storage/checksum-envelope.ts";
 import { ALL_KEYS, FORMAT_KEY, threadIdKey } from "../../src/storage/keys.ts";
 import type { WriteOperation } from "../../src/ports/key-value-store.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
@@ -25,7 +25,7 @@ import {
   openStorage,
   repairStorage,
   type Storage,
-} from "../../src/storage/open.ts";
+} from "../../src/storage/open-storage.ts";
 import { aCheckpoint, all, aRun, id, set, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, temporary } from "./support.ts";
 
@@ -62,14 +62,14 @@ describe("the format", () => {
   test.each([2, 8])("another one, %i, is refused, and nothing is changed", async (format) => {
     const kv = new MemoryKeyValueStore();
     await kv.open();
-    await kv.batch([{ key: FORMAT_KEY, value: seal(format) }], { sync: true });
+    await kv.batch([{ key: FORMAT_KEY, value: encodeWithChecksum(format) }], { sync: true });
     const opened = openStorage({ kind: "key-value", store: kv }, deps);
     await expect(opened).rejects.toMatchObject({
       code: "storage.version",
       message: expect.stringContaining(`format ${format}`) as string,
     });
     await kv.open();
-    expect(kv.get(FORMAT_KEY)?.equals(seal(format))).toBe(true);
+    expect(kv.get(FORMAT_KEY)?.equals(encodeWithChecksum(format))).toBe(true);
   });
 
   test("the one before is read as it is, and is this one from then on", async () => {
@@ -103,7 +103,7 @@ describe("the format", () => {
     await storage.close();
     expect(readFileSync(join(room.path, "heddle.json"), "utf8")).toBe('{ "format": 7 }\n');
     await kv.open();
-    expect(kv.get(FORMAT_KEY)?.equals(seal(7))).toBe(true);
+    expect(kv.get(FORMAT_KEY)?.equals(encodeWithChecksum(7))).toBe(true);
     await kv.close();
   });
 
@@ -157,7 +157,7 @@ describe("a data directory whose heddle.json is damaged", () => {
   );
 
   test.each([
-    ["is of another format", [{ key: FORMAT_KEY, value: seal(99) }], "format 99"],
+    ["is of another format", [{ key: FORMAT_KEY, value: encodeWithChecksum(99) }], "format 99"],
     ["is not ours", [{ key: "somebody", value: Buffer.from("else") }], "its format cannot be told"],
     ["is empty", [], "its format cannot be told"],
   ] as const)("stays as it is where the database %s", async (_, ops, why) => {

@@ -2,11 +2,11 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import { ServiceError, withCauses } from "../model/errors.ts";
-import { decodingFlaw, unseal, envelopeFlaw } from "./envelope.ts";
+import { decodingFlaw, decodeWithChecksum, envelopeFlaw } from "./checksum-envelope.ts";
 import {
   ALL_KEYS,
   parseRunSortKey,
-  splitThread,
+  splitThreadKey,
   threadPrefix,
   unescapeSegment,
   prefixRange,
@@ -19,7 +19,7 @@ import { keyLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { ThreadCheck, type IsDeleted } from "./thread-check.ts";
 import { strayThreadOf } from "./index-repair.ts";
-import { itemLabel, readItemHead } from "./store-items.ts";
+import { itemLabel, readItemHead } from "./key-value-items.ts";
 
 /**
  * Checks a key of a store item, or of the index of items by expiry; yields nothing for other keys. Yields an error if the item's record,
@@ -58,7 +58,7 @@ const PROGRESS_KEYS = 1_000;
  * Reads every value once, in the order of the keys, and checks each thread after its last key. `only`: reads only the values of this
  * thread. What the check of one thread has collected is in memory, but never all data of the thread.
  */
-export async function* verifyAll(
+export async function* verifyRecords(
   kv: KeyValueStore,
   isDeleted: IsDeleted,
   only: ThreadKey | undefined,
@@ -78,7 +78,7 @@ export async function* verifyAll(
       check = undefined;
     }
     if (check === undefined) {
-      const split = splitThread(at);
+      const split = splitThreadKey(at);
       if (split === undefined) {
         yield* checkOther(kv, at, bytes);
         yield* checkListed(kv, at, reported);
@@ -97,7 +97,7 @@ async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncG
   const tenant = at.startsWith("!") ? "" : unescapeSegment(at.slice(0, at.indexOf("/")));
   const key = { tenant, thread: "" };
   try {
-    unseal(bytes, key, at);
+    decodeWithChecksum(bytes, key, at);
   } catch {
     yield { key, what: `${keyLabel(at)}: ${decodingFlaw(bytes)}` };
     return;

@@ -3,7 +3,7 @@ import { isTerminal, type RunRecord } from "../model/run.ts";
 import { listsRun, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { RecordedEnd, RunWithLostEnd, LostRunEnds } from "../ports/lost-run-ends.ts";
-import { unseal } from "./envelope.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import {
   RUN_ENDS_COMPLETE_KEY,
@@ -78,7 +78,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
     const prefix = threadPrefix(key);
     const runs = runPrefix(prefix);
     for await (const [at, bytes] of this.#kv.entries(prefixRange(runs))) {
-      if (isTerminal(runRowCodec.record(unseal(bytes, key, at)).status)) continue;
+      if (isTerminal(runRowCodec.record(decodeWithChecksum(bytes, key, at)).status)) continue;
       const id = unescapeSegment(at.slice(runs.length));
       const thread = await this.#thread(key, prefix);
       // Skips temporary threads: the start of the server deletes them with their runs.
@@ -90,13 +90,13 @@ export class KeyValueLostRunEnds implements LostRunEnds {
 
   async #thread(key: ThreadKey, prefix: string): Promise<ThreadRecord | undefined> {
     const bytes = await this.#kv.get(threadRecordKey(prefix));
-    return bytes && threadRowCodec.record(unseal(bytes, key, "its record"));
+    return bytes && threadRowCodec.record(decodeWithChecksum(bytes, key, "its record"));
   }
 
   async #endOf(key: ThreadKey, prefix: string, run: RunRecord): Promise<RecordedEnd | null> {
     let wasStored = false;
     for await (const [at, bytes] of this.#kv.entries(prefixRange(journalEntryPrefix(prefix)))) {
-      const { kind, runs, forgot } = unseal(bytes, key, at) as JournalEntry;
+      const { kind, runs, forgot } = decodeWithChecksum(bytes, key, at) as JournalEntry;
       if (forgot?.includes(run.run_id)) return null;
       wasStored ||= ENDS.has(kind) && runs?.includes(run.run_id) === true;
     }

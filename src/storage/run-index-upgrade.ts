@@ -1,7 +1,7 @@
 import type { ThreadKey } from "../model/thread.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
-import { unseal } from "./envelope.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";
 import { PRESENT_MARK, RUN_INDEX_MARK, threadRowCodec } from "./records.ts";
@@ -43,7 +43,7 @@ export async function* runIndexOps(
   const head = await kv.get(threadRecordKey(prefix));
   if (head === undefined) return;
   try {
-    if (threadRowCodec.record(unseal(head, key, "its record")).temporary !== null) return;
+    if (threadRowCodec.record(decodeWithChecksum(head, key, "its record")).temporary !== null) return;
   } catch {
     return;
   }

@@ -1,7 +1,7 @@
 import type { CronRecord } from "../model/cron.ts";
 import type { CronStorage, CronUpdater, CronKey, DueCron } from "../ports/cron-storage.ts";
 import type { Committer } from "./committer.ts";
-import { seal, unseal } from "./envelope.ts";
+import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import {
   cronRowKey,
   cronPrefix,
@@ -114,7 +114,7 @@ export class KeyValueCrons implements CronStorage {
     if (before !== undefined && before.next !== null) {
       ops.push({ key: cronSlotKey(before.next, key.tenant, key.cron), value: null });
     }
-    ops.push({ key: name, value: after === null ? null : seal(after) });
+    ops.push({ key: name, value: after === null ? null : encodeWithChecksum(after) });
     if (after !== null && after.next !== null) {
       ops.push({ key: cronSlotKey(after.next, key.tenant, key.cron), value: PRESENT_MARK });
     }
@@ -150,5 +150,5 @@ class ThreadCrons {
 }
 
 function read(bytes: Buffer, tenant: string, name: string): CronRecord {
-  return unseal(bytes, { tenant, thread: "" }, `cron ${name}`) as CronRecord;
+  return decodeWithChecksum(bytes, { tenant, thread: "" }, `cron ${name}`) as CronRecord;
 }

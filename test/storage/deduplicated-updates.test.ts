@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { checkpointKey, threadPrefix } from "../../src/storage/keys.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { openStorage } from "../../src/storage/open.ts";
-import { SHARED_UPDATE_BYTES } from "../../src/storage/shared-updates.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
+import { DEDUPLICATED_UPDATE_BYTES } from "../../src/storage/deduplicated-updates.ts";
 import { aCheckpoint, all, id, set, threadKey, Writer } from "./samples.ts";
 import { deps } from "./support.ts";
 
@@ -24,8 +24,8 @@ async function stored(characters: number) {
 }
 
 test.each([
-  ["a large one", SHARED_UPDATE_BYTES, 1],
-  ["a smaller one", SHARED_UPDATE_BYTES - 100, 2],
+  ["a large one", DEDUPLICATED_UPDATE_BYTES, 1],
+  ["a smaller one", DEDUPLICATED_UPDATE_BYTES - 100, 2],
 ])("%s is stored as often as said, and read whole", async (_, characters, times) => {
   const { values, journal, one, writes } = await stored(characters);
   expect(values.filter(([, bytes]) => bytes.length > characters)).toHaveLength(times);
@@ -33,8 +33,8 @@ test.each([
 });
 
 test("a value that is missing is damage, unless the checkpoint is gone too", async () => {
-  const { kv, journal, one, values, row } = await stored(SHARED_UPDATE_BYTES);
-  const [value] = values.find(([, bytes]) => bytes.length > SHARED_UPDATE_BYTES) ?? [""];
+  const { kv, journal, one, values, row } = await stored(DEDUPLICATED_UPDATE_BYTES);
+  const [value] = values.find(([, bytes]) => bytes.length > DEDUPLICATED_UPDATE_BYTES) ?? [""];
   await kv.batch([{ key: value, value: null }], { sync: true });
   const read = async () => journal.checkpoint(one.key, "", id(1));
   await expect(read()).rejects.toMatchObject({

@@ -1,7 +1,7 @@
 import { packValue, unpackValue } from "../codec/value-encoding.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { crcFrom } from "./crc32.ts";
+import { crc32From } from "./crc32.ts";
 
 /**
  * Bytes of the envelope in front of each value: the value's length and its CRC-32, each with 32 bits, little-endian.
@@ -11,10 +11,10 @@ const ENVELOPE_BYTES = 8;
 const NOT_DECODABLE = "it cannot be decoded";
 
 /** Encodes a value with its envelope. */
-export function seal(value: unknown): Buffer {
+export function encodeWithChecksum(value: unknown): Buffer {
   const bytes = packValue(value, ENVELOPE_BYTES);
   bytes.writeUInt32LE(bytes.length - ENVELOPE_BYTES, 0);
-  bytes.writeUInt32LE(crcFrom(bytes, ENVELOPE_BYTES), 4);
+  bytes.writeUInt32LE(crc32From(bytes, ENVELOPE_BYTES), 4);
   return bytes;
 }
 
@@ -26,20 +26,20 @@ export function envelopeFlaw(bytes: Buffer): string | undefined {
   const length = bytes.readUInt32LE(0);
   if (length !== bytes.length - ENVELOPE_BYTES)
     return `it has ${bytes.length - ENVELOPE_BYTES} bytes in place of ${length}`;
-  if (crcFrom(bytes, ENVELOPE_BYTES) !== storedChecksum(bytes)) return "its checksum is wrong";
+  if (crc32From(bytes, ENVELOPE_BYTES) !== storedChecksum(bytes)) return "its checksum is wrong";
   return undefined;
 }
 
-/** Describes what is wrong with bytes that {@link unseal} has refused. */
+/** Describes what is wrong with bytes that {@link decodeWithChecksum} has refused. */
 export function decodingFlaw(bytes: Buffer): string {
   return envelopeFlaw(bytes) ?? NOT_DECODABLE;
 }
 
 /**
- * Decodes a value that {@link seal} wrote. `what` names the value in errors, such as `run 0199...`.
+ * Decodes a value that {@link encodeWithChecksum} wrote. `what` names the value in errors, such as `run 0199...`.
  * @throws ServiceError `journal.damaged`
  */
-export function unseal(bytes: Buffer, key: ThreadKey, what: string): unknown {
+export function decodeWithChecksum(bytes: Buffer, key: ThreadKey, what: string): unknown {
   const found = envelopeFlaw(bytes);
   if (found !== undefined) throw damagedError(key, `${what}: ${found}`);
   try {

@@ -59,7 +59,7 @@ interface Deps {
 }
 
 /** Reads the files of a LevelDB database without LevelDB: its manifest, and its tables with their checksums. */
-export class ClosedDatabaseFiles {
+export class LevelDbFiles {
   readonly #database: string;
   readonly #deps: Deps;
 
