@@ -1,15 +1,19 @@
 export class ApiKeyRequired extends Error {}
 
-/** What is wrong with one field of a request. `at`: the path of the field. */
+/** An error in one field of a request. */
 export interface RequestFieldError {
+  /** The path of the field, such as `metadata.tags[0]`. */
   readonly at: string;
   readonly message: string;
 }
 
-/** An error response of the server, with its reason. */
+/** A response with an error status. */
 export class RequestError extends Error {
   readonly status: number;
-  /** The stable error code of the API; undefined if the response came from something else, such as a proxy. */
+  /**
+   * The error code of the API, such as `checkpoint.outdated`; undefined if something else has responded, such as a
+   * proxy.
+   */
   readonly code: string | undefined;
   readonly fields: readonly RequestFieldError[];
 
@@ -29,7 +33,8 @@ export const isNotFound = (cause: unknown): boolean =>
 export const isRefused = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 403;
 
 /**
- * Returns whether the same request may succeed later: the server could not be reached, is busy (429), or failed (5xx).
+ * Returns whether the same request may succeed later. False only if a key is required, or for a 4xx status other than
+ * 429 (busy).
  */
 export const isTransient = (cause: unknown): boolean =>
   !(cause instanceof ApiKeyRequired) &&

@@ -2,10 +2,7 @@ import { signal } from "@preact/signals";
 import { ApiKeyRequired, RequestError, type RequestFieldError } from "./api-errors.ts";
 import { StoredText } from "./stored-text.ts";
 
-/**
- * Functions that send requests to the server that serves this page. URLs are relative, because the server may run
- * below a path prefix.
- */
+/** Requests to the server of this page. URLs are relative, because the server may run below a path prefix. */
 
 /** The API key or the user's token that was entered in this tab. */
 const storedKey = new StoredText("heddle.key", { keptFor: "tab" });
@@ -20,26 +17,24 @@ const READ_TIMEOUT_MS = 60_000;
 export const answerCount = signal(0);
 
 /**
- * Whether the server refuses a key that it accepted earlier on this page. Requests then wait until the user enters
- * another key, so that the page keeps what the user has typed.
+ * Whether the server no longer accepts a key that it accepted earlier. Requests then wait until the user enters another
+ * key, instead of failing, so that the page keeps its input.
  */
 export const isKeyExpired = signal(false);
 
 /** Whether the server has accepted the stored key since the page was loaded. */
 let isAccepted = false;
-/** Whether requests wait for another key when their key has expired. If false, they fail. */
+/** If true, requests whose key has expired wait for another key. If false, they fail. */
 let waitsForNewKey = false;
-/** For each request that waits for another key, a function that lets it continue. */
+/** For each waiting request, the function that lets it continue. */
 const waitingRequests = new Set<() => void>();
 
-/**
- * From now on, requests wait while {@link isKeyExpired} is true. Only for pages that then ask the user for another key.
- */
+/** Makes requests wait while {@link isKeyExpired} is true. Only for pages that then ask the user for another key. */
 export function holdRequestsOfExpiredKey(): void {
   waitsForNewKey = true;
 }
 
-/** Resolves when the user has entered another key. If the signal is aborted before, rejects with its reason. */
+/** Resolves when the user has entered another key. Rejects with the signal's reason if the signal is aborted first. */
 function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
@@ -63,14 +58,17 @@ function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
 /** Returns the API key or user token that was entered in this tab; null if there is none. */
 export const storedApiKey = (): string | null => storedKey.read();
 
-/** Stores a key that the user has entered, and lets the requests continue that wait for one. */
+/** Stores a key that the user has entered, and sends the requests that wait for a key. */
 export function storeApiKey(key: string): void {
   storedKey.write(key);
   isKeyExpired.value = false;
   for (const resume of waitingRequests) resume();
 }
 
-/** Stores a key for after the next reload of the page. Requests that wait for a key go on waiting. */
+/**
+ * Stores a key of another user, to be used after the page has been reloaded. The waiting requests are not sent, because
+ * they are those of the previous user.
+ */
 export function storeKeyForReload(key: string): void {
   storedKey.write(key);
 }
@@ -80,7 +78,9 @@ export const forgetApiKey = (): void => storedKey.remove();
 export interface RequestInput {
   readonly method?: string;
   readonly body?: unknown;
-  /** True for a POST that changes nothing. Like a GET, it fails after {@link READ_TIMEOUT_MS}. */
+  /**
+   * Whether the request changes nothing, so that it may fail after {@link READ_TIMEOUT_MS}. Default: true for a GET.
+   */
   readonly isRead?: boolean;
   readonly signal?: AbortSignal | undefined;
   /** A key to use for this request without storing it; default: the stored key. */
@@ -138,8 +138,8 @@ export async function fetchJson<T>(path: string, asking?: RequestInput): Promise
 }
 
 /**
- * Opens a WebSocket to the server. Browsers cannot send headers with it, so a short-lived token in the query replaces
- * the key.
+ * Opens a WebSocket to the server. Browsers cannot send the key in a header of a WebSocket, so a short-lived token in
+ * the query replaces it.
  */
 export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
   const asked = new URLSearchParams(query);

@@ -26,12 +26,11 @@ import type {
   WaitingThread,
 } from "./records.ts";
 
-/** The public API of the server: one function for each request. */
+/** The requests to the server's public API. */
 
 /**
  * Encodes an id as one segment of a path.
- * @throws RequestError 422 for an empty id, `.` and `..`, because browsers resolve dot segments even if they are
- * encoded
+ * @throws RequestError 422 for `.` and `..`, which browsers resolve even if they are encoded, and for an empty id
  */
 function part(id: string): string {
   if (/^\.{0,2}$/.test(id)) throw new RequestError(422, `"${id}" is not a valid ID.`);
@@ -50,8 +49,8 @@ const SORTING = {
 export interface ThreadListPage {
   readonly rows: readonly ThreadRow[];
   /**
-   * The number of matching threads. The server may count only up to some number beyond this page, which is enough to
-   * show that more pages follow.
+   * The number of matching threads. It may be too low, but is always larger than the end of this page if more pages
+   * follow.
    */
   readonly total: number;
 }
@@ -81,15 +80,15 @@ export interface WaitingThreads {
 }
 
 /**
- * Up to this number, waiting threads are sorted by how long they have waited, for which the server reads all of them
- * (104 ms for 3,000, on a busy machine, 2026-11-26). More threads are sorted by their last change, for which the server
- * has an index. A thread's last change is later than its question if its metadata was edited since.
+ * The largest number of waiting threads that are sorted by how long they have waited. The server has no index for this
+ * order, and reads all of them: 104 ms for 3,000, on a busy machine, 2026-11-26.
  */
 const MAX_EXACT_ORDER = 1_000;
 
 /**
  * Lists the threads that wait for an answer or at a breakpoint, longest wait first. More than {@link MAX_EXACT_ORDER}
- * threads are sorted by their last change.
+ * threads are sorted by their last change, for which the server has an index. Editing a thread's metadata counts as a
+ * change.
  */
 export async function listWaitingThreads(
   offset: number,
@@ -105,8 +104,8 @@ export async function listWaitingThreads(
 }
 
 /**
- * Reads some values of each thread's state. `extract`: the path of each value, by the name under which the value is
- * returned.
+ * Reads some values of each thread's state. `extract` gives a name to the path of each value, such as `values.topic`;
+ * `extracted` has the values by these names.
  */
 export const fetchThreadValues = (
   ids: readonly string[],
@@ -123,7 +122,7 @@ export const getThreadCount = (filter: ThreadListFilter, signal?: AbortSignal): 
 export const createThread = (metadata: JsonRecord): Promise<Thread> =>
   fetchJson("threads", { body: { metadata } });
 /**
- * Reads a thread without its state, which may be large. Uses the search, because only a search can select fields.
+ * Reads a thread without its state, which may be large. Uses a search, because only searches can leave out the state.
  * @throws RequestError 404 if there is no such thread
  */
 export async function getThread(id: string, signal?: AbortSignal): Promise<Thread> {
@@ -155,7 +154,7 @@ export async function getShortenedState(
     `threads/${part(id)}/state?list_limit=${limit}`,
     { signal },
   );
-  // The state of a thread that has none yet has no lists.
+  // `list_lengths` is absent if the thread has no state yet.
   return { ...state, list_limit: limit, list_lengths: state.list_lengths ?? {} };
 }
 /** The fields of a thread's state except `values`, which may be large. */
@@ -178,13 +177,13 @@ const STATE_HEAD_FIELDS = [
   "created_at",
   "checkpoint",
   "parent_checkpoint",
-  // Without `writes`, the updates of the nodes, which may be as large as the state.
+  // `metadata.writes` is left out: it contains the updates of the nodes, which may be as large as the state.
   ...["step", "source", "run_id", "assistant_id", "user_id", "langgraph_auth_user_id"].map(
     (name) => `metadata.${name}`,
   ),
 ];
 
-/** Reads the states of a thread without their values, newest first. */
+/** Reads states of a thread without their values, newest first. */
 export const getHistoryWithoutValues = (
   id: string,
   query: StateHistoryQuery,
@@ -212,10 +211,7 @@ export const updateState = (id: string, update: StateEdit): Promise<{ readonly c
 export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promise<readonly Run[]> =>
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
 
-/**
- * Reads one page of the runs of a thread that have a status, newest first. `total`: the number of runs with this
- * status.
- */
+/** Reads one page of a thread's runs with this status, newest first. `total`: the number of runs on all pages. */
 export async function listThreadRunsByStatus(
   id: string,
   status: ApiRunStatus,
@@ -261,11 +257,10 @@ export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 
 /**
- * The stream modes of runs that the dashboard starts. A run requests them when it is created, because LangGraph.js
- * produces tokens only for runs that request `messages-tuple`. The dashboard does not use `values`, but clients that
- * join the run without naming modes get the modes requested here.
+ * The stream modes of runs that the dashboard starts. Other clients that join such a run get these modes by default.
  */
 const STREAM_OPTIONS = {
+  // LangGraph.js produces tokens only if a run requests `messages-tuple`. The dashboard does not use `values`.
   stream_mode: ["values", "debug", "messages-tuple", "custom", "logs"],
   stream_subgraphs: true,
 };
@@ -288,7 +283,7 @@ export async function createRunOnNewThread(metadata: JsonRecord, request: JsonRe
   try {
     return await createRun(thread_id, request);
   } catch (cause) {
-    // After a server error (5xx) or a lost connection, the run may have been started, so the thread is kept.
+    // If the server failed (5xx) or the connection was lost, the run may have been started, so the thread is kept.
     if (cause instanceof RequestError && cause.status < 500)
       await deleteThread(thread_id).catch(() => undefined);
     throw cause;
@@ -369,7 +364,7 @@ export const retryDelivery = (id: string): Promise<WebhookRow> =>
 export const deleteDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
 
-/** Lists the namespaces of the store that begin with `prefix` and have exactly one more label. */
+/** Lists the namespaces one level below `prefix`. A deeper namespace is cut to this level. */
 export async function listStoreNamespaces(
   prefix: readonly string[],
   limit: number,
@@ -424,7 +419,10 @@ export const listCrons = (limit: number, offset: number): Promise<readonly Cron[
 /** Creates a cron. `thread`: the id of the thread on which its runs start; null: each run gets a new thread. */
 export const createCron = (thread: string | null, definition: JsonRecord): Promise<Cron> =>
   fetchJson(thread === null ? "runs/crons" : `threads/${part(thread)}/runs/crons`, { body: definition });
-/** Replaces these fields of a cron and of its run request. Metadata is merged. */
+/**
+ * Replaces these fields of a cron. `change` may also contain fields of the cron's run request, such as `input`.
+ * Metadata is merged.
+ */
 export const updateCron = (id: string, change: JsonRecord): Promise<Cron> =>
   fetchJson(`runs/crons/${part(id)}`, { method: "PATCH", body: change });
 export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, { method: "DELETE" });
@@ -452,7 +450,7 @@ export function runCron({ cron_id, assistant_id, thread_id, payload, metadata }:
     assistant_id,
     metadata: { ...metadata, cron_id },
   };
-  // The thread is created by a request of its own. If it was created together with the run, it would get the run's
-  // metadata, and all later runs on it would seem to be started by the cron.
+  // The thread is created first, by a request of its own. If the run created it, the thread would get the run's
+  // metadata, and all later runs on it would seem to be runs of the cron.
   return thread_id === null ? createRunOnNewThread({}, request) : createRun(thread_id, request);
 }

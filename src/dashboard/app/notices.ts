@@ -7,7 +7,7 @@ export const isKeyMissing = signal(false);
 interface Notice {
   readonly text: string;
   readonly bad: boolean;
-  /** Whether a notice that is not an error stays until the user dismisses it or begins another action. */
+  /** For a notice that is not an error: whether it stays until the user dismisses it or begins another action. */
   readonly isLasting?: boolean;
   /** The error that caused the notice; undefined for a message of success. */
   readonly cause?: unknown;
@@ -20,7 +20,7 @@ export function showNotice(text: string): void {
   currentNotice.value = { text, bad: false };
 }
 
-/** Shows a notice that stays until the user dismisses it or begins another action, because something was lost. */
+/** Shows a notice of something lost. It stays until the user dismisses it or begins another action. */
 export function showLastingNotice(text: string): void {
   currentNotice.value = { text, bad: false, isLasting: true };
 }

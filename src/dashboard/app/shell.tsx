@@ -27,10 +27,13 @@ import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
 /** The frame of the dashboard: the header with the navigation, and the content of the current page. */
 export function Shell() {
-  // Counts the API keys that the user has entered. It is part of the content's Preact key, so that a new API key
-  // creates the content anew and refused requests are sent again.
+  // Counts the API keys that were entered because one was missing. Each gives the content a new Preact key, so that it
+  // is created anew and sends its requests again.
   const entered = useSignal(0);
-  /** Counts the API keys that replaced an expired one. In this case, the content is not created anew. */
+  /**
+   * Counts the API keys that replaced an expired one. The content is not created anew, so that it keeps the user's
+   * input.
+   */
   const replaced = useSignal(0);
   const { path } = currentLocation.value;
   const [place = "threads", id] = path;
@@ -122,8 +125,8 @@ function Content() {
 }
 
 /**
- * For each page, a function that returns its content, or null for an address that does not exist. Its first argument
- * is the part of the path after the page's name.
+ * For each page, a function that returns its content, or null for an address that does not exist. `rest`: the part of
+ * the path after the page's name.
  */
 const CONTENTS: Readonly<
   Record<DashboardPageName, (rest: readonly string[], query: URLSearchParams) => JSX.Element | null>
@@ -150,10 +153,7 @@ function threadsContent(
   return isThreadTab(tab) ? <ThreadPage key={id} id={id} tab={tab} /> : null;
 }
 
-/**
- * Shows the current notice in the header, where it covers no button of the page. After three seconds, it is removed
- * unless it is an error or tells of a loss.
- */
+/** Shows the current notice. It is removed after three seconds, unless it is an error or lasting. */
 function Notice() {
   const shown = currentNotice.value;
   useEffect(() => {

@@ -13,7 +13,10 @@ const storedUser = new StoredText("heddle.user", { keptFor: "tab" });
 const userText = ({ tenant, user }: DashboardSettings): string =>
   JSON.stringify([tenant, user?.identity ?? null]);
 
-/** Returns whether a key may belong to a user or a tenant other than the one that this tab has last shown. */
+/**
+ * Returns whether a key belongs to another user or tenant than this tab has last shown. Also true if this tab has shown
+ * none.
+ */
 export async function isKeyOfAnotherUser(key: string): Promise<boolean> {
   const before = storedUser.read();
   return before !== userText(await getDashboardSettings(key));
