@@ -12,7 +12,7 @@ export interface DialogProps {
 
 /**
  * Opens a `<dialog>` modally when the component is mounted, and closes it when the component is unmounted.
- * `isRemoved`: whether it was closed by the unmounting, not by the user.
+ * `isRemoved.current`: true if the dialog was closed because of the unmounting, false if the user closed it.
  */
 export function useModal() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -30,7 +30,6 @@ export function useModal() {
   return { dialog, isRemoved };
 }
 
-/** A modal dialog. */
 export function Dialog({ title, onClose, children, wide = false, isEdited = false }: DialogProps) {
   const id = useId();
   const [isAsking, setAsking] = useState(false);

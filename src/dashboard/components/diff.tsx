@@ -9,8 +9,8 @@ const CONTEXT_LINES = 2;
  */
 const MAX_DIFF_CHARACTERS = 400_000;
 /**
- * The largest number of added and removed lines. Beyond it, no difference is shown, because the time grows with the
- * square of their number: half a second for 2,000 lines, several seconds for 4,000.
+ * The largest number of added and removed lines that are shown. The time to compare grows with the square of this
+ * number: half a second for 2,000 lines, several seconds for 4,000.
  */
 const MAX_CHANGED_LINES = 2_000;
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-/** A message in a place where there is nothing to show yet. */
+/** A message in place of content. */
 export function EmptyState({
   title,
   children,

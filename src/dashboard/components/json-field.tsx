@@ -27,10 +27,7 @@ interface JsonFieldProps {
   readonly "aria-describedby"?: string;
 }
 
-/**
- * A field for JSON. Without `isStrict`, text that is not JSON and does not begin with `{`, `[` or `"` is taken as a
- * string.
- */
+/** A text field for a JSON value. */
 export function JsonField({
   id,
   value,
@@ -48,7 +45,7 @@ export function JsonField({
   const [wrong, setWrong] = useState<string | null>(() =>
     written === undefined ? null : parseJsonText(written, isStrict).wrong,
   );
-  // The initial text may be invalid. A layout effect, because the form must know this before the next key press.
+  // Reports an invalid initial text. This is a layout effect, because the form must know before the next key press.
   useLayoutEffect(() => {
     if (wrong !== null) onWrong?.(wrong);
   }, []);

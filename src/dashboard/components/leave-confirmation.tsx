@@ -16,7 +16,7 @@ interface LeaveConfirmationProps {
 
 /**
  * While a form has unsaved changes, asks before the user follows a link to another page, goes back or forward in the
- * browser's history, or closes the browser's tab.
+ * browser's history, or closes or reloads the page.
  */
 export function LeaveConfirmation({
   isEdited,

@@ -56,7 +56,7 @@ const MESSAGE: Rendering = {
 /** Parses a trusted document, such as a page of the guide. */
 export const parseDocument = (text: string): readonly Token[] => wrapped.lexer(text);
 
-/** Renders a trusted document. HTML in it is shown as text, too. */
+/** Renders a trusted document. HTML in the document is shown as text. */
 export function MarkdownDocument({
   tokens,
   rendering,
@@ -109,7 +109,7 @@ export function plainText(tokens: readonly Token[]): string {
  */
 const MAX_MARKS = 1_000;
 const MARKS = /[*_~`[\]<!&]/g;
-/** Matches a line that opens 20 or more nested quotes and lists. The parser recurses once for each. */
+/** Matches a line that opens 20 or more nested quotes and lists. The parser recurses once for each level. */
 const DEEP_NESTING = /^[ \t]*(?:(?:>[ \t]?|[-+*][ \t]+|\d{1,9}[.)][ \t]+)){20}/m;
 /** The largest depth of nested Markdown elements that is rendered. */
 const MAX_DEPTH = 40;

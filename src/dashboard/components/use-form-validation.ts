@@ -16,9 +16,9 @@ export interface FormValidation {
 }
 
 interface FormValidationState extends FormValidation {
-  /** Returns whether the form is valid, and shows missing values from now on. */
+  /** Returns whether the form is valid. From now on, missing values are shown as errors. */
   validate(): boolean;
-  /** Clears the errors of unparsable texts, and hides missing values again. */
+  /** Forgets the errors of unparsable texts, and no longer shows missing values as errors. */
   clear(): void;
 }
 
@@ -27,8 +27,8 @@ const NOTHING_REFUSED: ReadonlyMap<string, { readonly text: string }> = new Map(
 const ANYTHING: JsonSchema = {};
 
 /**
- * Validates a form's value against a schema. If the schema is null, any value is valid. `refused`: what the server has
- * found wrong with the value, by the paths of fields. It is shown, but the form can be sent again.
+ * Validates a form's value against a schema; null accepts any value. `refused`: errors that the server has reported, by
+ * field path. They are shown, but do not make the form invalid.
  */
 export function useFormValidation(
   schema: JsonSchema | null,
@@ -78,6 +78,6 @@ export function useFormValidation(
 export const useReportBeforeNextEvent = (report: () => void, inputs: readonly unknown[]): void =>
   useLayoutEffect(report, [...inputs]);
 
-/** Returns the paths of required values that are missing. */
+/** Returns the paths of missing required values. The form's whole value is called `the answer`. */
 export const missingValues = (errors: Iterable<FormError>): readonly string[] =>
   [...errors].filter(({ isMissing }) => isMissing).map(({ at }) => (at === "" ? "the answer" : at));

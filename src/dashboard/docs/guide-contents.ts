@@ -104,7 +104,7 @@ export function fragmentOfLink(href: string, from: GuidePage): string | undefine
 
 let sections: readonly Section[] | undefined;
 
-/** Returns the sections of all pages. They are created at the first call. */
+/** Returns the sections of all pages, which are created at the first call. */
 export function allSections(): readonly Section[] {
   sections ??= guide.flatMap(sectionsOf);
   return sections;

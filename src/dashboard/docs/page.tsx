@@ -147,8 +147,8 @@ function useApi(): { readonly api?: OpenApi; readonly failure?: string } {
 }
 
 /**
- * Scrolls to the element that the URL fragment names, as soon as the element is rendered. Also moves the focus there,
- * so that the keyboard and screen readers continue from there, except when the page was just opened.
+ * Scrolls to the element that the URL fragment names, as soon as it is rendered. Also moves the focus there, unless the
+ * page was just opened.
  */
 function useArrival(fragment: string, isApiRead: boolean, isSearch: boolean): void {
   const arrived = useRef("");

@@ -59,7 +59,7 @@ interface GraphAndActorChartsProps {
   readonly model: FeedModel;
   readonly traces: readonly Trace[];
   readonly graph?: string | undefined;
-  /** The state of the graph; null: it is not known. */
+  /** The values of the graph's state; null if they are not known. */
   readonly values: JsonRecord | null;
   /** How the active states are marked if the graph is made from an XState machine. */
   readonly machineStatus: TaskStatus;

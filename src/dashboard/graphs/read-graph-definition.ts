@@ -5,7 +5,8 @@ import { fetchJson } from "../requests.ts";
 export const HIDDEN_GRAPH = "This graph is hidden by the access rules, or no longer exists.";
 
 /**
- * Returns the XState definition of a graph's statechart, as JSON; null if the server does not show it to this user.
+ * Returns the XState definition of a graph's statechart, as JSON; null if there is no such graph, or if this user may
+ * not see it.
  */
 export async function getGraphDefinition(graph: string): Promise<string | null> {
   try {

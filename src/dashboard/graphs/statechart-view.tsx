@@ -56,7 +56,7 @@ interface FigureProps {
   readonly onNode?: (path: string) => void;
 }
 
-/** A statechart or graph that highlights the running states and shows the results of those that have ended. */
+/** Draws a statechart or graph, and marks its states as running, done, failed and so on. */
 export function StatechartView({
   definition,
   value,

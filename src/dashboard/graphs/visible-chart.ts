@@ -87,8 +87,8 @@ export function nodePathsOf(trace: Trace): readonly NodePath[] {
   return [...all].map(([ns, steps]) => {
     const path = pathOf({ ns, name: "" });
     const [first] = steps;
-    // The nodes of the first step are taken from the tasks: if the run continued from the state of an earlier run, no
-    // step of this trace has planned them.
+    // The nodes that ran before the first checkpoint are found by their tasks: if the run continued an earlier run, no
+    // checkpoint of this trace has planned these nodes.
     const before = [...trace.tasks.values()].filter((task) => task.ns === ns && task.step === first?.step);
     const way = steps.map(({ next }) => (next.length === 0 ? ["__end__"] : next));
     return [before.map(({ name }) => name), ...way].map((names) => names.map((name) => joinPath(path, name)));

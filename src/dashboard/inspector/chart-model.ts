@@ -11,7 +11,10 @@ export interface ChartDefinition {
   readonly always?: Transitions;
   readonly onDone?: Transitions;
   readonly invoke?: Invoke | readonly Invoke[];
-  /** The key of the graph's state that holds the active states: the graph is made from an XState machine. */
+  /**
+   * For a graph made from an XState machine: the key of the graph's state whose value says which states are active.
+   * Absent for other graphs.
+   */
   readonly valueKey?: string;
 }
 interface Invoke {
@@ -159,7 +162,7 @@ export function buildChart(definition: ChartDefinition): ChartModel {
   const draw = (source: Found, label: string, transitions: Transitions | undefined, event = label) => {
     for (const one of transitions === undefined ? [] : ([transitions].flat() as (Transition | string)[])) {
       const { target, guard } = typeof one === "string" ? { target: one } : (one as Transition);
-      // A transition of a machine that leaves no state is drawn as an arrow from its state to itself.
+      // In a machine, a transition without a target is drawn as an arrow from the state to itself.
       const inner = target === undefined && isMachine ? [source] : [];
       const targets = target === undefined ? inner : [target].flat().map((name) => resolve(name, source));
       for (const to of targets) {
@@ -211,7 +214,10 @@ function kindOf(definition: ChartDefinition): DrawnState["kind"] {
   return definition.type === "parallel" ? "parallel" : "compound";
 }
 
-/** Returns the event of a machine in plain words, if XState itself has named it. `actors`: the names of actors by id. */
+/**
+ * Describes an event that XState itself has named, such as `xstate.done.actor.pay`, in plain words; returns any other
+ * event unchanged. `actors`: the names of actors by id.
+ */
 function eventText(event: string, actors: ReadonlyMap<string, string>): string {
   const [, what, id = ""] = /^xstate\.(done\.actor|error\.actor|snapshot)\.(.+)$/.exec(event) ?? [];
   if (what !== undefined) {

@@ -14,8 +14,7 @@ interface ChartSlot {
   readonly element: HTMLElement;
   readonly zoom: Zoom;
   /**
-   * Identifies the drawn chart: the definition of the actor's chart, and the arrows added for taken paths. When it
-   * changes, the chart is drawn anew. Empty before the first drawing, and after the user has clicked *Try again*.
+   * Identifies the drawn chart: the actor's definition, and the arrows added to it. Empty if the chart must be drawn.
    */
   definition: string;
   svg: SVGSVGElement | null;
@@ -30,9 +29,8 @@ export class ChartPanel {
   readonly #figures = new Map<ChartSlotKey, ChartSlot>();
 
   /**
-   * `wide`: the element for the thread's chart, which needs more space than the other charts. `render`: has to call
-   * {@link ChartPanel.show} again for each chart. It is called when a chart has been drawn, and when the user retries
-   * after a failure.
+   * `wide`: the element for the thread's chart, which needs more space than the other charts. `render`: called when a
+   * chart has been drawn, or when the user retries; MUST call {@link ChartPanel.show} again for each chart.
    */
   constructor(root: HTMLElement, wide: HTMLElement, render: () => void) {
     this.#root = root;
