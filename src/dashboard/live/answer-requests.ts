@@ -9,7 +9,7 @@ import {
 import { RequestError } from "../api-errors.ts";
 import { resumeRequestOf } from "./repeat-and-resume-requests.ts";
 
-/** The number of a thread's latest runs in which the answer to a question is searched. */
+/** The number of a thread's latest runs that are searched for the answer to a question. */
 const MAX_RUNS = 20;
 /**
  * Milliseconds before each check whether the run that gives an answer has ended. Few checks are enough, because an
@@ -45,16 +45,16 @@ export interface AnswerFault {
 /** Why an answer was refused. */
 export interface RefusedAnswer {
   readonly text: string;
-  /** The faults of which `text` tells; empty if the server has named no part of the answer. */
+  /** The faults that `text` lists; empty if the server has named none. */
   readonly faults: readonly AnswerFault[];
 }
 
-/** The path of an answer in a request, such as `command.resume.0123…`, and what follows it. */
+/** Matches the path of an answer in a request: `command.resume`, or `command.resume.` and the id of a question. */
 const ANSWER_PATH = /^command\.resume(?:\.[0-9a-f]{32})?(?=[.[]|$)/;
 
 /**
- * Returns why the server has refused a request with an answer, in terms of the answer; null if the error is about
- * something else. Machines validate an answer before its run begins.
+ * Returns why the server has refused the answer in a request, with paths within the answer; null if something else is
+ * wrong. Machines validate an answer before its run begins.
  */
 export function refusedAnswerOf(cause: unknown): RefusedAnswer | null {
   if (!(cause instanceof RequestError)) return null;
@@ -162,8 +162,8 @@ export async function findAnswer(
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
   );
   if (byId !== undefined) return byId[0];
-  // Other clients may answer without the ids of questions. A run with such an answer is taken only if it is the only
-  // one since the questions were asked: otherwise its answer may belong to another question.
+  // Other clients may answer without the ids of questions. If several runs have done so since the questions were asked,
+  // it is not known which of them answered these questions.
   const [run, ...others] = answers
     .filter(([{ created_at }, resume]) => since !== null && created_at > since && isWithoutIds(resume))
     .map(([answer]) => answer);

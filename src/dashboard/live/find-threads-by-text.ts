@@ -1,11 +1,12 @@
 import { listThreads } from "../api/client.ts";
 import type { ThreadListFilter, ThreadRow } from "../api/records.ts";
 
-/**
- * The largest numbers of threads that are read by one request and by one search. The API cannot search in texts, so
- * the page reads the threads and searches in their metadata itself.
- */
+/** The largest number of threads that one request reads, and that a search can find. */
 const MAX_PER_REQUEST = 1_000;
+/**
+ * The largest number of threads that one search reads. The API has no text search, so the page reads the threads and
+ * searches in their metadata itself.
+ */
 const MAX_THREADS = 20_000;
 /**
  * An id that no thread has, returned if no thread matches: as a filter, an empty list of ids would match all threads.
@@ -27,7 +28,7 @@ export const SEARCH_LIMIT_TEXTS = {
   searched: `Only the ${MAX_THREADS.toLocaleString("en")} threads that were updated last were searched.`,
 };
 
-/** The fewest characters of an id that a word must have to match it. */
+/** The length of the shortest word that can match an id. */
 const MIN_ID_CHARACTERS = 4;
 /** A UUID, or at least 24 hexadecimal digits, such as the id of a question or a trace. */
 const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24,})$/;
@@ -58,9 +59,8 @@ export async function findThreads(
 }
 
 /**
- * Returns whether a thread matches all words. A word matches any part of the metadata as JSON, except in ids: the page
- * does not show most of them, and almost every id contains any given digit. Of an id, a word matches the beginning, and
- * of the thread's own id also the end, which the list shows.
+ * Returns whether a thread matches all words. A word matches any part of the metadata, but of an id only the beginning,
+ * because almost every id contains a given digit. It also matches the end of the thread's own id, which the list shows.
  */
 function containsAll(
   { thread_id, metadata }: Pick<ThreadRow, "thread_id" | "metadata">,

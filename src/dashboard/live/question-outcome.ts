@@ -3,17 +3,20 @@ import { type ApiInterrupt, isJsonRecord, type Run } from "../api/records.ts";
 import { answerOfRun, extractAnswersById } from "./answer-requests.ts";
 import type { Trace } from "./trace.ts";
 
-/** The number of a thread's runs after the one with the question in which the answer is searched. */
+/** The number of later runs that are searched for the answer to a question. */
 const MAX_LATER_RUNS = 50;
 
-/** What became of the questions of a run that no longer wait for an answer. */
+/** The run that answered or dropped the questions of an earlier run. */
 export interface QuestionOutcome {
   readonly run: Run;
-  /** Whether `run` gave the answer. If false, it began with a new input, which dropped the questions. */
+  /** Whether `run` answered. If false, it began with a new input, which dropped the questions. */
   readonly isAnswer: boolean;
 }
 
-/** Returns the questions at which a run stopped. A question of a subgraph is also reported by the tasks around it. */
+/**
+ * Returns the questions at which a run stopped, each once: a question of a subgraph is also reported by the tasks
+ * around it.
+ */
 export function questionsOf(trace: Trace): readonly ApiInterrupt[] {
   const asked = [...trace.tasks.values()].filter(({ status }) => status === "interrupted");
   return [...new Map(asked.flatMap(({ interrupts }) => interrupts).map((one) => [one.id, one])).values()];

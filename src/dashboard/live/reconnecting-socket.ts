@@ -75,8 +75,7 @@ export class ReconnectingSocket {
       if (this.#closed || this.#socket !== socket) return;
       if (code === 4401) return this.#refuse(reason, new ApiKeyRequired(reason));
       if (code === 4404) this.#options.onMissing?.(reason);
-      // With a code of 4000 or more, the server has refused the request. It would refuse it again, so the socket does
-      // not reconnect.
+      // Codes from 4000 mean that the server refuses this request, so connecting again would not help.
       if (code >= 4000) return this.#refuse(reason, null);
       if (code === 1000) {
         this.state.value = "ended";

@@ -18,9 +18,8 @@ interface RefresherOptions<T> {
 }
 
 /**
- * Keeps data of a page up to date: reads them at once, and again after each reported change. There is only one read at
- * a time, so older data never replace newer data. If a change is reported during a read, another read follows. A read
- * that fails with a temporary error is repeated.
+ * Reads data at once, and again after each reported change. Only one read is in progress at a time, so older data never
+ * replace newer data. A read that fails with a temporary error is repeated.
  */
 export class Refresher<T> {
   readonly #options: RefresherOptions<T>;
@@ -71,8 +70,8 @@ export class Refresher<T> {
   }
 
   /**
-   * Reads the data again although no change was reported. Does nothing after a temporary error, because the read is
-   * then repeated anyway, at growing intervals that spare a server which is down.
+   * Reads the data again although no change was reported. Does nothing after a temporary error: such a read is repeated
+   * anyway, at growing intervals.
    */
   poll(): void {
     if (this.#failures === 0) this.request();

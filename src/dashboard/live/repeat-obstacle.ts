@@ -11,7 +11,10 @@ export type RepeatObstacle = "answer" | "continuation";
 const isContinuation = ({ kwargs: { input = null, command = null } }: Run): boolean =>
   input === null && command === null;
 
-/** Returns whether the state of the thread decides if the run can be run again. */
+/**
+ * Returns whether the state of the thread decides if the run can be run again. True for a run that answered a question
+ * or continued its thread.
+ */
 export const dependsOnThread = (run: Run): boolean => answerOfRun(run) !== undefined || isContinuation(run);
 
 /** Returns why a run cannot be run again now, or null if it can. */

@@ -59,8 +59,8 @@ export class RunSubscription {
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
   /**
-   * The question or breakpoint at which the thread waits because of this run; null if it does not wait because of this
-   * run.
+   * The question or breakpoint at which the thread waits because of this run; null if it does not wait, or because of
+   * another run.
    */
   readonly waiting = signal<PausedRun | null>(null);
   /** Whether this run is the thread's latest and failed, so that another run can resume the thread. */
@@ -69,7 +69,10 @@ export class RunSubscription {
   readonly followUp = signal<FollowUp | null>(null);
   /** Why the run cannot be run again; null if it can, or if this is not known. */
   readonly repeatObstacle = signal<RepeatObstacle | null>(null);
-  /** Who answered the questions of this run; null if nobody has, if it asked none, or if this is not known. */
+  /**
+   * The run that answered or dropped the questions of this run; null if there is none, if this run asked no question,
+   * or if this is not known.
+   */
   readonly questionOutcome = signal<QuestionOutcome | null>(null);
   /** The thread's pending questions that are dropped if this run is run again. */
   readonly lostByRepeat = signal<readonly ApiInterrupt[]>([]);
@@ -141,8 +144,8 @@ export class RunSubscription {
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // The thread is read only for an ended run, because a thread does not wait for an answer while the run is in
-    // progress. It is not read without a feed, because such a page shows nothing about the thread.
+    // Used if the thread is not read: while the run is in progress, the thread waits for nothing, and without a feed,
+    // the page shows nothing about the thread.
     const unset = {
       waiting: null,
       isLastFailure: false,
@@ -188,7 +191,7 @@ export class RunSubscription {
     if (known !== null && hasRunEnded(known.run)) return known;
     const questions = questionsOf(this.trace);
     if (questions.length === 0) return null;
-    // If this cannot be read, the page shows everything else.
+    // An error is ignored: the page can show everything else.
     return findQuestionOutcome(run, questions).catch(() => known);
   }
 
@@ -199,7 +202,7 @@ export class RunSubscription {
   async #readTimes(run: Run): Promise<RunTimes | null> {
     const known = this.times.peek();
     if (known?.ended_at != null || (known?.started_at != null && !hasRunEnded(run))) return known;
-    // If the times cannot be read, the page shows everything else.
+    // An error is ignored: the page can show everything else.
     return (await this.#find(run).catch(() => undefined)) ?? known;
   }
 
@@ -234,7 +237,7 @@ export class RunSubscription {
 
   #fail(cause: unknown): void {
     if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
-    // A temporary error does not tell that the run exists.
+    // After a temporary error, it is still not known whether the run exists.
     if (this.isMissing.peek() && isTransient(cause)) return;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);
@@ -255,7 +258,7 @@ export class RunSubscription {
         if (states.length === 0) return;
         this.trace = traceFromHistory(this.id, states);
         this.isRebuilt.value = true;
-        // The questions of the run are known only now.
+        // The run's questions are known only now, so their answer is read, too.
         this.refresh();
         this.changes.increment();
       },

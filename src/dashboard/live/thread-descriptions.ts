@@ -10,14 +10,13 @@ const MAX_THREADS = 2_000;
 /** The largest number of state values in a description. */
 const MAX_VALUES = 4;
 
-/**
- * Which values of a thread's state make its description. `extract`: the path of each value, by its name. `initial`: the
- * initial value of each, by the same name; a value that equals it is left out. `isChat`: whether the description is the
- * first message.
- */
+/** The values of a thread's state that make its description. */
 interface DescriptionPaths {
+  /** The path of each value, by a name. */
   readonly extract: { readonly [name: string]: string };
+  /** The initial value of each, by the same name. A value that equals its initial value is left out. */
   readonly initial: { readonly [name: string]: unknown };
+  /** Whether the description is the first message of a conversation. */
   readonly isChat: boolean;
 }
 
@@ -73,8 +72,8 @@ export class ThreadDescriptions {
     try {
       texts = await this.#textsOf(assistant, rows);
     } catch (cause) {
-      // If the assistant was deleted, or the user may not read it, its threads get no description and it is not
-      // requested again.
+      // If the assistant was deleted, or the user may not read it, its threads get no description, and its schemas are
+      // not requested again.
       if (isNotFound(cause) || isRefused(cause)) this.#paths.set(assistant, Promise.resolve(NO_PATHS));
       else this.#paths.delete(assistant);
       // After a temporary error, the rows are not stored as known, so the next call of `setVisibleRows` tries again.

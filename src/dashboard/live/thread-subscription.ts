@@ -13,17 +13,14 @@ import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or while the inspector's feed is not connected. */
 const POLL_MS = 2_500;
-/**
- * The longest time between two reads, in milliseconds. It is needed because the feed reports neither deleted runs nor
- * changed metadata.
- */
+/** Milliseconds between two reads in any case, because the feed reports neither deleted runs nor changed metadata. */
 const QUIET_POLL_MS = 15_000;
 /** The largest number of runs whose traces are kept. */
 const MAX_TRACES = 20;
 
 /**
  * The number of elements of each list in the state, such as the messages of a conversation, that are read unless the
- * user asks for more. It bounds the memory of a page on which a conversation grows for hours.
+ * user asks for more. This limit bounds the memory of a page on which a conversation grows for hours.
  */
 export const LIST_LIMIT = 500;
 /** The largest limit that the server accepts. */
@@ -35,11 +32,11 @@ type Records = readonly [record: Thread, state: ShortenedState, runs: ThreadRuns
 export class ThreadSubscription {
   readonly id: string;
   readonly record = signal<Thread | null>(null);
-  /** The latest state. Of its long lists, it has the last elements only. */
+  /** The latest state. Its long lists have only their last elements. */
   readonly state = signal<ShortenedState | null>(null);
   /**
-   * Returns whether the view shows the end of the conversation and follows it. If it does not, the first elements of
-   * the lists that were read stay while the lists grow, because the user may be reading them.
+   * Set by the view: returns whether it follows the end of the conversation. If it does not, the elements that were
+   * read stay while the lists grow, because the user may be reading them.
    */
   isFollowing = (): boolean => true;
   readonly #runs = signal(NO_RUNS);
@@ -223,7 +220,7 @@ export class ThreadSubscription {
 
   #fail(cause: unknown): void {
     if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
-    // A temporary error does not tell that the thread exists.
+    // After a temporary error, it is still not known whether the thread exists.
     if (this.isMissing.peek() && isTransient(cause)) return;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);
@@ -261,7 +258,10 @@ export class ThreadSubscription {
   }
 }
 
-/** Returns the number of elements at the beginning of a list that `before` contains and `next`, a newer state, does not. */
+/**
+ * Returns how many of the list elements in `before` are no longer in the newer state `next`; the largest number of all
+ * lists.
+ */
 function elementsLost(before: ShortenedState, next: ShortenedState): number {
   const lost = Object.keys(next.list_lengths).map(
     (name) => omittedFrom(next, name) - omittedFrom(before, name),

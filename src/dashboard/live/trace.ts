@@ -77,8 +77,8 @@ export class Trace {
   endedAt: number | null = null;
   #last = -1;
   /**
-   * The tries of each task, counted from the events of the stream. The inspector's feed also reports tries. As its
-   * order relative to the stream is not known, tries from the feed only raise {@link Task.tries}.
+   * The tries of each task, counted from the stream only. The inspector's feed also reports tries, but in an unknown
+   * order relative to the stream.
    */
   readonly #tries = new Map<string, { count: number; hasFailed: boolean }>();
   /** The time of the latest `debug` event, in epoch milliseconds; NaN before the first. */
@@ -148,8 +148,7 @@ export class Trace {
 
   #begun(data: unknown): void {
     const attempt = isJsonRecord(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
-    // A new attempt runs those tasks again that were running when the server stopped. Their earlier executions end
-    // here.
+    // A new attempt runs the tasks again that were running when the server stopped. Ends their earlier executions.
     if (attempt > this.attempt) this.end(this.#heardAt);
     this.endedAt = null;
     this.attempt = attempt;
