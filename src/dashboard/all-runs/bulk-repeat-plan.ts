@@ -44,8 +44,8 @@ export const runsToRepeat = ({ obstacles }: RepeatPlan): readonly FoundRun[] =>
   [...obstacles].filter(([, obstacle]) => obstacle === null).map(([run]) => run);
 
 /**
- * Returns a text with the number of runs of each status that will run again, the numbers of skipped runs, and how many
- * questions are lost.
+ * Returns a text with the number of runs of each status that will run again, the numbers of skipped runs, and the
+ * number of threads that lose a question.
  */
 export function repeatSummary(plan: RepeatPlan): string {
   const runs = runsToRepeat(plan);

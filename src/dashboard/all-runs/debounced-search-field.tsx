@@ -14,8 +14,8 @@ interface TypedFilterProps {
 export function TypedFilter({ label, value, onSettle }: TypedFilterProps) {
   const [text, setText] = useState(value);
   /**
-   * The filter that this field last reported or received. If `value` differs from it, the address was changed
-   * elsewhere.
+   * The filter that this field last reported or received. If `value` differs, the address was changed by something
+   * else.
    */
   const known = useRef(value);
   const apply = (typed: string) => {

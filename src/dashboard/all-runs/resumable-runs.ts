@@ -5,10 +5,7 @@ import { isNotFound } from "../api-errors.ts";
 /** Why a selected run is not resumed: see {@link OBSTACLE_TEXTS}. */
 export type ResumeObstacle = "not-failed" | "gone-on" | "earlier" | "no-step" | "no-thread";
 
-/**
- * Returns why a run cannot be resumed, or null if it can. Reads the thread's latest run, and the thread's state without
- * the values.
- */
+/** Returns why a run cannot be resumed, or null if it can. */
 export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle | null> {
   const { run_id, thread_id, status, is_latest } = run;
   if (status !== "error" && status !== "timeout") return "not-failed";

@@ -53,8 +53,8 @@ const CRON = "cron:";
 export const cronOrigin = (id: string): string => `${CRON}${id}`;
 
 function originFilterOf(from: string): Pick<RunListFilter, "metadata" | "origin" | "without_metadata"> {
-  // Runs that the dashboard starts also come over HTTP, and so do runs of a cron that a request starts instead of the
-  // schedule. Both are marked in their metadata, and left out here.
+  // Two other kinds of runs come over HTTP: those that the dashboard starts, and those that a user starts with *Run
+  // now* of a cron. They are recognised by their metadata, and left out here.
   if (from === "api")
     return { origin: "http", without_metadata: [...Object.keys(FROM_DASHBOARD), "cron_id"] };
   if (from === "socket" || from === "timer") return { origin: from };

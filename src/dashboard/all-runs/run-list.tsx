@@ -88,7 +88,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     const there = new Set(page.runs.map(({ run_id }) => run_id));
     chosen.value = new Set([...chosen.value].filter((id) => there.has(id)));
   };
-  /** Updates the rows that are shown, and counts the new runs on the first page. */
+  /** Updates the shown rows and, on the first page of the list, counts the new runs. */
   const look = async (shown: readonly FoundRun[]) => {
     const filter = runFilterOf(query, Date.now());
     const newest = shown[0]?.created_at;
@@ -102,9 +102,9 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       rows.value = shown.map((run) => found.get(run.run_id) ?? run);
     }
     if (cursor !== null) return;
-    // If the list is empty, only runs created since the list was read are counted, because counting all runs would read
-    // all of them. With a status filter, older runs are counted too: the server has an index for statuses, and a run
-    // may get the status long after its creation. The filter for paused runs has no such index.
+    // An empty list has no newest run from which to search. Searching all runs is fast only by status, because the
+    // server has an index for statuses; and an old run may get the status now. Other searches, also for paused runs,
+    // begin when the list was read.
     const sinceLoad = new Date(loadedAt.current - CLOCK_DIFFERENCE_MS).toISOString();
     const isIndexed = filter.status !== undefined && filter.paused === undefined;
     const since = newest ?? (isIndexed ? filter.created_after : sinceLoad);
@@ -150,7 +150,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     started.value = null;
     working.value = { action, done: 0, of: runs.length };
     await attempt(async () => {
-      // A thread may have got a newer run since the selection bar showed how many runs can be resumed.
+      // Checks again, because a thread may have got a newer run since the selection bar was rendered.
       const leftOut = await findLeftOut(action, runs);
       for (const [i, run] of runs.entries()) {
         const text = leftOut.get(run.run_id);
@@ -293,8 +293,8 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
 }
 
 /**
- * Removes the mark `paused_at` from the runs whose thread no longer waits. Reads the threads of these runs, because a
- * search for paused runs may read all runs.
+ * Sets `paused_at` to null for runs whose thread no longer waits. Reads the threads, because a search for paused runs
+ * may read all runs.
  */
 async function withoutResumed(shown: readonly FoundRun[]): Promise<readonly FoundRun[]> {
   const ids = [...new Set(shown.filter((run) => run.paused_at !== null).map((run) => run.thread_id))];

@@ -15,7 +15,6 @@ import type { BulkRunAction } from "./run-actions.ts";
 
 interface SelectionBarProps {
   readonly selected: readonly FoundRun[];
-  /** Whether an action is in progress. */
   readonly isBusy: boolean;
   readonly onAction: (action: BulkRunAction) => void;
   readonly onClear: () => void;
@@ -25,14 +24,13 @@ interface SelectionBarProps {
 export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionBarProps) {
   const [isDeleting, setDeleting] = useState(false);
   const [repeating, setRepeating] = useState<RepeatPlan | null>(null);
-  /** Asks for confirmation if more than one run would be started, or if a question would be dropped. */
+  /** Runs the selected runs again. Asks for confirmation first if this starts several runs or drops a question. */
   const repeat = async () => {
     const plan = await planRepeat(selected);
     if (runsToRepeat(plan).length > 1 || plan.unanswered.size > 0) setRepeating(plan);
     else onAction("retry");
   };
-  // The result is kept for each run. Otherwise, a click on another row would read the threads of all selected runs
-  // again.
+  // Kept by run id: otherwise, selecting one more row would read the threads of all selected runs again.
   const known = useMemo(() => new Map<string, Promise<ResumeObstacle | null>>(), []);
   const obstacleOf = (run: FoundRun) => {
     const found = known.get(run.run_id) ?? findResumeObstacle(run);

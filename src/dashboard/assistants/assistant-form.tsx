@@ -15,7 +15,7 @@ interface FormProps {
   readonly graphs: readonly string[];
   /** Called with the changed fields when the user saves the form. */
   readonly onSave: (fields: AssistantFields) => Promise<void>;
-  /** Called with true when the form differs from the stored assistant, and with false when it does not. */
+  /** Called with true when the form has unsaved changes, and with false when it has none or is being saved. */
   readonly onEdit?: (isEdited: boolean) => void;
 }
 

@@ -120,8 +120,8 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
   const [isDeleting, setDeleting] = useState(false);
   const [isEdited, setEdited] = useState(false);
   /**
-   * The changes that the user wants to save, if somebody else has made another version (`now`) current in the
-   * meantime.
+   * Changes (`fields`) that are not saved before the user confirms, because another version (`now`) has become current
+   * since the form was opened; null if there are none.
    */
   const [late, setLate] = useState<{ readonly fields: AssistantFields; readonly now: Assistant } | null>(
     null,

@@ -38,9 +38,8 @@ const TIME_ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) =
 interface CronDialogProps {
   /** The cron to edit; null to create one. */
   readonly cron: Cron | null;
-  /** Undefined until they have been read. */
+  /** Undefined until the assistants have been read. */
   readonly assistants: readonly Assistant[] | undefined;
-  /** Called when the cron has been stored. */
   readonly onSaved: () => void;
   readonly onClose: () => void;
 }
@@ -79,7 +78,7 @@ interface CronFormProps extends CronDialogProps {
   readonly assistants: readonly Assistant[];
   /** The input with which the form begins. */
   readonly draft: RunInputDraft;
-  /** Called with true when the form has unsaved input, and with false when it has not. */
+  /** Called with true when the form has unsaved input, and with false when it has none or is being saved. */
   readonly onEdit: (isEdited: boolean) => void;
 }
 
@@ -363,7 +362,7 @@ interface TextFieldProps {
   readonly hint?: string;
   readonly isRequired?: boolean;
   readonly isCode?: boolean;
-  /** Texts that are suggested. */
+  /** Suggested texts. */
   readonly options?: readonly string[];
   readonly onChange: (value: string) => void;
 }

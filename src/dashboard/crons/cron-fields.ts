@@ -14,7 +14,7 @@ export interface CronFields {
   /** The id of the thread on which the runs start, as typed; null if each run gets a new thread. */
   readonly thread: string | null;
   readonly onRunCompleted: "delete" | "keep";
-  /** A time in the browser's time zone, as in a field for a date and a time; empty for no end. */
+  /** A time in the browser's time zone, such as `2027-01-31T09:00`; empty for no end. */
   readonly endTime: string;
   readonly metadata: JsonRecord;
   readonly enabled: boolean;
@@ -52,10 +52,10 @@ export function fieldsOfCron(cron: Cron | null): CronFields {
   };
 }
 
-/** Converts a timestamp to the value of a field for a date and a time, which is in the browser's time zone. */
+/** Converts a timestamp to the value of a `datetime-local` field, which is in the browser's time zone. */
 function localTimeOf(iso: string): string {
   const time = new Date(iso);
-  // Without the offset, the ISO form of a time that is shifted by it is the local time.
+  // `toISOString` formats in UTC. Shifting the time by the offset of the time zone makes it format the local time.
   return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
@@ -67,7 +67,7 @@ export function endTimeOf({ endTime }: CronFields, cron: Cron | null): string | 
   if (endTime === fieldsOfCron(cron).endTime) return cron?.end_time ?? null;
   if (endTime === "") return null;
   const time = new Date(endTime);
-  // The server says what is wrong with a time that does not exist.
+  // An invalid time is sent as it is: the server reports the error.
   return Number.isNaN(time.getTime()) ? endTime : time.toISOString();
 }
 
@@ -91,8 +91,8 @@ const isFilled = (value: unknown): value is JsonRecord =>
   isJsonRecord(value) && Object.keys(value).length > 0;
 
 /**
- * Returns the stored input of a cron as the user would enter it: a single message of a user in the field for the
- * message, the rest in the fields of the schema. Input for which there are no such fields is shown as JSON.
+ * Returns the stored input of a cron as a draft of the form. A single user message goes into the message field, other
+ * values into the fields of the schema. If a value has no field, the whole input is shown as JSON.
  */
 export function draftOfStoredInput(input: unknown, schema: JsonSchema | null): RunInputDraft {
   if (input === undefined || input === null) return EMPTY_RUN_DRAFT;
@@ -108,7 +108,7 @@ export function draftOfStoredInput(input: unknown, schema: JsonSchema | null): R
   return { ...EMPTY_RUN_DRAFT, text, input: rest };
 }
 
-/** Returns the text of a list with one message of a user, which has nothing but this text; otherwise null. */
+/** Returns the text of a list of messages if it is one user message with nothing but a text; otherwise null. */
 function singleUserText(messages: unknown): string | null {
   const [message, ...more] = Array.isArray(messages) ? (messages as readonly unknown[]) : [];
   if (!isJsonRecord(message) || more.length > 0) return null;
@@ -139,12 +139,15 @@ export const timesOf = ({ schedule, timezone }: CronFields): Pick<Cron, "schedul
   timezone: timezone.trim() === "" ? null : timezone.trim(),
 });
 
-/** The values of a run request that are the same as an absent one: a change of a cron cannot remove a field. */
+/**
+ * Values that have the same effect as absent fields. They are sent for cleared fields, because a change of a cron
+ * cannot remove a field.
+ */
 const ABSENT: JsonRecord = { interrupt_before: [], interrupt_after: [], config: {}, context: {} };
 
 /**
- * Returns the request that changes a cron: only the fields that differ. The others may have been changed by somebody
- * else meanwhile, and a user who changes what a cron runs becomes the user of its runs.
+ * Returns the request that changes a cron. It contains only the fields that differ: somebody else may have changed the
+ * others, and a user who sends a field of the run request becomes the user of the cron's runs.
  * @throws Error if a member of the metadata was deleted
  */
 export function cronChanges(cron: Cron, { fields, settings, input }: EnteredCron): JsonRecord {

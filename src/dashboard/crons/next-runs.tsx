@@ -1,15 +1,14 @@
 import type { SchedulePreview } from "./schedule-preview.ts";
 
-/** The time zone of this browser. */
+/** The name of the browser's time zone, such as `Europe/Berlin`. */
 export const BROWSER_TIME_ZONE: string = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 interface NextRunsProps {
-  /** Undefined until the server has answered for what is entered. */
+  /** Undefined until the server has answered for the entered schedule. */
   readonly preview: SchedulePreview | undefined;
   readonly error: string | null;
   /** The time zone of the cron. */
   readonly timezone: string;
-  /** Whether the cron has an end. */
   readonly hasEnd: boolean;
 }
 

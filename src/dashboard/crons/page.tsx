@@ -112,7 +112,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
             showNotice(edited === null ? "Cron created." : "Cron saved.");
             setEdited(undefined);
             crons.reload();
-            // The newest crons are on the first page.
+            // The new cron is on the first page.
             if (edited === null && page > 0) navigate(["crons"]);
           }}
           onClose={() => setEdited(undefined)}

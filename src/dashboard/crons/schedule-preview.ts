@@ -6,14 +6,14 @@ import { useResource } from "../components/use-resource.ts";
 
 /** The next times of a schedule, or what is wrong with it. */
 export interface SchedulePreview {
-  /** Empty also if there is no schedule, or if it has faults. */
+  /** Also empty if no schedule is entered, or if it has faults. */
   readonly dates: readonly string[];
   readonly faults: readonly RequestFieldError[];
 }
 
 /** Milliseconds without a key press after which the server is asked for the times of what was typed. */
 const TYPING_PAUSE_MS = 300;
-/** Milliseconds between two reads of the times, because the first of them passes. */
+/** Milliseconds between two reads of the times, which change as time passes. */
 const POLL_MS = 5_000;
 
 /**
@@ -22,7 +22,7 @@ const POLL_MS = 5_000;
  */
 export function useSchedulePreview(times: CronTimes): {
   readonly preview: SchedulePreview | undefined;
-  /** Why the times could not be read; null if they could. */
+  /** Why the times could not be read; null if there was no such error. */
   readonly error: string | null;
 } {
   const key = JSON.stringify(times);

@@ -88,7 +88,7 @@ function ThreadField({ thread, isSubmitted, onChange }: ThreadChoiceProps & { re
   );
 }
 
-/** The thread of a stored cron, which the API cannot change. */
+/** Shows the thread of a stored cron, without a field: the API cannot change the thread. */
 export function CronThread({ thread_id: thread }: Pick<Cron, "thread_id">) {
   if (thread === null) return <>new thread per run</>;
   return <a href={threadHref(thread)}>thread …{idSuffix(thread)}</a>;

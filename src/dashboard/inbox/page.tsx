@@ -23,7 +23,7 @@ import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { graphOf, threadTitle } from "../threads/thread-title.ts";
 import { type InboxRow, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
 
-/** The keys that work on this page, as the page's hint names them. */
+/** The hint that lists the keys of this page. */
 const SHORTCUTS = [
   "Enter sends a text",
   "Ctrl Enter sends any answer",
@@ -78,7 +78,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
    * gets it.
    */
   const takesFocus = useRef(false);
-  /** Whether this page itself has opened the chosen row, and the user has not chosen a row since. */
+  /** Whether this page itself has opened the chosen row, and the user has not used the list since. */
   const isUntouched = useRef(false);
   /** The index of the chosen row. If somebody else answers its question, the row stays at this index. */
   const place = useRef(0);
@@ -121,7 +121,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   };
   const move = (by: number) => {
     const from = rows.findIndex(({ key }) => key === chosen?.key);
-    // The summary gets the focus instead of a field, so that the next key press moves on.
+    // The summary gets the focus, so that the next `j` or `k` moves again. In a field, it would be typed.
     choose(rows[Math.max(0, Math.min(rows.length - 1, from + by))], "summary");
   };
   const isRead = list.rows.value !== null;
@@ -149,7 +149,8 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
     const from = now.rows.findIndex((row) => row.key === key);
     setAnswered((before) => new Map(before).set(key, thread.updated_at));
     if (now.chosen?.key === key) {
-      // Questions that were asked meanwhile, such as the next one of the same thread, come last.
+      // A question that was asked meanwhile, such as the next one of the same thread, is opened only if there is no
+      // other.
       const next = now.rows.slice(from + 1).find((row) => listed.current.has(row.key));
       choose(next ?? now.rows[from - 1] ?? now.rows[from + 1], "field");
     }
@@ -246,10 +247,7 @@ function focusSummary(list: HTMLElement): void {
   list.querySelector<HTMLElement>('.summary[aria-expanded="true"]')?.focus();
 }
 
-/**
- * Selectors for the fields of an answer. Buttons for the events of a machine are not among them, because they send at
- * once.
- */
+/** Selectors for what an answer is entered with: fields, and buttons except those that choose the input method. */
 const FIELDS = ["textarea", "input", "select", '[role="group"]:not([aria-label="How to answer"]) button'];
 
 /**
@@ -258,6 +256,7 @@ const FIELDS = ["textarea", "input", "select", '[role="group"]:not([aria-label="
  */
 function focusField(row: HTMLElement | null): void {
   if (row === null || !canTakeFocus(row) || matchMedia("(pointer: coarse)").matches) return;
+  // Not in the question of a machine, which is no child of a form: its buttons send at once.
   row.querySelector<HTMLElement>(FIELDS.map((field) => `form > .question ${field}`).join())?.focus();
 }
 
