@@ -2,9 +2,9 @@ import type { Task } from "../live/trace.ts";
 import type { TimelineGroup, TimelineRow } from "./timeline-rows.ts";
 
 /**
- * Returns the critical path of a run: in each superstep the task that ended last, and in the same way the tasks of its
- * subgraph. The run becomes faster only if a task on this path does. Empty if all tasks that have begun are on the
- * path, because then none of them ran in parallel.
+ * Returns the critical path of a run: of each superstep, the task that ended last and, if this task called a subgraph,
+ * the critical path of the subgraph. The run becomes faster only if a task on this path does. Empty if all tasks that
+ * have begun are on the path, because none of them ran in parallel.
  */
 export function criticalPath(groups: readonly TimelineGroup[]): ReadonlySet<Task> {
   const path = new Set(groups.flatMap(({ lines }) => pathThrough(lines, 0)));
@@ -27,7 +27,10 @@ function pathThrough(lines: readonly TimelineRow[], depth: number): readonly Tas
   return [last.task, ...bySuperstep(below, depth + 1).flatMap((step) => pathThrough(step, depth + 1))];
 }
 
-/** A stopped task did not end by itself: another task failed, so the run did not wait for it. */
+/**
+ * Returns when a task ended; Infinity if it has not. A stopped task counts as the first to end: another task failed, so
+ * the run did not wait for this one.
+ */
 const endOf = ({ endedAt, status }: Task): number =>
   status === "stopped" ? -Infinity : (endedAt ?? Infinity);
 

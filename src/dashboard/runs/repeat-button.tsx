@@ -15,7 +15,7 @@ interface RepeatButtonProps {
 }
 
 /**
- * A button that runs a run again. It is disabled if that is not possible, and its tooltip says why. Asks for
+ * A button that runs a run again. If there is an obstacle, the button is disabled and its tooltip says why. Asks for
  * confirmation if a question would be dropped.
  */
 export function RepeatButton({ obstacle, lost, isQuiet = false, onRepeat }: RepeatButtonProps) {

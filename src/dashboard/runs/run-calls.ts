@@ -114,7 +114,7 @@ export function costOf(
 }
 
 /**
- * Caches the messages in inputs and results of tasks, which never change, because the page searches them again after
+ * Caches the messages found in inputs and results of tasks. These never change, but the page searches them again after
  * each event.
  */
 const known = new WeakMap<object, readonly ChatMessage[]>();
@@ -147,7 +147,7 @@ export interface ModelTotals {
   readonly calls: number;
   readonly tokensIn: number;
   readonly tokensOut: number;
-  /** The cost in dollars of those calls whose cost is known; null if that of no call is known. */
+  /** The cost in dollars of the calls whose cost is known; null if there are none. */
   readonly cost: number | null;
 }
 

@@ -23,11 +23,7 @@ const namesIn = (ns: string): readonly string[] => ns.split("|").map((part) => p
 
 const parentOf = ({ ns }: Task): string => ns.slice(ns.lastIndexOf(":") + 1);
 
-/**
- * Groups the tasks of a run by superstep of the root graph, in the order of the supersteps. The tasks of a child
- * machine have no parent task, and a child machine counts its own steps. So they are put into the latest superstep
- * whose tasks began before them.
- */
+/** Groups the tasks of a run by superstep of the root graph, in the order of the supersteps. */
 export function timelineGroups({ tasks }: Trace): readonly TimelineGroup[] {
   const children = new Map<string, Task[]>();
   const roots: TimelineRoot[] = [];
@@ -35,6 +31,8 @@ export function timelineGroups({ tasks }: Trace): readonly TimelineGroup[] {
   for (const task of tasks.values()) {
     const parent = task.ns === "" ? undefined : tasks.get(parentOf(task));
     if (parent !== undefined) addTo(children, parent.id, task);
+    // A task of a child machine has no parent task, and the machine counts its own steps. So the task is put into the
+    // latest superstep of the root graph.
     else if (task.ns !== "") roots.push({ task, step: last ?? task.step, within: namesIn(task.ns) });
     else {
       last = task.step;

@@ -17,9 +17,9 @@ export interface FoundItems {
 }
 
 /**
- * Finds items in a namespace and in those below it. `name=value` matches a member of an item's value. If there are
- * other words, they are searched by meaning if the server has a vector index; otherwise they must occur in the key or
- * value, and only the {@link MAX_SCANNED} items that changed last are searched.
+ * Finds items in a namespace and in the namespaces below it. In `text`, `name=value` selects by a member of an item's
+ * value. Other words are searched by meaning if the server has a vector index, and otherwise as text ({@link
+ * findWords}).
  */
 export async function searchStore(
   namespace_prefix: readonly string[],
@@ -43,6 +43,7 @@ export async function searchStore(
   return { items: found.slice(0, ITEMS_PER_PAGE), hasMore: found.length > ITEMS_PER_PAGE, note: "" };
 }
 
+/** Finds items whose key or value contains all words, among the {@link MAX_SCANNED} items that changed last. */
 async function findWords(
   search: Pick<Parameters<typeof findItems>[0], "namespace_prefix" | "filter">,
   words: readonly string[],

@@ -31,7 +31,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
   const [key, setKey] = useState(item?.key ?? "");
   const [value, setValue] = useState<unknown>(item?.value);
   const [ttl, setTtl] = useState(item?.ttl);
-  /** Why the text of the expiry time is not a number; null if it is one, or empty. */
+  /** Why the text of the expiry time is not a number; null if it is a number or empty. */
   const [unread, setUnread] = useState<string | null>(null);
   const ttlFault = unread ?? (ttl !== undefined && ttl <= 0 ? "must be more than 0" : null);
   const form = useRef<HTMLFormElement>(null);

@@ -3,7 +3,6 @@ import { formatDuration } from "../components/duration.ts";
 import { bytes } from "./metric-series.ts";
 import { type LastHourMetrics, MAX_DELIVERIES } from "./metric-series.ts";
 
-/** The number of seconds in the periods that the texts call "the last 5 minutes" and "the last minute". */
 const FIVE_MINUTES_SECONDS = 300;
 const ONE_MINUTE_SECONDS = 60;
 /** A queue time of this many seconds or more is reported. */
@@ -11,13 +10,13 @@ const LONG_QUEUE_SECONDS = 1;
 /** An event-loop lag of this many seconds or more is reported, because every client notices it. */
 const LONG_LAG_SECONDS = 0.25;
 /**
- * Memory is reported if, within the last hour, it has grown by more than this factor and by more than this number of
- * bytes.
+ * Memory is reported if it has grown by more than this factor, and by more than this number of bytes, within the last
+ * hour.
  */
 const MEMORY_GROWTH_FACTOR = 1.5;
 const MEMORY_GROWTH_BYTES = 200 * 1024 * 1024;
 
-/** Returns a sentence for each finding that is unusual about the server; none if there is nothing unusual. */
+/** Returns a sentence for each warning about the server. */
 export function findingsOf({ history, pending }: LastHourMetrics): readonly string[] {
   return [
     ...webhookFindings(pending),

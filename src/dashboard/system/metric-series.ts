@@ -60,9 +60,9 @@ const percent = (value: number): string => `${whole(value * 100)} %`;
 type ReadFigure = (figures: MetricsSample) => number | undefined;
 
 /**
- * Returns how much a counter has grown between two samples, summed over the processes of the server. A process that is
- * missing in one of the samples is left out, because otherwise its whole count would seem to be growth. A process whose
- * counter has fallen was restarted, and is left out too. Null if no process is left.
+ * Returns how much a counter has grown between two samples, summed over the server's processes. Leaves out processes
+ * that are in only one of the samples, or whose counter has fallen, because they were restarted. Null if no process is
+ * left.
  */
 export function counterGrowth(before: MetricsSample, now: MetricsSample, read: ReadFigure): number | null {
   let sum: number | null = null;

@@ -25,7 +25,7 @@ import { ShardTable } from "./shard-table.tsx";
 import { usePolling } from "./use-polling.ts";
 import { chartSeriesOf, hourSeriesOf } from "./metric-series.ts";
 
-/** Milliseconds between the first two samples, which is short, because rates need two samples. */
+/** Milliseconds between the first two samples. Short, because the page can show rates only after two samples. */
 const SECOND_SAMPLE_MS = 500;
 
 /**
@@ -133,7 +133,6 @@ export function SystemPage() {
   );
 }
 
-/** Sentences about what is unusual about the server. */
 function Findings({ texts }: { readonly texts: readonly string[] }) {
   return (
     <section class="pad unusual" aria-labelledby="unusual-title">

@@ -125,7 +125,7 @@ function layoutOf(series: readonly string[]): MetricsLayout {
     const [name = ""] = one.split("{", 1);
     const labels = labelsOf(one.slice(name.length));
     addPlace(byName, name, { labels, index });
-    // This metric is about the shard, but another process reports it.
+    // This metric tells whether the shard's process responds. Another process reports it.
     if (name === SHARD_UP) continue;
     const [shard, node] = [labels.get("shard"), labels.get("node")];
     const key = `${shard ?? ""}/${node ?? ""}`;

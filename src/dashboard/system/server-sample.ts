@@ -12,9 +12,8 @@ export const SAMPLE_INTERVAL_MS = 2_000;
 export const MAX_SAMPLES = 150;
 
 /**
- * Milliseconds after which the page stops waiting for a response. It is longer than the time for which the server
- * itself waits for a shard. If the request has reached a process of the server that hangs, the next request probably
- * reaches another process.
+ * Milliseconds after which the page stops waiting for a response: the next request may reach another process of the
+ * server, which does not hang. Longer than the server itself waits for a shard.
  */
 const POLL_TIMEOUT_MS = 10_000;
 /** Milliseconds after which the page stops waiting for a count of threads, which takes long if there are very many. */
@@ -30,7 +29,10 @@ export interface ServerSample {
   readonly latency: number;
 }
 
-/** The numbers of threads: in total, undefined if it is not known; and in each status for which it is known. */
+/**
+ * The numbers of threads. `threads`: in total; undefined if it is not known. `statuses`: in each status whose number is
+ * known.
+ */
 export interface ThreadCounts {
   readonly threads: number | undefined;
   readonly statuses: readonly (readonly [status: ApiThreadStatus, count: number])[];

@@ -1,9 +1,8 @@
 import { useEffect } from "preact/hooks";
 
 /**
- * Calls `work` when the component is mounted, `soon` milliseconds after that call has ended, and then `ms` milliseconds
- * after the end of each call. While the page is hidden, `work` is not called; it is called as soon as the page is shown
- * again. If `work` rejects, it is called again all the same, and the browser reports the error.
+ * Calls `work` when the component is mounted, `soon` milliseconds after this call has ended, and then `ms` milliseconds
+ * after the end of each call. Pauses while the page is hidden. If `work` rejects, the polling goes on.
  */
 export function usePolling(work: () => Promise<void>, ms: number, soon = ms): void {
   useEffect(() => {
