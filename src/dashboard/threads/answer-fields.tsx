@@ -73,8 +73,8 @@ const YES_AND_NO: readonly AnswerChoice[] = [
 ];
 
 /**
- * Returns the values that a schema allows, as choices. Null if it does not list them, or lists more than {@link
- * MAX_CHOICES}.
+ * Returns the values that a schema allows, as choices; those of a boolean are Yes and No. Null if the schema lists no
+ * values, or more than {@link MAX_CHOICES}.
  */
 export function choicesOf(schema: JsonSchema | null): readonly AnswerChoice[] | null {
   const { type, enum: values } = simplifySchema(schema ?? {}, schema ?? {});
@@ -92,11 +92,10 @@ interface ChoiceButtonsProps extends AnswerProps {
   readonly choices: readonly AnswerChoice[];
 }
 
-/** A button for each choice. */
 export function ChoiceButtons({ choices, onChange }: ChoiceButtonsProps) {
   /**
-   * The JSON of the chosen value. Objects cannot be compared, because each read of the question creates the choices
-   * anew.
+   * The chosen value, as JSON. Each read of the question creates new objects, so the values themselves cannot be
+   * compared.
    */
   const [chosen, setChosen] = useState<string | null>(null);
   return (
@@ -122,7 +121,7 @@ export function ChoiceButtons({ choices, onChange }: ChoiceButtonsProps) {
 }
 
 interface JsonAnswerProps extends AnswerProps {
-  /** What was wrong with the answer that was sent. */
+  /** The faults of the answer that was sent last. */
   readonly faults?: readonly AnswerFault[];
 }
 
@@ -146,7 +145,7 @@ export function JsonAnswer({ onChange, faults = [] }: JsonAnswerProps) {
   );
 }
 
-/** What was wrong with an answer, one line for each of its parts. */
+/** Shows the faults of an answer, one on each line. */
 export const FaultLines = ({ id, faults }: { id?: string; faults: readonly AnswerFault[] }) => (
   <p class="hint bad faults" role="alert" id={id}>
     {faults.map(faultText).join("\n")}

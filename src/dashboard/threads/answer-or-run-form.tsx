@@ -105,8 +105,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   ) as string | undefined;
   const start = (request: JsonRecord) => act(() => createRun(watch.id, request));
   const resume = (assistant: string) => {
-    // The runs are sorted by creation, newest first. A thread that was copied, or whose state was only edited, has
-    // none.
+    // Undefined if the thread has no runs, because it was copied or its state was only edited.
     const [newest] = watch.runs.value;
     return start(newest === undefined ? { assistant_id: assistant, input: null } : resumeRequestOf(newest));
   };

@@ -54,7 +54,7 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
       against === ""
         ? null
         : read(against).catch((cause: unknown) => {
-            // The state before may have been pruned.
+            // The state to compare with may have been pruned.
             if (isNotFound(cause)) return null;
             throw cause;
           }),

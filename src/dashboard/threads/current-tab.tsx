@@ -173,7 +173,7 @@ function StateValues({ values }: { readonly values: JsonRecord }) {
   );
 }
 
-/** The number of messages that *Show earlier messages* adds, as a multiple of the shown ones. */
+/** *Show earlier messages* multiplies the number of shown messages by this factor. */
 const MORE_FACTOR = 2;
 
 interface ShownMessagesProps {
@@ -238,8 +238,8 @@ const NO_VALUES: JsonRecord = {};
 
 /**
  * Returns the streamed messages that the state does not contain yet. `known`: the ids of the state's messages that were
- * read. `isShortened`: the state has earlier messages, too, which may include messages of this run. `isOver`: the run
- * has ended and the state has a conversation, so the state contains all messages of the run.
+ * read. `isShortened`: whether earlier messages of the state were not read; they may include messages of this run.
+ * `isOver`: whether the run has ended and the state has a conversation, which then contains all messages of the run.
  */
 function streamedMessages(
   trace: Trace | undefined,
@@ -295,7 +295,7 @@ function workOf(trace: Trace | undefined): string {
 function useFollow(on: readonly unknown[], wanted: string | null, isWhole: boolean, readWhole: () => void) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(wanted === null);
-  /** Whether the view goes to the beginning as soon as it was read. */
+  /** Whether the view goes to the beginning as soon as the beginning has been read. */
   const isStartWanted = useRef(false);
   const toStart = useRef(readWhole);
   toStart.current = () => {
@@ -327,7 +327,7 @@ function useFollow(on: readonly unknown[], wanted: string | null, isWhole: boole
       if (event.key === "Home") toStart.current();
       current.scrollTop = isAtEnd.current ? current.scrollHeight : 0;
     };
-    // The visible part of the conversation shrinks when the form below it grows.
+    // When the form below grows, the visible part of the conversation shrinks and would no longer show the end.
     const resize = new ResizeObserver(follow);
     resize.observe(current);
     current.addEventListener("scroll", look, { passive: true });

@@ -118,7 +118,7 @@ export function WaitingMachineState({ value }: { readonly value: unknown }) {
 interface EventAnswerProps {
   readonly events: readonly PossibleEvent[];
   readonly isDisabled: boolean;
-  /** What was wrong with the event that was sent. */
+  /** The faults of the event that was sent last. */
   readonly faults?: readonly AnswerFault[];
   /**
    * `clicks`: the number of clicks, from `detail` of the click: 2 for the second click of a double click, 0 if the
@@ -128,9 +128,9 @@ interface EventAnswerProps {
 }
 
 /**
- * Buttons for the events that a machine accepts. If the schema of an event has fields, its button opens a form for
- * them; otherwise the button sends the event. If the machine accepts a wildcard such as `order.*`, there is a field for
- * the event's type. Events without a form get their data from fields for names and values.
+ * Buttons for the events that a machine accepts. If an event's schema has fields, the button opens a form for them.
+ * Other buttons send the event at once, with data from fields for names and values. For a wildcard such as `order.*`,
+ * there is a field for the event's type.
  */
 export function EventAnswer({ events, isDisabled, faults = [], onSend }: EventAnswerProps) {
   const [other, setOther] = useState("");
@@ -144,7 +144,9 @@ export function EventAnswer({ events, isDisabled, faults = [], onSend }: EventAn
   );
   const [only] = events.length === 1 ? forms.keys() : [];
   const [opened, setOpened] = useState<string | null>(only ?? null);
-  /** The events whose forms were opened so far. They keep what was entered. */
+  /**
+   * The types of the events whose forms were opened so far. These forms stay rendered, so that they keep their input.
+   */
   const [used, setUsed] = useState<ReadonlySet<string>>(() => new Set(opened === null ? [] : [opened]));
   const isClosed = isDisabled || isWrong;
   /** The type of the event whose form was sent last; null if the event was sent without a form. */
@@ -273,7 +275,7 @@ function EventForm({ type, schema, isDisabled, faults, onSend }: EventFormProps)
         event.preventDefault();
         if (isDisabled) return;
         if (validation.validate()) onSend(data);
-        // After the next rendering, which marks the wrong fields.
+        // Waits for the next rendering, which marks the wrong fields.
         else
           requestAnimationFrame(() =>
             form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(),

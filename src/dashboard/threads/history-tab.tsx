@@ -52,7 +52,7 @@ function StateList({ watch, onEdit }: ListProps) {
     [watch.id, wanted, isWithin],
   );
   if (error !== null) return <LoadFailure text={error} onRetry={reload} />;
-  // Without the latest state, which the page reads anyway, this tab would read it a second time.
+  // Waits for the latest state, which the page reads anyway. Otherwise, {@link CheckpointView} would read it again.
   if (value === undefined || watch.state.value === null) return <Loading isPadded />;
   const all = [...(older.value === null || isWithin ? [] : [older.value]), ...value.toReversed()].filter(
     (state) => state !== undefined,

@@ -24,7 +24,7 @@ const MAX_END_CHARACTERS = 300;
 /** Matches answers at the end of a text, such as `(yes/no)` or `[a / b / c]`. */
 const NAMED_AT_END = /[([]\s*([^()[\]/]{1,40}(?:\/[^()[\]/]{1,40})+)[)\]]\s*[?:.]*\s*$/u;
 /**
- * Matches a word that is an answer. At least one of the words must match: this excludes other texts with slashes, such
+ * Matches a word that is an answer. At least one of the words between the slashes must match, which excludes texts such
  * as `(km/h)`.
  */
 const ANSWER_WORD =

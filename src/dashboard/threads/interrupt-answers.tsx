@@ -88,7 +88,7 @@ export function InterruptAnswers({
         aria-busy={isSending}
         onInput={() => {
           setEdited(true);
-          // What was wrong with a field may be so no longer.
+          // The user may have corrected the refused field, so the refusal is no longer shown.
           setRefusal((before) => (before === null || before.faults.length > 0 ? null : before));
         }}
       >
@@ -159,7 +159,7 @@ const formOf = (schema: JsonSchema | null | undefined): JsonSchema | null =>
 
 /**
  * The input method that the user most recently chose for questions without a schema, by the suggested method. The next
- * question with the same suggestion begins with it, because the questions in an inbox are often alike.
+ * question with the same suggestion begins with this method, because the questions in an inbox are often alike.
  */
 const lastChosenMethods = new Map<AnswerMethod, AnswerMethod>();
 
@@ -183,7 +183,7 @@ function Asking({
   const [way, setWay] = useState<AnswerMethod>(() =>
     suggested === null ? (ways[0] ?? "json") : (lastChosenMethods.get(suggested.method) ?? suggested.method),
   );
-  /** The methods that the user has chosen so far. Their fields stay in the DOM, so that they keep what was entered. */
+  /** The methods that the user has chosen so far. Their fields stay rendered, so that they keep their input. */
   const [used, setUsed] = useState<ReadonlySet<AnswerMethod>>(() => new Set([way]));
   /** The answers that were entered, by their methods. */
   const answers = useRef(new Map<AnswerMethod, unknown>());
@@ -193,7 +193,7 @@ function Asking({
   const choose = (next: AnswerMethod) => {
     setWay(next);
     setUsed((before) => new Set([...before, next]));
-    // The user wants to use the input that was just chosen, so it gets the focus.
+    // The fields of the chosen method are rendered only after this function, and then get the focus.
     requestAnimationFrame(() =>
       box.current?.querySelector<HTMLElement>(":scope > div:not([hidden]) :is(textarea, input)")?.focus(),
     );

@@ -12,7 +12,7 @@ interface MachineQuestionProps {
   readonly graph: string | undefined;
   /** Whether no answer can be sent: it is too late, or another answer is being sent. */
   readonly isDisabled: boolean;
-  /** What was wrong with the latest answer. */
+  /** The faults of the latest answer. */
   readonly faults: readonly AnswerFault[];
   readonly onSend: (answer: unknown) => void;
 }
@@ -28,7 +28,7 @@ export function MachineQuestion({
 }: MachineQuestionProps) {
   const [way, setWay] = useState<"event" | "json">("event");
   const [entered, setEntered] = useState<unknown>(undefined);
-  /** The way in which the latest answer was given, beside whose fields its faults are shown. */
+  /** The input method of the latest answer. The faults are shown beside the fields of this method. */
   const [sent, setSent] = useState(way);
   const send = (answer: unknown) => {
     setSent(way);
@@ -56,7 +56,7 @@ export function MachineQuestion({
           </button>
         ))}
       </div>
-      {/* Both ways keep what was entered. */}
+      {/* Both input methods stay rendered, so that they keep their input. */}
       <div class="method" hidden={way !== "event"}>
         <EventAnswer
           events={possibleEventsOf(events, question)}

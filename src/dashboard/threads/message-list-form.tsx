@@ -85,8 +85,8 @@ export function MessageListForm({ name, messages, initial = messages, onChange }
 }
 
 /**
- * Returns the initial rows of the form. Each row gets the stored message: the same object, or the one with the same
- * id.
+ * Returns the initial rows of the form. `stored` of a row: the stored message that is the same object, or that has the
+ * same id.
  */
 function rowsOf(messages: MessageList, initial: MessageList): readonly Row[] {
   const unchanged = new Set(messages);
@@ -117,8 +117,8 @@ function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps
   const id = useId();
   const [isOpen, setOpen] = useState(stored === null);
   /**
-   * Whether the user has opened the message before. From then on, its fields stay in the DOM even while they are
-   * hidden, so that text that is not valid yet is not lost.
+   * Whether the user has opened the message before. Its fields then stay rendered while they are hidden, so that they
+   * keep text that is not valid yet.
    */
   const [wasOpen, setWasOpen] = useState(isOpen);
   const role = messageTypeOf(message);

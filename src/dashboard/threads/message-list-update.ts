@@ -16,9 +16,9 @@ export const ROLES = ["human", "ai", "system", "tool"] as const;
 const REMOVE_ALL = { type: "remove", id: "__remove_all__" } as const;
 
 /**
- * Returns the lists of messages in a state: the values that the schema marks with `langgraph_type`, and a value named
- * `messages` for which the schema gives no type, if all of its messages have ids (which reducers for messages assign).
- * A list in which an element is not a message is left out, and edited as JSON.
+ * Returns the lists of messages in a state: values that the schema marks with `langgraph_type`, and a value `messages`
+ * without a type if all of its messages have ids, as a reducer for messages assigns them. A list with another element
+ * is left out, and edited as JSON.
  */
 export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): MessageLists {
   const described = schema?.properties ?? {};
@@ -72,13 +72,14 @@ export function mergeMessages(before: MessageList, after: MessageList, newer: Me
   return [...merge(after.slice(0, end)), ...added, ...merge(after.slice(end))];
 }
 
-/** How edited lists of messages change a state. Only lists that differ are contained. */
+/** How edited lists of messages change a state. Contains only lists that differ. */
 export interface MessageChanges {
   readonly update: MessageLists;
   /** The complete lists as they should be after the update. */
   readonly lists: MessageLists;
-  /** The messages that differ, before and after the edit, to show both. */
+  /** The messages that differ, as they were before the edit. */
   readonly before: MessageLists;
+  /** The messages that differ, as they are after the edit. */
   readonly after: MessageLists;
   /** Whether a changed message cannot be stored ({@link messageFault}). */
   readonly isInvalid: boolean;

@@ -30,7 +30,7 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
     setError(null);
     try {
       const { thread_id } = await createRunOnNewThread(checkedMetadata(), request);
-      // The page is left before its form could clear its draft.
+      // The draft is cleared here, because the page is left before its form could do so.
       saveRunDraft(draftKey, EMPTY_RUN_DRAFT);
       navigate(["threads", thread_id]);
       return true;

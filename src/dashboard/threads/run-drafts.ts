@@ -9,8 +9,8 @@ export interface RunInputDraft {
   readonly text: string;
   readonly input: JsonRecord;
   /**
-   * The text that the user has typed as JSON; undefined if there is none. If it is not valid, `input` is its last valid
-   * value, or what the user has entered in fields since.
+   * The text that the user has typed as JSON; undefined if there is none. If the text is invalid, `input` is its last
+   * valid value, or what the user has entered in fields since.
    */
   readonly json?: string | undefined;
   /** The id of the assistant that the user has chosen; undefined if the user has not chosen one. */
@@ -25,7 +25,7 @@ export interface RunInputDraft {
  */
 type StoredDraft = readonly [key: string, draft: RunInputDraft, changedAt?: number];
 
-/** The drafts of this browser tab, the one that was changed last at the end. */
+/** The drafts of this browser tab, sorted by their last change, the oldest first. */
 const storedDrafts = new StoredText("heddle.drafts", { keptFor: "tab", isPrivate: true });
 const MAX_DRAFTS = 200;
 const MAX_AGE_DAYS = 30;
@@ -83,7 +83,7 @@ function withoutOldest(drafts: readonly StoredDraft[]): readonly StoredDraft[] {
   const young = drafts.filter(isYoung);
   const some = young.slice(-MAX_DRAFTS);
   let characters = 0;
-  // The drafts before the first one that does not fit are removed, although a smaller one among them might.
+  // Removes all drafts up to the newest one that does not fit, although a smaller draft before it might fit.
   const tooLarge = some.findLastIndex((draft) => {
     characters += JSON.stringify(draft).length;
     return characters > MAX_TOTAL_CHARACTERS;

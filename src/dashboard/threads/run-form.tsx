@@ -50,7 +50,7 @@ export function RunForm({
 }: RunFormProps) {
   const form = useRef<HTMLFormElement>(null);
   const [draft] = useState(() => loadRunDraft(draftKey));
-  // Stored input is shown in the other fields, because it will be sent with the run.
+  // The other fields are shown if the draft has input for them, because this input will be sent with the run.
   const [wanted, setOpen] = useState<boolean | null>(
     Object.keys(draft.input).length > 0 || draft.json !== undefined ? true : null,
   );
@@ -90,7 +90,8 @@ export function RunForm({
     setFault(wrong);
     if (wrong !== null) return;
     setSending(true);
-    // The page may not know yet that a run is in progress, such as one just started with the previous message.
+    // The page may not know yet that a run is in progress, such as one for the previous message. The new run then
+    // waits.
     const queued = thread !== null && !isBusy ? { ...request, multitask_strategy: "enqueue" } : request;
     if ((await onRun(queued)) && entered.clearSent()) {
       setOpen(null);

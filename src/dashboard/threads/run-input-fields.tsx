@@ -19,7 +19,7 @@ function inputTextFault(text: string): string | null {
 
 /** The input of a run while the user enters it, for the form around its fields. */
 interface RunInputState extends Omit<RunInputDraft, "assistant"> {
-  /** The schemas of the assistant. Its value is undefined until they are known. */
+  /** The schemas of the assistant; `value` is undefined until they are known. */
   readonly schemas: Resource<AssistantSchemas | undefined>;
   /** Whether the schemas have been read, or could not be, so that the fields can be shown. */
   readonly isKnown: boolean;
@@ -31,15 +31,15 @@ interface RunInputState extends Omit<RunInputDraft, "assistant"> {
   readonly given: JsonRecord;
   /** What is wrong with the input as a whole; null if nothing is. */
   readonly fault: string | null;
-  /** Returns whether the input is valid, and shows missing values from now on. */
+  /** Returns whether the input is valid. From now on, missing values are shown as errors. */
   validate(): boolean;
   /** Must be called when the user chooses another assistant. */
   onAssistantChosen(): void;
   /** Switches between fields and JSON. */
   toggleJson(): void;
   /**
-   * Clears what has been sent. What the user has entered since the rendering of this object is kept. Returns whether
-   * the fields besides the message were cleared.
+   * Clears the input that was sent, but keeps what the user has entered since. Returns whether the fields besides the
+   * message were cleared.
    */
   clearSent(): boolean;
   // The following members are only for `RunInputFields`.
@@ -57,8 +57,8 @@ interface RunInputState extends Omit<RunInputDraft, "assistant"> {
 }
 
 /**
- * Holds the input for a run of an assistant. `draft`: the input with which the form begins. `values`: the state values of
- * the thread, empty for a new thread; null: they are not known, so the form does not require what the state needs.
+ * Holds the input for a run of an assistant. `draft`: the initial input. `values`: the thread's state values, empty for
+ * a new thread; null if they are not known, so that the form does not require what the state needs.
  */
 export function useRunInput(
   assistant: string | undefined,
@@ -69,16 +69,15 @@ export function useRunInput(
   const [text, setText] = useState(draft.text);
   const [isJsonWanted, setJsonWanted] = useState(draft.isJson);
   /**
-   * The text that the user has typed as JSON. Undefined if there is none, or if it was valid and the input has been
-   * entered otherwise since: text that is not valid is kept, because nothing else contains what the user typed.
+   * The text that the user has typed as JSON; undefined if there is none. Input in the fields replaces valid text.
+   * Invalid text is kept, because `input` does not contain it.
    */
   const [json, setJson] = useState(draft.json);
   const latest = useRef({ input, json });
   latest.current = { input, json };
   /**
-   * Counts how often the input was cleared. It is part of the Preact keys of the fields, so that cleared fields are
-   * created anew. The assistant is not part of the keys: it changes from the graph's name to an id when the list of
-   * assistants arrives, and the fields would then lose what the user has typed.
+   * Rises whenever the fields must be created anew, as a part of their Preact keys. The assistant is not a part: when
+   * the list of assistants arrives, it changes from a graph's name to an id, and the fields would lose their input.
    */
   const [round, setRound] = useState(0);
   const schemas = useResource(
@@ -185,8 +184,8 @@ export function RunInputFields({ entered, isOpen = true, onOpen, onSend }: Field
         placeholder={'{"messages": [{"role": "user", "content": "hello"}]}'}
         isStrict
         onChange={(value, typed) => {
-          // The schema could not be read, so the input is entered as JSON. The form keeps this field even if a
-          // later attempt reads the schema.
+          // If the schema could not be read, the user enters JSON. The form then keeps this field, even if a later
+          // attempt reads the schema.
           if (entered.schemas.error !== null) entered.setJsonWanted(true);
           setJson(typed === "" ? undefined : typed);
           if (isJsonRecord(value)) setInput(value);

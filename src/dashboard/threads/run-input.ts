@@ -2,8 +2,8 @@ import type { AssistantSchemas, JsonRecord, JsonSchema } from "../api/records.ts
 import { validateFormValue, simplifySchema } from "../components/form-schema.ts";
 
 /**
- * Returns the schema of the input for a thread with these state values. The input schema of a graph does not require
- * what the thread may already have; required here is also what the state needs and `values` lack.
+ * Returns the input schema for a thread with these state values. Unlike the graph's input schema, it also requires what
+ * the state needs and `values` lack.
  */
 export function inputSchemaFor(
   { input_schema: input, state_schema: state }: AssistantSchemas,

@@ -198,8 +198,8 @@ interface SettingProps {
   readonly value: JsonRecord | undefined;
   readonly unread: string | undefined;
   /**
-   * Called with the JSON object in the field. It is undefined if the field is empty, and also if its text is not a
-   * JSON object; this text is then `unread`.
+   * Called with the JSON object in the field; undefined if the field is empty, or if its text is not a JSON object. In
+   * the latter case, `unread` is the text.
    */
   readonly onChange: (value: JsonRecord | undefined, unread?: string) => void;
 }

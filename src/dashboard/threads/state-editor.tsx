@@ -104,7 +104,7 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
    * such a state does not count as newer.
    */
   const [known, setKnown] = useState<readonly string[]>([idOf(state)]);
-  /** The newer state that made the server refuse to store the change; null if it has not. */
+  /** The newer state because of which the server has refused to store the change; null if it has not refused. */
   const [refusing, setRefusing] = useState<ThreadState | null>(null);
   const shown = watch.state.value;
   const newer = refusing ?? (isOfLatest && shown !== null && !known.includes(idOf(shown)) ? shown : null);
@@ -224,7 +224,7 @@ interface ChangeProps {
   readonly busy?: string | null;
   readonly assistant: string | undefined;
   readonly submit: string;
-  /** Stores the change. If it rejects, the form shows the error. */
+  /** Stores the change. If the promise rejects, the form shows the error. */
   readonly onSubmit: (change: StateFormChange) => Promise<void>;
   readonly onClose: () => void;
 }
@@ -236,7 +236,7 @@ interface ChangeProps {
 export function StateForm(props: ChangeProps) {
   const { title, hint, assistant, checkpoint, onClose } = props;
   const [isEdited, setEdited] = useState(false);
-  // The same object as before while the checkpoint is the same, even if the values are read again.
+  // Stays the same object while the checkpoint is the same, even if the values are read again.
   const values = useMemo(() => props.values, [checkpoint]);
   const { value: schemas, isReading } = useResource(
     async () => (assistant === undefined ? undefined : getSchemas(assistant)),
@@ -333,7 +333,7 @@ function ChangeForm({
   });
   const hasFault = [...validation.errors.values()].some(({ isMissing }) => !isMissing);
   const isEdited = changed.length > 0 || restText.trim() !== "" || hasFault;
-  // Nothing is asked while the change is being sent: it is not lost if the user leaves.
+  // While the change is being sent, leaving does not lose it, so the user is not asked.
   const isUnsent = isEdited && !request.isSending;
   useReportBeforeNextEvent(() => onEdit(isUnsent), [isUnsent]);
   const isRestWrong = wrong !== null || validation.errors.has("");
@@ -479,7 +479,7 @@ function mergedLists(stored: MessageLists, draft: StateDraft | undefined): Messa
 
 /**
  * Returns whether the server refuses a change because of `as_node`: it is missing although several nodes ran last, in
- * parallel, or the graph has no such node.
+ * parallel, or it names no node of the graph.
  */
 const isFaultOfNode = (cause: unknown): cause is RequestError =>
   cause instanceof RequestError && cause.status === 422 && cause.message.includes("as_node");

@@ -1,8 +1,8 @@
 import type { JsonRecord } from "../api/records.ts";
 
 /**
- * Returns the title of a thread: `title` or otherwise `name` in its metadata. Without both, returns the name of its
- * graph.
+ * Returns the title of a thread: the first of `title`, `name` and the graph's name that its metadata contains;
+ * otherwise `Untitled thread`.
  */
 export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): string {
   const { title, name, graph_id } = metadata;
