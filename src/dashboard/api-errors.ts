@@ -30,7 +30,7 @@ export const isNotFound = (cause: unknown): boolean =>
   cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
 
 /** Returns whether the server's access rules forbid the request (403). */
-export const isRefused = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 403;
+export const isForbidden = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 403;
 
 /**
  * Returns whether the same request may succeed later. False only if a key is required, or for a 4xx status other than

@@ -4,15 +4,15 @@ import { createElementWithText } from "./inspector/text-element.ts";
 import { ChartPanel } from "./inspector/chart-panel.ts";
 import { FeedForwarder } from "./inspector/feed-forwarder.ts";
 import {
-  type Actor,
-  isLive,
+  type FeedActor,
+  isLiveActor,
   type FeedMessage,
   FeedModel,
   actorLabel,
   actorState,
 } from "./inspector/feed-model.ts";
 import { EMPTY_THREAD_HISTORY, readThreadHistory, type ThreadHistory } from "./inspector/thread-history.ts";
-import { getViewerInfo, openFeed, listLiveThreads } from "./inspector/inspect-requests.ts";
+import { getViewerInfo, openFeed, listLiveThreads } from "./inspector/inspector-requests.ts";
 import { Refresher } from "./live/refresher.ts";
 import { ApiKeyRequired, isNotFound } from "./api-errors.ts";
 import { storeApiKey } from "./requests.ts";
@@ -101,12 +101,12 @@ function showActors(): void {
     list.querySelector<HTMLElement>(`[data-actor="${CSS.escape(focused)}"]`)?.focus();
 }
 
-function rowOf(actor: Actor): HTMLElement {
+function rowOf(actor: FeedActor): HTMLElement {
   const row = document.createElement("li");
   const button = document.createElement("button");
   button.type = "button";
   button.dataset["actor"] = actor.id;
-  button.className = isLive(actor) ? "lives" : "";
+  button.className = isLiveActor(actor) ? "lives" : "";
   button.title = actor.id;
   button.setAttribute("aria-pressed", String(actor.id === chosen));
   button.append(

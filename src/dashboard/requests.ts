@@ -14,7 +14,7 @@ const storedKey = new StoredText("heddle.key", { keptFor: "tab" });
 const READ_TIMEOUT_MS = 60_000;
 
 /** The number of responses and opened sockets so far. A change shows that the server can be reached. */
-export const answerCount = signal(0);
+export const responseCount = signal(0);
 
 /**
  * Whether the server no longer accepts a key that it accepted earlier. Requests then wait until the user enters another
@@ -56,7 +56,7 @@ function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
 }
 
 /** Returns the API key or user token that was entered in this tab; null if there is none. */
-export const storedApiKey = (): string | null => storedKey.read();
+export const readApiKey = (): string | null => storedKey.read();
 
 /** Stores a key that the user has entered, and sends the requests that wait for a key. */
 export function storeApiKey(key: string): void {
@@ -69,7 +69,7 @@ export function storeApiKey(key: string): void {
  * Stores a key of another user, to be used after the page has been reloaded. The waiting requests are not sent, because
  * they are those of the previous user.
  */
-export function storeKeyForReload(key: string): void {
+export function storeApiKeyForReload(key: string): void {
   storedKey.write(key);
 }
 
@@ -94,7 +94,7 @@ export interface RequestInput {
 export async function sendRequest(path: string, input: RequestInput = {}): Promise<Response> {
   const { method, body, isRead = method === undefined && body === undefined, signal } = input;
   if (input.key === undefined && isKeyExpired.peek()) await untilKeyIsEntered(signal);
-  const key = input.key ?? storedApiKey();
+  const key = input.key ?? readApiKey();
   const signals = [
     ...(signal === undefined ? [] : [signal]),
     ...(isRead ? [AbortSignal.timeout(READ_TIMEOUT_MS)] : []),
@@ -110,11 +110,11 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     ...(body !== undefined && { body: JSON.stringify(body) }),
     signal: AbortSignal.any(signals),
   });
-  answerCount.value++;
+  responseCount.value++;
   if (response.status === 401) {
     if (input.key !== undefined) throw new ApiKeyRequired("The API key or user token is not valid.");
     // If the user has entered another key in the meantime, the request is sent again with that key.
-    if (storedApiKey() !== key && storedApiKey() !== null) return sendRequest(path, input);
+    if (readApiKey() !== key && readApiKey() !== null) return sendRequest(path, input);
     forgetApiKey();
     if (!waitsForNewKey || !isAccepted) throw new ApiKeyRequired("An API key or user token is required.");
     isKeyExpired.value = true;
@@ -143,7 +143,7 @@ export async function fetchJson<T>(path: string, asking?: RequestInput): Promise
  */
 export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
   const asked = new URLSearchParams(query);
-  if (storedApiKey() !== null || isKeyExpired.peek()) {
+  if (readApiKey() !== null || isKeyExpired.peek()) {
     const { token } = await fetchJson<{ readonly token: string }>("auth/token", {
       method: "POST",
       isRead: true,
@@ -154,6 +154,6 @@ export async function openSocket(path: string, query: URLSearchParams): Promise<
   address.hash = "";
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(address);
-  socket.addEventListener("open", () => answerCount.value++);
+  socket.addEventListener("open", () => responseCount.value++);
   return socket;
 }

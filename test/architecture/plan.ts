@@ -78,7 +78,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/dashboard/components/use-virtualizer.ts",
     "src/dashboard/threads/conversation-view.tsx",
   ],
-  diff: ["src/dashboard/components/diff.tsx"],
+  diff: ["src/dashboard/components/json-diff.tsx"],
   marked: ["src/dashboard/components/markdown.tsx"],
   xstate: ["actors/"],
   "tsx/cjs/api": ["src/graph-loader/"],

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { JsonSchema } from "../../src/dashboard/api/records.ts";
 import { findInexactNumber } from "../../src/dashboard/components/number-precision-check.ts";
 import { validateFormValue } from "../../src/dashboard/components/form-schema.ts";
-import { changesOf, fieldsOf } from "../../src/dashboard/threads/editable-fields.ts";
+import { changedFieldsOf, editableFieldsSchema } from "../../src/dashboard/threads/editable-fields.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
@@ -101,7 +101,7 @@ describe("what is entered into a form", () => {
 
 describe("a state that is edited", () => {
   const values = { amount: 3, note: "hi", sizes: [1], limit: null, place: { street: "Elm", number: 1 } };
-  const shown = fieldsOf(schema, values);
+  const shown = editableFieldsSchema(schema, values);
 
   test("has fields for what its schema tells of, and for what is simple; no lists, and nothing must be given", () => {
     expect(Object.keys(shown.properties ?? {})).toEqual([
@@ -113,7 +113,7 @@ describe("a state that is edited", () => {
       "note",
     ]);
     expect(validateFormValue(shown, {})).toEqual([]);
-    expect(fieldsOf(null, { a: 1, b: [2] }).properties).toEqual({ a: { type: "number" } });
+    expect(editableFieldsSchema(null, { a: 1, b: [2] }).properties).toEqual({ a: { type: "number" } });
   });
 
   test.each([
@@ -124,7 +124,7 @@ describe("a state that is edited", () => {
     [{ place: { street: "Elm", number: 1 } }, {}],
     [{ place: { street: "Oak", number: 1 } }, { place: { street: "Oak", number: 1 } }],
   ])("with %j changes %j", (part, changes) => {
-    expect(changesOf(shown, values, { ...values, ...part })).toEqual(changes);
+    expect(changedFieldsOf(shown, values, { ...values, ...part })).toEqual(changes);
   });
 
   test("cannot be given nothing for a number", () => {

@@ -35,7 +35,7 @@ export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan>
 }
 
 /** The text in the row of a run that was skipped by *Run again*, by the reason. */
-export const LEFT_OUT_TEXTS: { readonly [O in BulkRepeatObstacle]: string } = {
+export const REPEAT_SKIP_TEXTS: { readonly [O in BulkRepeatObstacle]: string } = {
   ...REPEAT_OBSTACLE_TEXTS,
   unfinished: "The run has not ended yet",
 };

@@ -31,7 +31,7 @@ export async function readStartedRuns(started: StartedRuns, most: number): Promi
   return { ...started, statuses: new Map(runs.map(({ run_id, status }) => [run_id, status])) };
 }
 
-export const areAllDone = ({ statuses }: StartedRuns): boolean =>
+export const haveAllRunsEnded = ({ statuses }: StartedRuns): boolean =>
   [...statuses.values()].every((status) => hasRunEnded({ status }));
 
 /**

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { FoundRun } from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
-import { Confirm } from "../components/dialogs.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
 import { useResource } from "../components/use-resource.ts";
 import {
   findResumeObstacle,
@@ -9,7 +9,7 @@ import {
   type ResumeObstacle,
   resumableCount,
   resumeSummary,
-} from "./resumable-runs.ts";
+} from "./resume-obstacle.ts";
 import { planRepeat, runsToRepeat, type RepeatPlan, repeatSummary } from "./bulk-repeat-plan.ts";
 import type { BulkRunAction } from "./run-actions.ts";
 
@@ -81,7 +81,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
         <em>Run again</em> sends the same input again, to the thread's current state: all tasks run.
       </p>
       {repeating !== null && (
-        <Confirm
+        <ConfirmDialog
           title={`Run ${runsToRepeat(repeating).length} ${runsToRepeat(repeating).length === 1 ? "run" : "runs"} again?`}
           text={`${repeatSummary(repeating)} The input of each is sent again, to the current state of its thread: all tasks run.`}
           yes="Run again"
@@ -91,7 +91,7 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
         />
       )}
       {isDeleting && (
-        <Confirm
+        <ConfirmDialog
           title={`Delete ${selected.length === 1 ? "the run" : `${selected.length} runs`}?`}
           text="This permanently deletes them, their events and the states that they made."
           yes="Delete"

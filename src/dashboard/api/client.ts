@@ -9,9 +9,9 @@ import type {
   FoundRun,
   RunListFilter,
   StoreItem,
-  WebhookRow,
+  WebhookDeliveryRow,
   JsonRecord,
-  ServerHistory,
+  ServerMetricsHistory,
   ThreadListOrder,
   InterruptQuestion,
   Run,
@@ -20,7 +20,7 @@ import type {
   Thread,
   ThreadListFilter,
   ThreadRow,
-  StateHead,
+  StateSummary,
   ShortenedState,
   ThreadState,
   WaitingThread,
@@ -135,13 +135,15 @@ export async function getThread(id: string, signal?: AbortSignal): Promise<Threa
 export const updateThread = (id: string, metadata: JsonRecord) =>
   sendRequest(`threads/${part(id)}`, { method: "PATCH", body: { metadata } });
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
-export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
+export const listPendingQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
 /** Lists the events that a thread's XState machine accepts now. */
 export const getPossibleEvents = (id: string): Promise<{ readonly events: readonly PossibleEvent[] }> =>
   fetchJson(`threads/${part(id)}/events/possible`);
 export const postMachineEvent = (id: string, event: unknown): Promise<{ readonly run_id: string }> =>
-  fetchJson(`threads/${part(id)}/events?metadata=${part(JSON.stringify(FROM_DASHBOARD))}`, { body: event });
+  fetchJson(`threads/${part(id)}/events?metadata=${part(JSON.stringify(DASHBOARD_RUN_METADATA))}`, {
+    body: event,
+  });
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });
 /** Reads the latest state of a thread with the last `limit` elements of each list in its values. */
@@ -158,10 +160,13 @@ export async function getShortenedState(
   return { ...state, list_limit: limit, list_lengths: state.list_lengths ?? {} };
 }
 /** The fields of a thread's state except `values`, which may be large. */
-const STATE_HEAD = "next,tasks,metadata,created_at,checkpoint,parent_checkpoint,interrupts";
+const STATE_FIELDS_WITHOUT_VALUES = "next,tasks,metadata,created_at,checkpoint,parent_checkpoint,interrupts";
 /** Reads the latest state of a thread without its values. */
-export const getStateHead = (id: string, signal?: AbortSignal): Promise<Omit<ThreadState, "values">> =>
-  fetchJson(`threads/${part(id)}/state?select=${STATE_HEAD}`, { signal });
+export const getStateWithoutValues = (
+  id: string,
+  signal?: AbortSignal,
+): Promise<Omit<ThreadState, "values">> =>
+  fetchJson(`threads/${part(id)}/state?select=${STATE_FIELDS_WITHOUT_VALUES}`, { signal });
 export const getStateAt = (id: string, checkpoint: string): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state/${part(checkpoint)}`);
 
@@ -171,8 +176,8 @@ export interface StateHistoryQuery {
   readonly metadata?: JsonRecord;
 }
 
-/** The fields of a {@link StateHead}. */
-const STATE_HEAD_FIELDS = [
+/** The fields of a {@link StateSummary}. */
+const STATE_SUMMARY_FIELDS = [
   "next",
   "created_at",
   "checkpoint",
@@ -184,13 +189,16 @@ const STATE_HEAD_FIELDS = [
 ];
 
 /** Reads states of a thread without their values, newest first. */
-export const getHistoryWithoutValues = (
+export const getStateHistoryWithoutValues = (
   id: string,
   query: StateHistoryQuery,
-): Promise<readonly StateHead[]> =>
-  fetchJson(`threads/${part(id)}/history`, { body: { ...query, select: STATE_HEAD_FIELDS }, isRead: true });
+): Promise<readonly StateSummary[]> =>
+  fetchJson(`threads/${part(id)}/history`, {
+    body: { ...query, select: STATE_SUMMARY_FIELDS },
+    isRead: true,
+  });
 
-export const getHistory = (id: string, query: StateHistoryQuery): Promise<readonly ThreadState[]> =>
+export const getStateHistory = (id: string, query: StateHistoryQuery): Promise<readonly ThreadState[]> =>
   fetchJson(`threads/${part(id)}/history`, { body: query, isRead: true });
 
 export interface StateEdit {
@@ -266,14 +274,14 @@ const STREAM_OPTIONS = {
 };
 
 /** Metadata of the runs that are started from the dashboard, by which the list of runs recognises them. */
-export const FROM_DASHBOARD = { started_from: "dashboard" };
+export const DASHBOARD_RUN_METADATA = { started_from: "dashboard" };
 
 export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs`, {
     body: {
       ...request,
       ...STREAM_OPTIONS,
-      metadata: { ...(request["metadata"] as object | undefined), ...FROM_DASHBOARD },
+      metadata: { ...(request["metadata"] as object | undefined), ...DASHBOARD_RUN_METADATA },
     },
   });
 
@@ -326,7 +334,7 @@ export const listAssistantVersions = (id: string, limit: number): Promise<readon
   fetchJson(`assistants/${part(id)}/versions`, { body: { limit }, isRead: true });
 export const setAssistantVersion = (id: string, version: number): Promise<Assistant> =>
   fetchJson(`assistants/${part(id)}/latest`, { body: { version } });
-export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
+export const getAssistantSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
 
 interface DrawnNode {
@@ -338,7 +346,7 @@ interface DrawnNode {
  * Lists the names of the nodes of an assistant's graph. Empty for an XState machine, which has states instead of
  * nodes.
  */
-export async function listNodes(assistant: string): Promise<readonly string[]> {
+export async function listGraphNodes(assistant: string): Promise<readonly string[]> {
   const path = `assistants/${part(assistant)}/graph`;
   const { nodes } = await fetchJson<{ readonly nodes: readonly DrawnNode[] }>(path);
   return nodes
@@ -350,18 +358,18 @@ export async function listNodes(assistant: string): Promise<readonly string[]> {
 export const getDashboardSettings = (key?: string): Promise<DashboardSettings> =>
   fetchJson("dashboard/settings", key === undefined ? {} : { key });
 
-export const getMetricsHistory = (signal: AbortSignal): Promise<ServerHistory> =>
+export const getMetricsHistory = (signal: AbortSignal): Promise<ServerMetricsHistory> =>
   fetchJson("metrics/history", { signal });
 
-export const listDeliveries = (
-  status: WebhookRow["status"],
+export const listWebhookDeliveries = (
+  status: WebhookDeliveryRow["status"],
   limit: number,
   signal?: AbortSignal,
-): Promise<readonly WebhookRow[]> =>
+): Promise<readonly WebhookDeliveryRow[]> =>
   fetchJson(`webhooks/deliveries?status=${status}&limit=${limit}`, { signal });
-export const retryDelivery = (id: string): Promise<WebhookRow> =>
+export const retryWebhookDelivery = (id: string): Promise<WebhookDeliveryRow> =>
   fetchJson(`webhooks/deliveries/${part(id)}/retry`, { method: "POST" });
-export const deleteDelivery = (id: string) =>
+export const deleteWebhookDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
 
 /** Lists the namespaces one level below `prefix`. A deeper namespace is cut to this level. */
@@ -389,17 +397,17 @@ export interface StoreSearch {
  * Reads items of the store: most recently changed first or, with a `query` and an index on the server, most similar
  * first. The read does not extend the items' lifetimes.
  */
-export async function findItems(search: StoreSearch): Promise<readonly StoreItem[]> {
+export async function searchStoreItems(search: StoreSearch): Promise<readonly StoreItem[]> {
   const body = { ...search, refresh_ttl: false };
   return (
     await fetchJson<{ readonly items: readonly StoreItem[] }>("store/items/search", { body, isRead: true })
   ).items;
 }
 
-export type ItemPlace = Pick<StoreItem, "namespace" | "key">;
+export type StoreItemAddress = Pick<StoreItem, "namespace" | "key">;
 
 /** Reads an item of the store. Resolves with null if there is no such item. */
-export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null> {
+export function getStoreItem({ namespace, key }: StoreItemAddress): Promise<StoreItem | null> {
   const query = new URLSearchParams({ namespace: namespace.join("."), key, refresh_ttl: "false" });
   return fetchJson(`store/items?${query}`);
 }
@@ -408,9 +416,10 @@ export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null
  * Stores an item. `ttl`: minutes until the item expires; null: it never expires; absent: the server's default
  * lifetime.
  */
-export const putItem = (item: ItemPlace & { readonly value: JsonRecord; readonly ttl?: number | null }) =>
-  sendRequest("store/items", { method: "PUT", body: item });
-export const deleteItem = ({ namespace, key }: ItemPlace) =>
+export const putStoreItem = (
+  item: StoreItemAddress & { readonly value: JsonRecord; readonly ttl?: number | null },
+) => sendRequest("store/items", { method: "PUT", body: item });
+export const deleteStoreItem = ({ namespace, key }: StoreItemAddress) =>
   sendRequest("store/items", { method: "DELETE", body: { namespace, key } });
 
 /** Lists crons, newest first. */
@@ -431,7 +440,7 @@ export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, 
 export type CronTimes = Pick<Cron, "schedule" | "timezone" | "end_time">;
 
 /** Reads the next times, three at most, at which a cron would fire. @throws RequestError 422 for an invalid field */
-export const previewCron = async (times: CronTimes): Promise<readonly string[]> =>
+export const previewCronTimes = async (times: CronTimes): Promise<readonly string[]> =>
   (
     await fetchJson<{ readonly next_run_dates: readonly string[] }>("runs/crons/preview", {
       body: times,
@@ -443,7 +452,7 @@ export const previewCron = async (times: CronTimes): Promise<readonly string[]> 
  * Starts a run of a cron now. The thread is kept even if the cron deletes the threads of its runs, so that the user
  * can see the outcome.
  */
-export function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
+export function runCronNow({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
   const request = {
     multitask_strategy: "enqueue",
     ...payload,

@@ -162,7 +162,7 @@ export interface ShortenedState extends ThreadState {
 }
 
 /** A state without the fields that may be large. */
-export type StateHead = Omit<ThreadState, "values" | "tasks" | "interrupts">;
+export type StateSummary = Omit<ThreadState, "values" | "tasks" | "interrupts">;
 
 export interface Assistant {
   readonly assistant_id: string;
@@ -226,7 +226,7 @@ export const isJsonRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A webhook delivery that is pending or has been given up (`dead`). */
-export interface WebhookRow {
+export interface WebhookDeliveryRow {
   readonly id: string;
   readonly run_id: string;
   readonly thread_id: string;
@@ -279,17 +279,17 @@ export interface Cron {
 }
 
 /** The price of a model in dollars per million tokens: `in` for input tokens, `out` for output tokens. */
-export interface Price {
+export interface TokenPrice {
   readonly in: number;
   readonly out: number;
 }
-export type Prices = { readonly [model: string]: Price };
+export type TokenPrices = { readonly [model: string]: TokenPrice };
 
 /**
  * Metrics of the server's last hour. `figures` has a list of values for each metric, oldest first; null where a value
  * is not known. `times` has the times of these values.
  */
-export interface ServerHistory {
+export interface ServerMetricsHistory {
   readonly interval_seconds: number;
   readonly times: readonly string[];
   readonly figures: { readonly [name: string]: readonly (number | null)[] };
@@ -297,7 +297,7 @@ export interface ServerHistory {
 
 /** The settings of the dashboard: the section `dashboard` of the configuration, and information about the server. */
 export interface DashboardSettings {
-  readonly prices: Prices;
+  readonly prices: TokenPrices;
   /** Whether the server authenticates users, so that rules decide what each user may see. */
   readonly has_users: boolean;
   /** The tenant whose data this page shows. */

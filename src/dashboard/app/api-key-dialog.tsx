@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiKeyRequired, RequestError } from "../api-errors.ts";
 import { useModal } from "../components/dialogs.tsx";
-import { fetchJson, storeApiKey, storeKeyForReload } from "../requests.ts";
+import { fetchJson, storeApiKey, storeApiKeyForReload } from "../requests.ts";
 import { forgetPrivateTexts } from "../stored-text.ts";
 import { errorMessage } from "./notices.ts";
 import { reloadPage } from "./page-location.ts";
@@ -24,7 +24,7 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
       forgetPrivateTexts();
       if (isExpired) {
         // After a reload, no data and no request of the previous user remain.
-        storeKeyForReload(key);
+        storeApiKeyForReload(key);
         return reloadPage();
       }
     }

@@ -54,7 +54,7 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
  * A button that lists the keyboard shortcuts. Also handles the shortcuts of all pages: `?`, and `g` followed by a
  * letter.
  */
-export function KeyHelp() {
+export function KeyboardShortcuts() {
   const [isOpen, setOpen] = useState(false);
   const [isGoing, setGoing] = useState(false);
   useKeyPress((key) => {

@@ -26,7 +26,7 @@ export function showLastingNotice(text: string): void {
 }
 
 /** Removes the current notice if it shows an error for which `isOver` returns true. */
-export function dismissErrorIf(isOver: (cause: unknown) => boolean): void {
+export function dismissErrorNoticeIf(isOver: (cause: unknown) => boolean): void {
   const shown = currentNotice.peek();
   if (shown !== null && shown.bad && isOver(shown.cause)) currentNotice.value = null;
 }
@@ -34,7 +34,8 @@ export function dismissErrorIf(isOver: (cause: unknown) => boolean): void {
 /**
  * Returns whether the server refused a request because of the thread's current state, such as a run in progress (409).
  */
-export const isConflict = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 409;
+export const isConflictError = (cause: unknown): boolean =>
+  cause instanceof RequestError && cause.status === 409;
 
 /** Returns whether a request got no response: the connection failed, or the time ran out. */
 export const isUnreachableError = (cause: unknown): boolean =>
@@ -52,7 +53,7 @@ export function showError(cause: unknown): void {
 
 export const errorMessage = (cause: unknown): string => {
   // The server's text names the field `multitask_strategy`, which has another label in the form.
-  if (isConflict(cause) && /multitask strategy/i.test(String(cause)))
+  if (isConflictError(cause) && /multitask strategy/i.test(String(cause)))
     return "A run of this thread is in progress. Wait until it has ended, or change “If a run is active”.";
   if (cause instanceof TypeError) return "The server cannot be reached.";
   if (cause instanceof DOMException && cause.name === "TimeoutError") return "The server does not answer.";

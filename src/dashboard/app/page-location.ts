@@ -69,7 +69,7 @@ const guardAgainst = (hash: string): LeaveGuard | undefined =>
 
 /**
  * Asks `guard` before the user leaves through the browser's history, another address or {@link followLink}, but not
- * before {@link goTo}. Returns a function that removes the guard.
+ * before {@link goToHash}. Returns a function that removes the guard.
  */
 export function guardAgainstLeaving(guard: LeaveGuard): () => void {
   guards.add(guard);
@@ -105,7 +105,7 @@ let isLeaving = false;
 
 addEventListener("hashchange", () => {
   const { hash } = location;
-  // `goTo` has changed the address, or `history.go` below has returned to the page that is kept.
+  // `goToHash` has changed the address, or `history.go` below has returned to the page that is kept.
   if (hash === currentLocation.peek().hash) return acceptLocation();
   const guard = isLeaving ? undefined : guardAgainst(hash);
   isLeaving = false;
@@ -114,7 +114,7 @@ addEventListener("hashchange", () => {
   // A typed address is a new entry in the history, one after the entry of this page.
   history.go(known === undefined ? -1 : position - known);
   guard.ask(() => {
-    if (known === undefined) return goTo(hash);
+    if (known === undefined) return goToHash(hash);
     isLeaving = true;
     history.go(known - position);
   });
@@ -136,7 +136,7 @@ export function hrefOf(path: readonly string[], query: LinkQuery = {}): string {
 let isDiscarded = false;
 
 /** Returns whether the browser should ask before the page is closed or reloaded, if there is unsaved input. */
-export const isUnsavedInputKept = (): boolean => !isDiscarded;
+export const isUnloadGuarded = (): boolean => !isDiscarded;
 
 /** Returns whether a form with unsaved input is shown. */
 export const hasUnsavedInput = (): boolean => guards.size > 0;
@@ -151,17 +151,18 @@ export function reloadPage(): void {
 export function followLink(path: readonly string[]): void {
   const hash = hrefOf(path);
   const guard = guardAgainst(hash);
-  if (guard === undefined) goTo(hash);
-  else guard.ask(() => goTo(hash));
+  if (guard === undefined) goToHash(hash);
+  else guard.ask(() => goToHash(hash));
 }
 
 /** Goes to another page without asking whether unsaved input may be lost. */
-export function goTo(hash: string): void {
+export function goToHash(hash: string): void {
   location.hash = hash;
   acceptLocation();
 }
 
-export const navigate = (path: readonly string[], query: LinkQuery = {}): void => goTo(hrefOf(path, query));
+export const navigate = (path: readonly string[], query: LinkQuery = {}): void =>
+  goToHash(hrefOf(path, query));
 
 /**
  * Changes members of the query in the address, without a new entry in the browser's history. If the user has just left

@@ -7,7 +7,7 @@ import { InboxPage } from "../inbox/page.tsx";
 import { RunsPage } from "../all-runs/page.tsx";
 import { AssistantsPage } from "../assistants/page.tsx";
 import { CronsPage } from "../crons/page.tsx";
-import { RunPage } from "../runs/page.tsx";
+import { RunPage } from "../run/page.tsx";
 import { NewThreadPage } from "../threads/new-thread-page.tsx";
 import { StartPage } from "../threads/start-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
@@ -18,10 +18,10 @@ import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
-import { answerCount, isKeyExpired } from "../requests.ts";
-import { isKeyMissing, currentNotice, dismissErrorIf, isUnreachableError } from "./notices.ts";
+import { responseCount, isKeyExpired } from "../requests.ts";
+import { isKeyMissing, currentNotice, dismissErrorNoticeIf, isUnreachableError } from "./notices.ts";
 import { SignedInUser } from "./signed-in-user.tsx";
-import { KeyHelp } from "./keyboard-shortcuts.tsx";
+import { KeyboardShortcuts } from "./keyboard-shortcuts.tsx";
 import { SiteHeader } from "./site-header.tsx";
 import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
@@ -44,7 +44,7 @@ export function Shell() {
   }, [place, id]);
   // An error is only shown on the page on which it occurred.
   const page = path.join("/");
-  useEffect(() => () => dismissErrorIf(() => true), [page]);
+  useEffect(() => () => dismissErrorNoticeIf(() => true), [page]);
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
@@ -56,7 +56,7 @@ export function Shell() {
         buttons={
           <>
             {!isKeyMissing.value && <SignedInUser key={`${entered.value} ${replaced.value}`} />}
-            <KeyHelp />
+            <KeyboardShortcuts />
           </>
         }
       >
@@ -164,10 +164,10 @@ function Notice() {
   // The notice that the server cannot be reached is removed three seconds after the server has responded again.
   useEffect(() => {
     if (shown === null || !isUnreachableError(shown.cause)) return undefined;
-    const before = answerCount.peek();
+    const before = responseCount.peek();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = answerCount.subscribe((count) => {
-      if (count > before) timer ??= setTimeout(() => dismissErrorIf(isUnreachableError), 3_000);
+    const stop = responseCount.subscribe((count) => {
+      if (count > before) timer ??= setTimeout(() => dismissErrorNoticeIf(isUnreachableError), 3_000);
     });
     return () => {
       stop();

@@ -59,7 +59,7 @@ export function Dialog({ title, onClose, children, wide = false, isEdited = fals
       </header>
       {children}
       {isAsking && (
-        <Confirm
+        <ConfirmDialog
           title="Close without saving?"
           text="Unsaved input will be lost."
           yes="Discard"
@@ -72,7 +72,7 @@ export function Dialog({ title, onClose, children, wide = false, isEdited = fals
   );
 }
 
-interface ConfirmProps {
+interface ConfirmDialogProps {
   readonly title: string;
   readonly text: string;
   readonly yes: string;
@@ -83,7 +83,7 @@ interface ConfirmProps {
 }
 
 /** A dialog that asks for confirmation, for example before data is deleted. */
-export function Confirm({ title, text, yes, no = "Cancel", onYes, onClose }: ConfirmProps) {
+export function ConfirmDialog({ title, text, yes, no = "Cancel", onYes, onClose }: ConfirmDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>

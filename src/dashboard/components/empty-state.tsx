@@ -28,7 +28,7 @@ export function Loading({ isPadded = false }: { readonly isPadded?: boolean }) {
   );
 }
 
-export function LoadFailure({ text, onRetry }: { readonly text: string; readonly onRetry?: () => void }) {
+export function ErrorAlert({ text, onRetry }: { readonly text: string; readonly onRetry?: () => void }) {
   return (
     <div class="failure" role="alert">
       <span>{text}</span>

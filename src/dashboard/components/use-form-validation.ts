@@ -79,5 +79,5 @@ export const useReportBeforeNextEvent = (report: () => void, inputs: readonly un
   useLayoutEffect(report, [...inputs]);
 
 /** Returns the paths of missing required values. The form's whole value is called `the answer`. */
-export const missingValues = (errors: Iterable<FormError>): readonly string[] =>
+export const missingFieldPaths = (errors: Iterable<FormError>): readonly string[] =>
   [...errors].filter(({ isMissing }) => isMissing).map(({ at }) => (at === "" ? "the answer" : at));

@@ -1,5 +1,5 @@
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { createCron, getSchemas, updateCron } from "../api/client.ts";
+import { createCron, getAssistantSchemas, updateCron } from "../api/client.ts";
 import { type Assistant, type Cron, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { FormDialog } from "../components/form-dialog.tsx";
 import { FormFooter } from "../components/form-footer.tsx";
@@ -15,7 +15,7 @@ import { RunInputFields, useRunInput } from "../threads/run-input-fields.tsx";
 import {
   contextSchemaWithDefaults,
   optionsFaultOf,
-  runFieldsOf,
+  requestFieldsOf,
   RunOptions,
   StrategyChoice,
 } from "../threads/run-options.tsx";
@@ -23,15 +23,15 @@ import {
   cronChanges,
   type CronFields,
   draftOfStoredInput,
-  endTimeOf,
+  cronEndTimeOf,
   fieldsOfCron,
   newCronRequest,
   settingsOfCron,
-  timesOf,
+  cronTimesOf,
 } from "./cron-fields.ts";
 import { BROWSER_TIME_ZONE, NextRuns } from "./next-runs.tsx";
 import { useSchedulePreview } from "./schedule-preview.ts";
-import { CronThread, ThreadChoice, threadFaultOf } from "./thread-choice.tsx";
+import { CronThreadLink, ThreadChoice, threadIdFaultOf } from "./thread-choice.tsx";
 
 const TIME_ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
 
@@ -48,7 +48,10 @@ interface CronDialogProps {
 export function CronDialog({ cron, assistants, onSaved, onClose }: CronDialogProps) {
   const [isEdited, setEdited] = useState(false);
   // The schema decides in which fields the stored input is shown.
-  const schemas = useResource(async () => (cron === null ? null : getSchemas(cron.assistant_id)), []);
+  const schemas = useResource(
+    async () => (cron === null ? null : getAssistantSchemas(cron.assistant_id)),
+    [],
+  );
   const schema = schemas.value?.input_schema ?? null;
   const isReady = assistants !== undefined && (schemas.value !== undefined || schemas.error !== null);
   return (
@@ -106,13 +109,13 @@ function CronForm({ cron, assistants, draft: initialDraft, onEdit, onSaved, onCl
     entered.text !== draft.text || entered.json !== draft.json || !isSame(entered.input, draft.input);
   const isSettingsEdited =
     Object.keys(settings.unread ?? {}).length > 0 ||
-    !isSame(runFieldsOf(settings, true), runFieldsOf(settingsOfCron(cron), true));
+    !isSame(requestFieldsOf(settings, true), requestFieldsOf(settingsOfCron(cron), true));
   const isEdited =
     isInputEdited || isSettingsEdited || metadataFault !== null || !isSame(fields, fieldsOfCron(cron));
   const isUnsaved = isEdited && !submit.isSending;
   useReportBeforeNextEvent(() => onEdit(isUnsaved), [isUnsaved]);
 
-  const times = { ...timesOf(fields), end_time: endTimeOf(fields, cron) };
+  const times = { ...cronTimesOf(fields), end_time: cronEndTimeOf(fields, cron) };
   const { preview, error } = useSchedulePreview(times);
   const serverFault = (at: string) => preview?.faults.find((fault) => fault.at === at)?.message ?? null;
   const faults = {
@@ -137,7 +140,7 @@ function CronForm({ cron, assistants, draft: initialDraft, onEdit, onSaved, onCl
       times.schedule !== "" &&
       (preview?.faults ?? []).length === 0 &&
       metadataFault === null &&
-      (cron !== null || threadFaultOf(fields.thread) === null);
+      (cron !== null || threadIdFaultOf(fields.thread) === null);
     if (!isValid) return setRefusals((before) => before + 1);
     submit.start(async () => {
       const wrong = cron !== null && !isSettingsEdited ? null : optionsFaultOf(settings, contextSchema);
@@ -189,7 +192,7 @@ function CronForm({ cron, assistants, draft: initialDraft, onEdit, onSaved, onCl
           </div>
         ) : (
           <p>
-            {assistant === undefined ? chosen : assistantLabel(assistant)} · <CronThread {...cron} />
+            {assistant === undefined ? chosen : assistantLabel(assistant)} · <CronThreadLink {...cron} />
           </p>
         )}
         <TextField

@@ -3,7 +3,7 @@ import { differingMembers } from "../assistants/differing-members.ts";
 import { changedMetadata } from "../components/changed-metadata.ts";
 import { EMPTY_RUN_DRAFT, type RunInputDraft } from "../threads/run-drafts.ts";
 import { messagesProperty } from "../threads/run-input.ts";
-import { runFieldsOf, type RunSettings } from "../threads/run-options.tsx";
+import { requestFieldsOf, type RunSettings } from "../threads/run-options.tsx";
 import { BROWSER_TIME_ZONE } from "./next-runs.tsx";
 
 /** The fields of the form for a cron, besides the input and the options of its runs. */
@@ -63,7 +63,7 @@ function localTimeOf(iso: string): string {
  * Returns the end of a cron as the API takes it; null for no end. A time that the user has not changed keeps its
  * seconds, which the field does not show.
  */
-export function endTimeOf({ endTime }: CronFields, cron: Cron | null): string | null {
+export function cronEndTimeOf({ endTime }: CronFields, cron: Cron | null): string | null {
   if (endTime === fieldsOfCron(cron).endTime) return cron?.end_time ?? null;
   if (endTime === "") return null;
   const time = new Date(endTime);
@@ -120,21 +120,21 @@ function singleUserText(messages: unknown): string | null {
 /** Returns the request that creates a cron. */
 export function newCronRequest(assistant: string, { fields, settings, input }: EnteredCron): JsonRecord {
   const { thread, onRunCompleted, metadata, enabled } = fields;
-  const end_time = endTimeOf(fields, null);
+  const end_time = cronEndTimeOf(fields, null);
   return {
     assistant_id: assistant,
-    ...timesOf(fields),
+    ...cronTimesOf(fields),
     ...(end_time !== null && { end_time }),
     ...(thread === null && { on_run_completed: onRunCompleted }),
     metadata,
     enabled,
     input,
-    ...runFieldsOf(settings, thread !== null),
+    ...requestFieldsOf(settings, thread !== null),
   };
 }
 
 /** The schedule and the time zone as the API takes them. */
-export const timesOf = ({ schedule, timezone }: CronFields): Pick<Cron, "schedule" | "timezone"> => ({
+export const cronTimesOf = ({ schedule, timezone }: CronFields): Pick<Cron, "schedule" | "timezone"> => ({
   schedule: schedule.trim(),
   timezone: timezone.trim() === "" ? null : timezone.trim(),
 });
@@ -153,15 +153,15 @@ const ABSENT: JsonRecord = { interrupt_before: [], interrupt_after: [], config: 
 export function cronChanges(cron: Cron, { fields, settings, input }: EnteredCron): JsonRecord {
   const before = fieldsOfCron(cron);
   const { enabled, onRunCompleted, metadata } = fields;
-  const times = timesOf(fields);
-  const runBefore = { ...ABSENT, ...runFieldsOf(settingsOfCron(cron), true) };
-  const run: JsonRecord = { ...ABSENT, ...runFieldsOf(settings, true) };
+  const times = cronTimesOf(fields);
+  const runBefore = { ...ABSENT, ...requestFieldsOf(settingsOfCron(cron), true) };
+  const run: JsonRecord = { ...ABSENT, ...requestFieldsOf(settings, true) };
   const changed = differingMembers(runBefore, run);
   const newMetadata = changedMetadata(before.metadata, metadata);
   return {
     ...(times.schedule !== cron.schedule && { schedule: times.schedule }),
     ...(times.timezone !== cron.timezone && { timezone: times.timezone }),
-    ...(fields.endTime !== before.endTime && { end_time: endTimeOf(fields, cron) }),
+    ...(fields.endTime !== before.endTime && { end_time: cronEndTimeOf(fields, cron) }),
     ...(enabled !== before.enabled && { enabled }),
     ...(onRunCompleted !== before.onRunCompleted && { on_run_completed: onRunCompleted }),
     ...(Object.keys(newMetadata).length > 0 && { metadata: newMetadata }),

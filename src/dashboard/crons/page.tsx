@@ -1,22 +1,22 @@
 import { useEffect, useState } from "preact/hooks";
-import { deleteCron, findRuns, listCrons, runCron, updateCron } from "../api/client.ts";
+import { deleteCron, findRuns, listCrons, runCronNow, updateCron } from "../api/client.ts";
 import type { Assistant, Cron, FoundRun } from "../api/records.ts";
 import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { hrefOf, navigate, runHref } from "../app/page-location.ts";
-import { cronOrigin } from "../all-runs/run-filter.ts";
+import { cronFilterValue } from "../all-runs/run-filter.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ActionButton } from "../components/action-button.tsx";
-import { Confirm } from "../components/dialogs.tsx";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
-import { Age, timeUntil } from "../components/age.tsx";
+import { Age, formatTimeUntil } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { CronDialog } from "./cron-dialog.tsx";
-import { CronThread } from "./thread-choice.tsx";
+import { CronThreadLink } from "./thread-choice.tsx";
 import { errorLine } from "../components/one-line-text.ts";
 
 const PAGE_SIZE = 20;
@@ -70,7 +70,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
         </button>
       </div>
       <p class="dim">Schedules on which runs start.</p>
-      {crons.error !== null && <LoadFailure text={crons.error} onRetry={crons.reload} />}
+      {crons.error !== null && <ErrorAlert text={crons.error} onRetry={crons.reload} />}
       {crons.value === undefined && crons.error === null && <Loading />}
       {crons.value !== undefined && rows.length === 0 && <NoCron isFirst={page === 0} />}
       <ul>
@@ -80,7 +80,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
             cron={cron}
             runs={runs}
             assistant={assistants?.find(({ assistant_id }) => assistant_id === cron.assistant_id)}
-            onRun={() => act(() => runCron(cron), "Run started.")}
+            onRun={() => act(() => runCronNow(cron), "Run started.")}
             onEnable={(enabled) =>
               void act(
                 () => updateCron(cron.cron_id, { enabled }),
@@ -119,7 +119,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
         />
       )}
       {deleting !== null && (
-        <Confirm
+        <ConfirmDialog
           title="Delete the cron?"
           text="It will start no more runs. Its earlier runs are kept."
           yes="Delete"
@@ -175,7 +175,7 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onEdit, onDelete }: 
         {assistant !== undefined
           ? assistantLabel(assistant)
           : (runs[0]?.graph_id ?? `assistant …${idSuffix(cron.assistant_id)}`)}{" "}
-        · <CronThread {...cron} /> ·{" "}
+        · <CronThreadLink {...cron} /> ·{" "}
         {next === null ? enabled ? "finished" : "no next run while paused" : <NextRun at={next} />}
       </p>
       {outcome !== undefined && runs.every(({ run_id }) => run_id !== outcome.run_id) && (
@@ -211,7 +211,7 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onEdit, onDelete }: 
             </li>
           ))}
           <li>
-            <a href={hrefOf(["runs"], { from: cronOrigin(id) })}>View all runs</a>
+            <a href={hrefOf(["runs"], { from: cronFilterValue(id) })}>View all runs</a>
           </li>
         </ul>
       )}
@@ -231,7 +231,7 @@ function Failure({ error }: Pick<FoundRun, "error">) {
 function NextRun({ at }: { readonly at: string }) {
   return (
     <time dateTime={at} title={new Date(at).toLocaleString()}>
-      next run {timeUntil(at, nowTruncatedToSeconds.value)}
+      next run {formatTimeUntil(at, nowTruncatedToSeconds.value)}
     </time>
   );
 }

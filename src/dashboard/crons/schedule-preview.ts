@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { RequestError, type RequestFieldError } from "../api-errors.ts";
-import { type CronTimes, previewCron } from "../api/client.ts";
+import { type CronTimes, previewCronTimes } from "../api/client.ts";
 import { useDebouncedValue } from "../components/use-debounced-value.ts";
 import { useResource } from "../components/use-resource.ts";
 
@@ -44,7 +44,7 @@ async function readPreview(key: string): Promise<SchedulePreview & { readonly ke
   const times = JSON.parse(key) as CronTimes;
   if (times.schedule === "") return { key, dates: [], faults: [] };
   try {
-    return { key, dates: await previewCron(times), faults: [] };
+    return { key, dates: await previewCronTimes(times), faults: [] };
   } catch (cause) {
     if (!(cause instanceof RequestError) || cause.fields.length === 0) throw cause;
     return { key, dates: [], faults: cause.fields };

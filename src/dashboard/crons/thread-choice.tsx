@@ -18,7 +18,7 @@ interface ThreadChoiceProps {
 }
 
 /** Returns what is wrong with the thread that was entered; null if nothing is. */
-export const threadFaultOf = (thread: string | null): string | null =>
+export const threadIdFaultOf = (thread: string | null): string | null =>
   thread === null || isUuid(thread.trim()) ? null : "must be the ID of a thread";
 
 /** The choice between a new thread for each run and one existing thread. */
@@ -55,7 +55,7 @@ function ThreadField({ thread, isSubmitted, onChange }: ThreadChoiceProps & { re
   const { value: suggested } = useResource(() => listThreads({}, "latest", 0, SUGGESTED_THREADS), []);
   const given = isUuid(thread.trim()) ? thread.trim().toLowerCase() : null;
   const found = useResource(async () => (given === null ? null : getThread(given)), [given]);
-  const wrong = given === null ? (isSubmitted ? threadFaultOf(thread) : null) : found.error;
+  const wrong = given === null ? (isSubmitted ? threadIdFaultOf(thread) : null) : found.error;
   const known = found.value?.thread_id === given ? found.value : null;
   return (
     <div class="field">
@@ -89,7 +89,7 @@ function ThreadField({ thread, isSubmitted, onChange }: ThreadChoiceProps & { re
 }
 
 /** Shows the thread of a stored cron, without a field: the API cannot change the thread. */
-export function CronThread({ thread_id: thread }: Pick<Cron, "thread_id">) {
+export function CronThreadLink({ thread_id: thread }: Pick<Cron, "thread_id">) {
   if (thread === null) return <>new thread per run</>;
   return <a href={threadHref(thread)}>thread …{idSuffix(thread)}</a>;
 }

@@ -4,7 +4,7 @@ import type { ApiInterrupt } from "../api/records.ts";
 import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
 import { isNotFound } from "../api-errors.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { useKeyPress } from "../components/use-key-press.ts";
@@ -13,15 +13,15 @@ import {
   AlreadyAnswered,
   type RefusedAnswer,
   refusedAnswerOf,
-  findAnswer,
-  readQuestions,
+  findAnsweringRun,
+  readPendingQuestions,
   sendAnswers,
   waitForRefusal,
 } from "../live/answer-requests.ts";
-import { awaitedEvents, questionLine } from "../threads/event-answer.tsx";
+import { awaitedEventTypes, questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
-import { graphOf, threadTitle } from "../threads/thread-title.ts";
-import { type InboxRow, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
+import { graphNameOf, threadTitle } from "../threads/thread-title.ts";
+import { type InboxRow, InboxSubscription, INBOX_PAGE_SIZE } from "./inbox-subscription.ts";
 
 /** The hint that lists the keys of this page. */
 const SHORTCUTS = [
@@ -70,7 +70,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   useEffect(() => {
     if (isTurned) heading.current?.focus();
   }, []);
-  const list = useMemo(() => new OpenQuestions(page), [page]);
+  const list = useMemo(() => new InboxSubscription(page), [page]);
   useEffect(() => () => list.close(), [list]);
   const [chosen, setChosen] = useState<InboxRow | null>(null);
   /**
@@ -97,7 +97,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   const isGone = chosen !== null && at < 0 && !isUntouched.current;
   const rows = isGone ? waiting.toSpliced(place.current, 0, chosen) : waiting;
   const total = list.total.value;
-  const pages = Math.ceil(total / PAGE_SIZE);
+  const pages = Math.ceil(total / INBOX_PAGE_SIZE);
   /** The rows and the chosen row of the latest rendering, for callbacks that are called later. */
   const shown = useRef({ rows, chosen });
   shown.current = { rows, chosen };
@@ -167,7 +167,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
         </div>
         <p class="dim keys">{SHORTCUTS.join(" · ")}</p>
       </header>
-      {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
+      {list.error.value !== null && <ErrorAlert text={list.error.value} onRetry={() => list.refresh()} />}
       {list.rows.value === null ? (
         list.error.value === null && <Loading isPadded />
       ) : rows.length === 0 ? (
@@ -228,7 +228,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
  * waits for a timer.
  */
 const canBeAnswered = ({ question }: InboxRow): boolean =>
-  question !== null && awaitedEvents(question)?.length !== 0;
+  question !== null && awaitedEventTypes(question)?.length !== 0;
 
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
@@ -282,7 +282,7 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
       ? "Paused (no question)"
       : questionLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Question without text";
   // A thread without a title has the name of its graph as title, which is then shown once.
-  const names = new Set([threadTitle(thread), graphOf(thread.metadata) ?? threadTitle(thread)]);
+  const names = new Set([threadTitle(thread), graphNameOf(thread.metadata) ?? threadTitle(thread)]);
   return (
     <li ref={item} class={`card ${isOpen ? "open" : ""}`}>
       <button type="button" class="summary" aria-expanded={isOpen} onClick={onToggle}>
@@ -336,14 +336,14 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
   const [refused, setRefused] = useState<AlreadyAnswered | null>(null);
   const [isDeleted, setDeleted] = useState(false);
   const [isSending, setSending] = useState(false);
-  const questions = useResource(() => readQuestions(id, [question.id]), [id]);
+  const questions = useResource(() => readPendingQuestions(id, [question.id]), [id]);
   useEffect(() => {
     if (!isGone || isSending || isDeleted || refused !== null) return;
     const check = async () => {
       const { interrupts } = await getThread(id);
       // The question is still pending, but has moved to the previous page, because an older question was answered.
       if (Object.values(interrupts).some((list) => list.some((one) => one.id === question.id))) return;
-      setRefused(new AlreadyAnswered(await findAnswer(id, [question.id], since)));
+      setRefused(new AlreadyAnswered(await findAnsweringRun(id, [question.id], since)));
     };
     check().catch((cause: unknown) => {
       if (isNotFound(cause)) setDeleted(true);
@@ -408,7 +408,7 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
       )}
       <InterruptAnswers
         questions={[{ ...question, response_schema }]}
-        graph={graphOf(metadata)}
+        graph={graphNameOf(metadata)}
         isClosed={refused !== null || isDeleted}
         refusal={questions.value?.refusal ?? null}
         onAnswer={send}

@@ -53,7 +53,7 @@ export interface DrawnState {
  * All transitions from one state to another, drawn as one arrow with several labels. `from` and `to` are indexes of
  * states.
  */
-export interface Arrow {
+export interface ChartArrow {
   readonly from: number;
   readonly to: number;
   readonly labels: readonly string[];
@@ -71,7 +71,7 @@ export interface ChartModel {
    */
   readonly frame: DrawnState | null;
   readonly states: readonly DrawnState[];
-  readonly arrows: readonly Arrow[];
+  readonly arrows: readonly ChartArrow[];
 }
 
 interface Found {
@@ -255,7 +255,7 @@ export interface StoredActors {
  * Returns the indexes of the states that an XState state value names, including their ancestors. `actors`: the stored
  * actors of a machine; their active states are included.
  */
-export function activeStates(
+export function activeStateIndexes(
   chart: ChartModel,
   value: ActiveStateValue | undefined,
   actors: StoredActors = {},
@@ -285,14 +285,14 @@ export function activeStates(
 }
 
 /** Returns the path of the node `name` inside the node at `path`. An empty `path` is the graph itself. */
-export const joinPath = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
+export const joinNodePath = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
 
 /** Returns the indexes of the chart's nodes, by the node's path. */
-export function indexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
+export function nodeIndexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
   const indexes = new Map<string, number>();
   const walk = (states: readonly DrawnState[], path: string): void => {
     for (const state of states) {
-      const here = state.isNode ? joinPath(path, state.name) : path;
+      const here = state.isNode ? joinNodePath(path, state.name) : path;
       if (state.isNode) indexes.set(here, state.index);
       walk(state.children, here);
     }
@@ -303,7 +303,7 @@ export function indexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
 
 /** Returns the active nodes of a graph as text: their paths, joined by ` + `. */
 export function activeNodesText(chart: ChartModel, value: ActiveStateValue | undefined): string {
-  const lit = activeStates(chart, value);
+  const lit = activeStateIndexes(chart, value);
   const words = (states: readonly DrawnState[], above: readonly string[]): readonly string[] =>
     states.flatMap((state) => {
       if (!lit.has(state.index)) return [];

@@ -1,4 +1,4 @@
-import { createRun, findRuns, getQuestions, getRun, listRuns } from "../api/client.ts";
+import { createRun, findRuns, listPendingQuestions, getRun, listRuns } from "../api/client.ts";
 import {
   type InterruptQuestion,
   hasRunEnded,
@@ -20,16 +20,19 @@ const CHECK_DELAYS_MS = [50, 100, 200, 400, 800];
 const CHECK_DELAYS_WITHOUT_SCHEMA_MS = CHECK_DELAYS_MS.slice(0, 2);
 
 /** Pending questions of a thread. */
-export interface Questions {
+export interface PendingQuestions {
   readonly list: readonly InterruptQuestion[];
   /** The reason why the latest answer was refused; null if there was no answer or it was accepted. */
   readonly refusal: string | null;
 }
 
 /** Reads the pending questions of a thread, and why the latest answer to one of the questions `ids` was refused. */
-export async function readQuestions(thread: string, ids: readonly string[]): Promise<Questions> {
+export async function readPendingQuestions(
+  thread: string,
+  ids: readonly string[],
+): Promise<PendingQuestions> {
   const [list, refusal] = await Promise.all([
-    getQuestions(thread),
+    listPendingQuestions(thread),
     findRefusal(thread, ids).catch(() => null),
   ]);
   return { list, refusal };
@@ -67,11 +70,11 @@ export function refusedAnswerOf(cause: unknown): RefusedAnswer | null {
       .replace(/^\./, ""),
     text: message,
   }));
-  return { text: faults.map(faultText).join("; "), faults };
+  return { text: faults.map(answerFaultText).join("; "), faults };
 }
 
 /** Formats a fault as its path and its text. */
-export const faultText = ({ at, text }: AnswerFault): string => (at === "" ? text : `${at}: ${text}`);
+export const answerFaultText = ({ at, text }: AnswerFault): string => (at === "" ? text : `${at}: ${text}`);
 
 /** The error that somebody else has already answered the question. Thrown by {@link sendAnswers}. */
 export class AlreadyAnswered extends Error {
@@ -82,7 +85,7 @@ export class AlreadyAnswered extends Error {
     super(
       run === undefined
         ? "This question is no longer pending: the thread has continued without this answer"
-        : `${userOfRun(run) ?? "Somebody else"} has already answered this question`,
+        : `${userNameOfRun(run) ?? "Somebody else"} has already answered this question`,
     );
     this.run = run;
   }
@@ -108,7 +111,7 @@ export async function sendAnswers(
     return await createRun(thread, request);
   } catch (cause) {
     if (!(cause instanceof RequestError) || (cause.status !== 409 && cause.status !== 422)) throw cause;
-    const run = await findAnswer(thread, Object.keys(answers), since);
+    const run = await findAnsweringRun(thread, Object.keys(answers), since);
     throw run === undefined ? cause : new AlreadyAnswered(run);
   }
 }
@@ -149,14 +152,14 @@ async function findRefusal(thread: string, ids: readonly string[]): Promise<stri
  * Returns the newest run that answers one of these questions. Returns undefined if none of the {@link MAX_RUNS} latest
  * runs does, or if several may have. `since`: when the questions were asked; null if this is not known.
  */
-export async function findAnswer(
+export async function findAnsweringRun(
   thread: string,
   ids: readonly string[],
   since: string | null,
 ): Promise<Run | undefined> {
   const runs = await listRuns(thread, MAX_RUNS);
   const answers = runs
-    .map((run) => [run, answerOfRun(run)] as const)
+    .map((run) => [run, resumeValueOf(run)] as const)
     .filter(([, resume]) => resume !== undefined);
   const byId = answers.find(
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
@@ -171,7 +174,7 @@ export async function findAnswer(
 }
 
 /** Returns a run's `resume` value, which contains its answers; undefined if the run does not answer a question. */
-export const answerOfRun = ({ kwargs: { command } }: Run): unknown =>
+export const resumeValueOf = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 
 /** Returns the answers in a `resume` value whose keys are ids of questions; null for any other value. */
@@ -183,13 +186,13 @@ export function extractAnswersById(resume: unknown): readonly unknown[] | null {
 const isWithoutIds = (resume: unknown): boolean => extractAnswersById(resume) === null;
 
 /** Returns the name of the user who started a run; null if the server authenticates no users. */
-export function userOfRun(run: Run): string | null {
+export function userNameOfRun(run: Run): string | null {
   const { configurable } = run.kwargs.config ?? {};
-  return isJsonRecord(configurable) ? userNamedIn(configurable) : null;
+  return isJsonRecord(configurable) ? userNameIn(configurable) : null;
 }
 
 /** Returns the name of the user in a run's `configurable` or a state's metadata; null if it contains none. */
-export function userNamedIn({ langgraph_auth_user_id: identity, user_id: id }: JsonRecord): string | null {
+export function userNameIn({ langgraph_auth_user_id: identity, user_id: id }: JsonRecord): string | null {
   const name = [identity, id].find((one) => typeof one === "string" && one !== "");
   return typeof name === "string" ? name : null;
 }

@@ -37,7 +37,7 @@ const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24,})$/;
  * Finds the threads that match the filter and contain all words, most recently changed first. If no thread has one of
  * the filter's ids, these ids are searched as words.
  */
-export async function findThreads(
+export async function findThreadsByText(
   filter: ThreadListFilter,
   words: readonly string[],
   signal: AbortSignal,
@@ -45,7 +45,7 @@ export async function findThreads(
   const { ids: named = [], ...others } = filter;
   // A complete id that is not a thread's may be in the metadata.
   if (named.length > 0 && (await listThreads(filter, "latest", 0, 1, signal)).total === 0)
-    return findThreads(others, [...words, ...named], signal);
+    return findThreadsByText(others, [...words, ...named], signal);
   const ids: string[] = [];
   let isAllSearched = false;
   for (let offset = 0; offset < MAX_THREADS && !isAllSearched && ids.length <= MAX_PER_REQUEST;) {

@@ -1,6 +1,6 @@
 import { getRun, listThreadRunsSince } from "../api/client.ts";
 import { type ApiInterrupt, isJsonRecord, type Run } from "../api/records.ts";
-import { answerOfRun, extractAnswersById } from "./answer-requests.ts";
+import { resumeValueOf, extractAnswersById } from "./answer-requests.ts";
 import type { Trace } from "./trace.ts";
 
 /** The number of later runs that are searched for the answer to a question. */
@@ -17,7 +17,7 @@ export interface QuestionOutcome {
  * Returns the questions at which a run stopped, each once: a question of a subgraph is also reported by the tasks
  * around it.
  */
-export function questionsOf(trace: Trace): readonly ApiInterrupt[] {
+export function questionsAskedIn(trace: Trace): readonly ApiInterrupt[] {
   const asked = [...trace.tasks.values()].filter(({ status }) => status === "interrupted");
   return [...new Map(asked.flatMap(({ interrupts }) => interrupts).map((one) => [one.id, one])).values()];
 }
@@ -37,7 +37,7 @@ export async function findQuestionOutcome(
     if (started_at === null || error?.error === "InvalidResumeError") continue;
     // oxlint-disable-next-line no-await-in-loop -- most often, the first of these runs is the one
     const run = await getRun(thread_id, run_id);
-    const answer = answerOfRun(run);
+    const answer = resumeValueOf(run);
     const isOther =
       extractAnswersById(answer) !== null &&
       questions.every(({ id }) => !isJsonRecord(answer) || !Object.hasOwn(answer, id));

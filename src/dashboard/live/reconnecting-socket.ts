@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { showError } from "../app/notices.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 import { openSocket } from "../requests.ts";
-import { retryDelay } from "./retry-delay.ts";
+import { retryDelayMs } from "./retry-delay.ts";
 
 export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused";
 
@@ -88,7 +88,7 @@ export class ReconnectingSocket {
   #later(): void {
     if (this.#closed) return;
     this.state.value = "broken";
-    this.#timer = setTimeout(() => this.#connect(), retryDelay(this.#tries++));
+    this.#timer = setTimeout(() => this.#connect(), retryDelayMs(this.#tries++));
   }
 
   #refuse(reason: string, cause: unknown): void {

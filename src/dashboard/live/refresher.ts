@@ -1,5 +1,5 @@
 import { isTransient } from "../api-errors.ts";
-import { retryDelay } from "./retry-delay.ts";
+import { retryDelayMs } from "./retry-delay.ts";
 
 /** Milliseconds between a reported change and the read, so that several changes in quick succession cause one read. */
 const GATHER_MS = 120;
@@ -104,7 +104,7 @@ export class Refresher<T> {
     const now = performance.now();
     this.#current = null;
     this.#pauseUntil = now + Math.min((now - began) * PAUSE_FACTOR, MAX_PAUSE_MS);
-    if (isToRepeat) this.#schedule(retryDelay(this.#failures++));
+    if (isToRepeat) this.#schedule(retryDelayMs(this.#failures++));
     else this.#failures = 0;
     if (this.#isOutdated) this.request();
   }

@@ -1,5 +1,5 @@
 import type { ApiInterrupt, Run, Thread } from "../api/records.ts";
-import { answerOfRun, extractAnswersById } from "./answer-requests.ts";
+import { resumeValueOf, extractAnswersById } from "./answer-requests.ts";
 
 /**
  * Why a run cannot be run again now. `answer`: it answered a question that is no longer pending. `continuation`: it
@@ -15,14 +15,14 @@ const isContinuation = ({ kwargs: { input = null, command = null } }: Run): bool
  * Returns whether the state of the thread decides if the run can be run again. True for a run that answered a question
  * or continued its thread.
  */
-export const dependsOnThread = (run: Run): boolean => answerOfRun(run) !== undefined || isContinuation(run);
+export const dependsOnThread = (run: Run): boolean => resumeValueOf(run) !== undefined || isContinuation(run);
 
 /** Returns why a run cannot be run again now, or null if it can. */
 export function findRepeatObstacle(
   run: Run,
   { status, interrupts }: Pick<Thread, "status" | "interrupts">,
 ): RepeatObstacle | null {
-  const answer = answerOfRun(run);
+  const answer = resumeValueOf(run);
   if (answer !== undefined) {
     const waiting = Object.values(interrupts).flat();
     const isById = extractAnswersById(answer) !== null;

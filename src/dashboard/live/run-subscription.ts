@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { findRuns, getHistory, getRun, getThread, listRuns } from "../api/client.ts";
+import { findRuns, getStateHistory, getRun, getThread, listRuns } from "../api/client.ts";
 import { type ApiInterrupt, type FoundRun, hasRunEnded, type Run, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
@@ -10,7 +10,7 @@ import { traceFromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
-import { findQuestionOutcome, type QuestionOutcome, questionsOf } from "./question-outcome.ts";
+import { findQuestionOutcome, type QuestionOutcome, questionsAskedIn } from "./question-outcome.ts";
 import { findRepeatObstacle, questionsLostByRepeat, type RepeatObstacle } from "./repeat-obstacle.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 import type { RunTimes } from "./run-times.ts";
@@ -32,7 +32,7 @@ interface Records {
   readonly waiting: PausedRun | null;
   /** Whether this run is the thread's latest, and failed. */
   readonly isLastFailure: boolean;
-  readonly followUp: FollowUp | null;
+  readonly followUp: RunFollowUp | null;
   readonly repeatObstacle: RepeatObstacle | null;
   readonly questionOutcome: QuestionOutcome | null;
   readonly lostByRepeat: readonly ApiInterrupt[];
@@ -42,7 +42,7 @@ interface Records {
  * What happened on the thread after a failed run. `resumedBy`: the id of the run that continued the thread from the
  * failure; null if only other runs have followed.
  */
-export interface FollowUp {
+export interface RunFollowUp {
   readonly resumedBy: string | null;
 }
 
@@ -66,7 +66,7 @@ export class RunSubscription {
   /** Whether this run is the thread's latest and failed, so that another run can resume the thread. */
   readonly isLastFailure = signal(false);
   /** What happened on the thread after this run failed; null if nothing has, or if the run did not fail. */
-  readonly followUp = signal<FollowUp | null>(null);
+  readonly followUp = signal<RunFollowUp | null>(null);
   /** Why the run cannot be run again; null if it can, or if this is not known. */
   readonly repeatObstacle = signal<RepeatObstacle | null>(null);
   /**
@@ -181,7 +181,7 @@ export class RunSubscription {
     };
   }
 
-  async #readFollowUp(run: Run): Promise<FollowUp> {
+  async #readFollowUp(run: Run): Promise<RunFollowUp> {
     return { resumedBy: (await this.#find(run))?.resumed_by ?? null };
   }
 
@@ -189,7 +189,7 @@ export class RunSubscription {
   async #readQuestionOutcome(run: Run): Promise<QuestionOutcome | null> {
     const known = this.questionOutcome.peek();
     if (known !== null && hasRunEnded(known.run)) return known;
-    const questions = questionsOf(this.trace);
+    const questions = questionsAskedIn(this.trace);
     if (questions.length === 0) return null;
     // An error is ignored: the page can show everything else.
     return findQuestionOutcome(run, questions).catch(() => known);
@@ -253,7 +253,7 @@ export class RunSubscription {
   /** Builds the trace from the thread's history, for a run whose events the server no longer stores. */
   #readHistory(): Refresher<readonly ThreadState[]> {
     return new Refresher({
-      read: () => getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }),
+      read: () => getStateHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }),
       take: (states) => {
         if (states.length === 0) return;
         this.trace = traceFromHistory(this.id, states);

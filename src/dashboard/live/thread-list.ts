@@ -3,7 +3,7 @@ import { getThreadCount, listThreads } from "../api/client.ts";
 import type { ThreadListOrder, ThreadListFilter, ThreadRow } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
-import { retryDelay } from "./retry-delay.ts";
+import { retryDelayMs } from "./retry-delay.ts";
 import { ThreadDescriptions } from "./thread-descriptions.ts";
 
 /** The number of threads read by one request. */
@@ -147,7 +147,7 @@ export class ThreadList {
       Math.max(
         POLL_INTERVAL_MS,
         (performance.now() - began) * PAUSE_FACTOR,
-        this.#failures > 0 ? retryDelay(this.#failures) : 0,
+        this.#failures > 0 ? retryDelayMs(this.#failures) : 0,
       ),
     );
     this.#timer = setTimeout(() => this.#look(), wait);

@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { deleteThread, getShortenedState, getStateHead, getThread } from "../api/client.ts";
+import { deleteThread, getShortenedState, getStateWithoutValues, getThread } from "../api/client.ts";
 import { hasRunEnded, isJsonRecord, type Run, type ShortenedState, type Thread } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
@@ -22,7 +22,7 @@ const MAX_TRACES = 20;
  * The number of elements of each list in the state, such as the messages of a conversation, that are read unless the
  * user asks for more. This limit bounds the memory of a page on which a conversation grows for hours.
  */
-export const LIST_LIMIT = 500;
+export const DEFAULT_LIST_LIMIT = 500;
 /** The largest limit that the server accepts. */
 const MAX_LIST_LIMIT = 1_000_000_000;
 
@@ -54,7 +54,7 @@ export class ThreadSubscription {
   readonly feed: ReconnectingSocket;
   readonly #records: Refresher<Records>;
   /** The number of elements of each list that the user wants to see. */
-  #wanted = LIST_LIMIT;
+  #wanted = DEFAULT_LIST_LIMIT;
   /** The number of elements by which the lists have grown since the view has stopped following their ends. */
   #grown = 0;
   #last: string | null = null;
@@ -183,7 +183,7 @@ export class ThreadSubscription {
     const known = before?.checkpoint?.checkpoint_id;
     if (this.isFollowing()) this.#grown = 0;
     if (before !== null && known !== undefined && this.#limit <= before.list_limit) {
-      const head = await getStateHead(this.id, signal);
+      const head = await getStateWithoutValues(this.id, signal);
       if (head.checkpoint?.checkpoint_id === known) return { ...before, ...head };
     }
     const state = await getShortenedState(this.id, this.#limit, signal);
@@ -264,13 +264,13 @@ export class ThreadSubscription {
  */
 function elementsLost(before: ShortenedState, next: ShortenedState): number {
   const lost = Object.keys(next.list_lengths).map(
-    (name) => omittedFrom(next, name) - omittedFrom(before, name),
+    (name) => countOmittedElements(next, name) - countOmittedElements(before, name),
   );
   return Math.max(0, ...lost);
 }
 
 /** Returns the number of elements that a state leaves out at the beginning of a list. */
-export function omittedFrom(state: ShortenedState | null, name: string): number {
+export function countOmittedElements(state: ShortenedState | null, name: string): number {
   const length = state?.list_lengths[name];
   const shown = state?.values[name];
   return length !== undefined && Array.isArray(shown) ? length - shown.length : 0;

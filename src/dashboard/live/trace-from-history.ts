@@ -1,5 +1,5 @@
 import type { ThreadState } from "../api/records.ts";
-import { errorText, Trace } from "./trace.ts";
+import { taskErrorText, Trace } from "./trace.ts";
 
 /**
  * Builds a trace from the checkpoints of a run. It contains no tokens, and only approximate times of tasks. `states`:
@@ -40,7 +40,7 @@ export function traceFromHistory(run: string, states: readonly ThreadState[]): T
         endedAt: null,
         input: values,
         result,
-        error: error === null ? null : errorText(error),
+        error: error === null ? null : taskErrorText(error),
         interrupts,
         tries: 1,
         messages: [],

@@ -208,7 +208,7 @@ export class Trace {
     const interrupts = (payload["interrupts"] ?? []) as readonly ApiInterrupt[];
     known.endedAt = at;
     known.interrupts = interrupts;
-    known.error = payload["error"] === undefined ? null : errorText(payload["error"]);
+    known.error = payload["error"] === undefined ? null : taskErrorText(payload["error"]);
     if (this.#keepsData) known.result = payload["result"];
     known.status = known.error !== null ? "failed" : interrupts.length > 0 ? "interrupted" : "done";
     if (known.error === null) this.#tried(known, "succeeded");
@@ -263,7 +263,7 @@ const newTask = (id: string, name: string, ns: string, step: number): Task => ({
 });
 
 /** Formats the error of a task, which is JSON with a name and a message. Other text is returned unchanged. */
-export function errorText(error: unknown): string {
+export function taskErrorText(error: unknown): string {
   const text = String(error);
   try {
     const {

@@ -1,8 +1,8 @@
 import { useRef, useState } from "preact/hooks";
-import { deleteItem, getItem, putItem } from "../api/client.ts";
+import { deleteStoreItem, getStoreItem, putStoreItem } from "../api/client.ts";
 import { isJsonRecord, type StoreItem } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
-import { Confirm } from "../components/dialogs.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
 import { FormDialog } from "../components/form-dialog.tsx";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
@@ -42,13 +42,13 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
     submit.start(async () => {
       if (!isJsonRecord(value)) throw new Error("The value must be an object, as JSON.");
       const place = { namespace: labels.split("."), key };
-      const before = await getItem(place);
+      const before = await getStoreItem(place);
       if (item === null && before !== null)
         throw new Error("An item with this key already exists. Open it to change it.");
       if (item !== null && before === null) throw new Error(NO_ITEM);
       if (item !== null && before?.updated_at !== item.updated_at)
         throw new Error("The item was changed by somebody else while you were editing. Open it again.");
-      await putItem({ ...place, value, ...ttlOf(ttl, item) });
+      await putStoreItem({ ...place, value, ...ttlOf(ttl, item) });
       showNotice(item === null ? "Item created." : "Item saved.");
       onChanged(place.namespace);
       onClose();
@@ -56,8 +56,8 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
   const remove = (gone: StoreItem) =>
     submit.start(async () => {
       // Checked first, because the server also accepts the deletion of an item that does not exist.
-      if ((await getItem(gone)) === null) throw new Error(NO_ITEM);
-      await deleteItem(gone);
+      if ((await getStoreItem(gone)) === null) throw new Error(NO_ITEM);
+      await deleteStoreItem(gone);
       showNotice("Item deleted.");
       onChanged(null);
       onClose();
@@ -134,7 +134,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
         </FormFooter>
       </form>
       {isDeleting && item !== null && (
-        <Confirm
+        <ConfirmDialog
           title="Delete the item?"
           text={`This permanently deletes “${item.key}”.`}
           yes="Delete"

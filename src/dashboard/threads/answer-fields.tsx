@@ -1,19 +1,19 @@
 import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonSchema } from "../api/records.ts";
 import {
-  missingValues,
+  missingFieldPaths,
   useFormValidation,
   useReportBeforeNextEvent,
 } from "../components/use-form-validation.ts";
 import { simplifySchema } from "../components/form-schema.ts";
-import { Field, Fields } from "../components/schema-form.tsx";
+import { SchemaField, SchemaFields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
-import { type AnswerFault, faultText } from "../live/answer-requests.ts";
+import { type AnswerFault, answerFaultText } from "../live/answer-requests.ts";
 import { KeyValueFields } from "./key-value-fields.tsx";
-import type { AnswerChoice } from "./inferred-answer-input.ts";
+import type { AnswerChoice } from "./suggested-answer-method.ts";
 
 /** The labels of the input methods for an answer. */
-export const ANSWER_METHODS = {
+export const ANSWER_METHOD_LABELS = {
   event: "Event",
   choice: "Choices",
   form: "Form",
@@ -23,7 +23,7 @@ export const ANSWER_METHODS = {
   yes: "Yes / no",
   json: "JSON",
 } as const;
-export type AnswerMethod = keyof typeof ANSWER_METHODS;
+export type AnswerMethod = keyof typeof ANSWER_METHOD_LABELS;
 
 interface AnswerProps {
   readonly onChange: (answer: unknown) => void;
@@ -76,7 +76,7 @@ const YES_AND_NO: readonly AnswerChoice[] = [
  * Returns the values that a schema allows, as choices; those of a boolean are Yes and No. Null if the schema lists no
  * values, or more than {@link MAX_CHOICES}.
  */
-export function choicesOf(schema: JsonSchema | null): readonly AnswerChoice[] | null {
+export function schemaChoicesOf(schema: JsonSchema | null): readonly AnswerChoice[] | null {
   const { type, enum: values } = simplifySchema(schema ?? {}, schema ?? {});
   if (values === undefined) return type === "boolean" ? YES_AND_NO : null;
   return values.length <= MAX_CHOICES ? values.map(choiceFor) : null;
@@ -148,7 +148,7 @@ export function JsonAnswer({ onChange, faults = [] }: JsonAnswerProps) {
 /** Shows the faults of an answer, one on each line. */
 export const FaultLines = ({ id, faults }: { id?: string; faults: readonly AnswerFault[] }) => (
   <p class="hint bad faults" role="alert" id={id}>
-    {faults.map(faultText).join("\n")}
+    {faults.map(answerFaultText).join("\n")}
   </p>
 );
 
@@ -174,7 +174,7 @@ export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps
   }, [value, size, isWhole]);
   if (schema.properties === undefined)
     return (
-      <Field
+      <SchemaField
         name="Answer"
         at=""
         schema={schema}
@@ -184,12 +184,12 @@ export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps
         onChange={onEnter}
       />
     );
-  const missing = missingValues(validation.errors.values()).map(
+  const missing = missingFieldPaths(validation.errors.values()).map(
     (name) => schema.properties?.[name]?.title ?? name,
   );
   return (
     <>
-      <Fields
+      <SchemaFields
         schema={schema}
         value={isJsonRecord(value) ? value : {}}
         validation={validation}

@@ -14,8 +14,8 @@ import {
   AlreadyAnswered,
   type RefusedAnswer,
   refusedAnswerOf,
-  findAnswer,
-  readQuestions,
+  findAnsweringRun,
+  readPendingQuestions,
   sendAnswers,
   waitForRefusal,
 } from "../live/answer-requests.ts";
@@ -25,12 +25,12 @@ import { ActionButton } from "../components/action-button.tsx";
 import { useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { InterruptAnswers } from "./interrupt-answers.tsx";
-import { graphOf } from "./thread-title.ts";
+import { graphNameOf } from "./thread-title.ts";
 import { StateEditor } from "./state-editor.tsx";
 import { RunForm } from "./run-form.tsx";
 import { Loading } from "../components/empty-state.tsx";
 
-interface ComposerProps {
+interface AnswerOrRunProps {
   readonly watch: ThreadSubscription;
   readonly state: ThreadState;
 }
@@ -38,7 +38,7 @@ interface ComposerProps {
 /**
  * The area below the conversation: the form for an answer if a question is pending, otherwise the form for a new run.
  */
-export function Composer({ watch, state }: ComposerProps) {
+export function AnswerOrRunForm({ watch, state }: AnswerOrRunProps) {
   // The dialog is outside `AnswerOrRun`, whose form is replaced when somebody else resumes the thread.
   const [edited, setEdited] = useState<ThreadState | null>(null);
   const { assistant_id, graph_id } = watch.record.value?.metadata ?? {};
@@ -58,7 +58,7 @@ export function Composer({ watch, state }: ComposerProps) {
   );
 }
 
-function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit: () => void }) {
+function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onEdit: () => void }) {
   const list = useAssistantList();
   const assistants = list.value ?? [];
   const [isOther, setOther] = useState(false);
@@ -92,7 +92,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   const questions = useResource(
     async () => ({
       key,
-      ...(asked.length === 0 ? { list: [], refusal: null } : await readQuestions(watch.id, ids)),
+      ...(asked.length === 0 ? { list: [], refusal: null } : await readPendingQuestions(watch.id, ids)),
     }),
     [key],
   );
@@ -184,7 +184,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
           <InterruptAnswers
             key={form.key}
             questions={form.questions}
-            graph={graphOf(metadata)}
+            graph={graphNameOf(metadata)}
             isClosed
             refusal={null}
             onAnswer={async () => null}
@@ -218,7 +218,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
               <InterruptAnswers
                 key={form.key}
                 questions={form.questions}
-                graph={graphOf(metadata)}
+                graph={graphNameOf(metadata)}
                 refusal={questions.value?.refusal ?? null}
                 onAnswer={async (answers) => (own === undefined ? null : answer(own, answers))}
               />
@@ -264,7 +264,7 @@ function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
   const { key, since, questions } = form;
   const found = useResource(
     () =>
-      findAnswer(
+      findAnsweringRun(
         watch.id,
         questions.map(({ id }) => id),
         since,

@@ -2,9 +2,13 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { findRuns } from "../api/client.ts";
 import { hasRunEnded, type JsonRecord, type ShortenedState } from "../api/records.ts";
 import { conversationKey, toChatMessage, type ChatMessage } from "../live/chat-messages.ts";
-import { LIST_LIMIT, omittedFrom, type ThreadSubscription } from "../live/thread-subscription.ts";
+import {
+  DEFAULT_LIST_LIMIT,
+  countOmittedElements,
+  type ThreadSubscription,
+} from "../live/thread-subscription.ts";
 import type { Trace } from "../live/trace.ts";
-import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
+import { SlowestNodeLink } from "../run/slowest-node-link.tsx";
 import { EmptyState, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -12,9 +16,9 @@ import { errorLine } from "../components/one-line-text.ts";
 import { currentLocation, runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 import { ConversationView } from "./conversation-view.tsx";
-import { EventsAtWork } from "./running-machine-events.tsx";
+import { RunningMachineEvents } from "./running-machine-events.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
-import { Composer, interruptsOf } from "./answer-or-run-form.tsx";
+import { AnswerOrRunForm, interruptsOf } from "./answer-or-run-form.tsx";
 
 /**
  * The tab with the current state of the thread: its conversation and other values, the messages that are being
@@ -27,7 +31,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
   const values = state?.values ?? NO_VALUES;
   const { key, conversation, ids, calls } = useMemo(() => readConversation(values), [values]);
-  const omitted = key === null ? 0 : omittedFrom(state, key);
+  const omitted = key === null ? 0 : countOmittedElements(state, key);
   const streamed = streamedMessages(
     trace,
     ids,
@@ -76,7 +80,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
           </EmptyState>
         )}
         {isEmpty && latest?.status === "success" && <p class="dim pad">The state has no values.</p>}
-        {(omitted > 0 || conversation.length > LIST_LIMIT) && (
+        {(omitted > 0 || conversation.length > DEFAULT_LIST_LIMIT) && (
           <ShownMessages watch={watch} shown={conversation.length} total={omitted + conversation.length} />
         )}
         {conversation.length > 0 && (
@@ -109,7 +113,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
           </ol>
         )}
         <MachineTimers values={values} />
-        <EventsAtWork watch={watch} values={values} run={watch.active} />
+        <RunningMachineEvents watch={watch} values={values} run={watch.active} />
         <StateValues values={rest} />
         <ShortenedLists watch={watch} state={state} names={Object.keys(rest)} />
         {latest?.slowest_node !== undefined && hasRunEnded(latest) && (
@@ -142,7 +146,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
           </p>
         )}
       </div>
-      {state !== null && <Composer watch={watch} state={state} />}
+      {state !== null && <AnswerOrRunForm watch={watch} state={state} />}
     </div>
   );
 }
@@ -213,7 +217,7 @@ interface ShortenedListsProps {
 
 /** Says which of the shown lists were not read whole. */
 function ShortenedLists({ watch, state, names }: ShortenedListsProps) {
-  const short = names.filter((name) => omittedFrom(state, name) > 0);
+  const short = names.filter((name) => countOmittedElements(state, name) > 0);
   if (short.length === 0) return null;
   return (
     <p class="dim">

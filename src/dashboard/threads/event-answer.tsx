@@ -10,8 +10,8 @@ import type { AnswerFault } from "../live/answer-requests.ts";
 import { fieldPathOf } from "../components/form-schema.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
-import { findQuestionTextKey, toLine } from "../components/one-line-text.ts";
-import { Fields } from "../components/schema-form.tsx";
+import { findQuestionTextKey, toOneLine } from "../components/one-line-text.ts";
+import { SchemaFields } from "../components/schema-form.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { FaultLines } from "./answer-fields.tsx";
 import { KeyValueFields } from "./key-value-fields.tsx";
@@ -20,7 +20,7 @@ import { KeyValueFields } from "./key-value-fields.tsx";
  * Returns the types of the events that a machine waits for, such as `APPROVE` or `order.*`. Null if the question is
  * not that of a machine.
  */
-export function awaitedEvents({ value }: Pick<InterruptQuestion, "value">): readonly string[] | null {
+export function awaitedEventTypes({ value }: Pick<InterruptQuestion, "value">): readonly string[] | null {
   if (!isJsonRecord(value) || !("state" in value && "tags" in value && "meta" in value)) return null;
   const { events } = value;
   const isList = Array.isArray(events) && events.every((event) => typeof event === "string");
@@ -73,11 +73,11 @@ function metaQuestions({
  * and events.
  */
 export function questionLine(value: unknown, most?: number): string {
-  const events = awaitedEvents({ value });
-  if (events === null || !isJsonRecord(value)) return toLine(readablePart(value), most);
+  const events = awaitedEventTypes({ value });
+  if (events === null || !isJsonRecord(value)) return toOneLine(readablePart(value), most);
   const [asked] = metaQuestions(value);
   const awaited = events.length === 0 ? "a timer" : events.join(", ");
-  return toLine(asked?.text ?? `Waiting in ${stateText(value["state"])} for ${awaited}`, most);
+  return toOneLine(asked?.text ?? `Waiting in ${stateText(value["state"])} for ${awaited}`, most);
 }
 
 /**
@@ -283,7 +283,7 @@ function EventForm({ type, schema, isDisabled, faults, onSend }: EventFormProps)
       }}
     >
       {schema.description !== undefined && <p class="hint">{schema.description}</p>}
-      <Fields schema={schema} value={data} validation={validation} onChange={setData} />
+      <SchemaFields schema={schema} value={data} validation={validation} onChange={setData} />
       {others.length > 0 && <FaultLines faults={others} />}
       <div class="bar end">
         <button class="primary" disabled={isDisabled}>

@@ -6,20 +6,20 @@ import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import type { RefusedAnswer } from "../live/answer-requests.ts";
 import { findQuestionTextKey } from "../components/one-line-text.ts";
-import { awaitedEvents } from "./event-answer.tsx";
+import { awaitedEventTypes } from "./event-answer.tsx";
 import { MachineQuestion } from "./machine-question.tsx";
-import { type ActionReview, proposalOf } from "./proposed-actions.ts";
-import { ProposalForm } from "./proposal-form.tsx";
-import { type AnswerChoice, suggestAnswer } from "./inferred-answer-input.ts";
+import { type ActionReview, parseActionReview } from "./proposed-actions.ts";
+import { ActionReviewForm } from "./action-review-form.tsx";
+import { type AnswerChoice, suggestAnswerMethod } from "./suggested-answer-method.ts";
 import {
   ChoiceButtons,
-  choicesOf,
+  schemaChoicesOf,
   KeyValueAnswer,
   FormAnswer,
   JsonAnswer,
   TextAnswer,
   type AnswerMethod,
-  ANSWER_METHODS,
+  ANSWER_METHOD_LABELS,
   YesNoAnswer,
 } from "./answer-fields.tsx";
 
@@ -81,7 +81,7 @@ export function InterruptAnswers({
   );
   // A machine asks only one question at a time, so several questions are never those of a machine.
   const [first] = questions;
-  const events = first === undefined || isMany ? null : awaitedEvents(first);
+  const events = first === undefined || isMany ? null : awaitedEventTypes(first);
   if (first !== undefined && events !== null)
     return (
       <div
@@ -171,9 +171,9 @@ function Asking({
   onChange: (answer: unknown) => void;
 }) {
   const schema = formOf(question.response_schema);
-  const proposal = proposalOf(question.value);
-  const suggested = schema === null && proposal === null ? suggestAnswer(question.value) : null;
-  const choices = suggested === null ? choicesOf(schema) : suggested.choices;
+  const proposal = parseActionReview(question.value);
+  const suggested = schema === null && proposal === null ? suggestAnswerMethod(question.value) : null;
+  const choices = suggested === null ? schemaChoicesOf(schema) : suggested.choices;
   const ways: readonly AnswerMethod[] =
     suggested !== null
       ? [...(choices === null ? [] : ["choice" as const]), "fields", "text", "yes", "json"]
@@ -220,7 +220,7 @@ function Asking({
             aria-pressed={way === name}
             onClick={() => choose(name)}
           >
-            {ANSWER_METHODS[name]}
+            {ANSWER_METHOD_LABELS[name]}
           </button>
         ))}
       </div>
@@ -254,7 +254,7 @@ interface InputProps {
 function AnswerInput({ method, schema, proposal, choices, entered, onEnter, onChange }: InputProps) {
   switch (method) {
     case "action":
-      return proposal === null ? null : <ProposalForm proposal={proposal} onChange={onChange} />;
+      return proposal === null ? null : <ActionReviewForm proposal={proposal} onChange={onChange} />;
     case "choice":
       return choices === null ? null : <ChoiceButtons choices={choices} onChange={onChange} />;
     case "form":

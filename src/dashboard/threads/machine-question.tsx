@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord } from "../api/records.ts";
 import type { AnswerFault } from "../live/answer-requests.ts";
-import { ANSWER_METHODS, JsonAnswer } from "./answer-fields.tsx";
+import { ANSWER_METHOD_LABELS, JsonAnswer } from "./answer-fields.tsx";
 import { EventAnswer, possibleEventsOf, stateText, WaitingMachineState } from "./event-answer.tsx";
 
 interface MachineQuestionProps {
@@ -52,7 +52,7 @@ export function MachineQuestion({
             aria-pressed={way === name}
             onClick={() => setWay(name)}
           >
-            {ANSWER_METHODS[name]}
+            {ANSWER_METHOD_LABELS[name]}
           </button>
         ))}
       </div>

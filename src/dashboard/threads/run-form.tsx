@@ -1,16 +1,16 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Assistant, JsonRecord } from "../api/records.ts";
-import { dismissErrorIf } from "../app/notices.ts";
+import { dismissErrorNoticeIf } from "../app/notices.ts";
 import { assistantLabel } from "../components/use-assistants.ts";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { useOneAtATime } from "../components/use-one-at-a-time.ts";
-import { CopyCode } from "./request-code.tsx";
+import { CopyRequestMenu } from "./copy-request-menu.tsx";
 import { loadRunDraft, saveRunDraft } from "./run-drafts.ts";
 import { RunInputFields, useRunInput } from "./run-input-fields.tsx";
 import {
   contextSchemaWithDefaults,
   optionsFaultOf,
-  runFieldsOf,
+  requestFieldsOf,
   RunOptions,
   type RunSettings,
   settingsErrorOf,
@@ -70,7 +70,7 @@ export function RunForm({
   }, [draftKey, text, input, json, chosen, isJson]);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
   const hasSettings =
-    settingsErrorOf(settings) !== undefined || Object.keys(runFieldsOf(settings, false)).length > 0;
+    settingsErrorOf(settings) !== undefined || Object.keys(requestFieldsOf(settings, false)).length > 0;
   const [isSending, setSending] = useState(false);
   /** What is wrong with the options; null if nothing is. */
   const [fault, setFault] = useState<string | null>(null);
@@ -79,7 +79,11 @@ export function RunForm({
     () => contextSchemaWithDefaults(schemas.value?.context_schema, supplied),
     [schemas.value, supplied],
   );
-  const request = { assistant_id: assistant ?? "", input: entered.given, ...runFieldsOf(settings, isBusy) };
+  const request = {
+    assistant_id: assistant ?? "",
+    input: entered.given,
+    ...requestFieldsOf(settings, isBusy),
+  };
   const run = useOneAtATime(async () => {
     if (!entered.validate()) {
       setOpen(true);
@@ -108,7 +112,7 @@ export function RunForm({
         onChange={({ currentTarget }) => {
           setChosen(currentTarget.value);
           // An error that is shown belongs to a request with the previous assistant.
-          dismissErrorIf(() => true);
+          dismissErrorNoticeIf(() => true);
           onChoose?.();
           setFault(null);
           entered.onAssistantChosen();
@@ -164,7 +168,7 @@ export function RunForm({
             }}
           />
         )}
-        {isOpen && <CopyCode thread={thread} request={request} />}
+        {isOpen && <CopyRequestMenu thread={thread} request={request} />}
         <span class="space" />
         <button class="primary" disabled={isSending || !isKnown}>
           {submit}

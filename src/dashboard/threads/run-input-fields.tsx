@@ -1,8 +1,8 @@
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { getSchemas } from "../api/client.ts";
+import { getAssistantSchemas } from "../api/client.ts";
 import { type AssistantSchemas, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { JsonField, parseJsonText } from "../components/json-field.tsx";
-import { Fields } from "../components/schema-form.tsx";
+import { SchemaFields } from "../components/schema-form.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { type Resource, useResource } from "../components/use-resource.ts";
 import type { RunInputDraft } from "./run-drafts.ts";
@@ -81,7 +81,7 @@ export function useRunInput(
    */
   const [round, setRound] = useState(0);
   const schemas = useResource(
-    async () => (assistant === undefined ? undefined : getSchemas(assistant)),
+    async () => (assistant === undefined ? undefined : getAssistantSchemas(assistant)),
     [assistant],
   );
   const keys = values === null ? null : Object.keys(values).join();
@@ -216,7 +216,7 @@ export function RunInputFields({ entered, isOpen = true, onOpen, onSend }: Field
         />
       )}
       {isOpen && rest !== null && Object.keys(rest.properties ?? {}).length > 0 && (
-        <Fields
+        <SchemaFields
           key={round}
           schema={rest}
           value={input}

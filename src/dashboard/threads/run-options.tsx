@@ -3,7 +3,7 @@ import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.t
 import { Dialog } from "../components/dialogs.tsx";
 import { validateFormValue } from "../components/form-schema.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
-import { Fields } from "../components/schema-form.tsx";
+import { SchemaFields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 
 export interface RunSettings {
@@ -59,7 +59,7 @@ const namesOf = (text: string | undefined): readonly string[] | "*" | undefined 
 };
 
 /** Converts the options to fields of a run request. */
-export function runFieldsOf(
+export function requestFieldsOf(
   { strategy, before, after, config, context }: RunSettings,
   isBusy: boolean,
 ): JsonRecord {
@@ -116,7 +116,7 @@ export function StrategyChoice({ value, onChange }: StrategyProps) {
 export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
-  const count = Object.keys(runFieldsOf(settings, false)).length;
+  const count = Object.keys(requestFieldsOf(settings, false)).length;
   const schema = context?.properties === undefined ? null : context;
   const validation = useFormValidation(schema, settings.context ?? {});
   return (
@@ -161,7 +161,7 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
             ) : (
               <fieldset>
                 <legend>Context</legend>
-                <Fields
+                <SchemaFields
                   schema={schema}
                   value={settings.context ?? {}}
                   validation={validation}

@@ -11,6 +11,6 @@ export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): st
 }
 
 /** Returns the name of the graph in a thread's metadata; undefined if the thread has had no run. */
-export function graphOf({ graph_id }: JsonRecord): string | undefined {
+export function graphNameOf({ graph_id }: JsonRecord): string | undefined {
   return typeof graph_id === "string" ? graph_id : undefined;
 }

@@ -6,30 +6,30 @@ import {
   type Assistant,
   type FoundRun,
   hasRunEnded,
-  type Prices,
+  type TokenPrices,
 } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { errorMessage, showError } from "../app/notices.ts";
 import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
-import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
-import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
+import { SlowestNodeLink } from "../run/slowest-node-link.tsx";
+import { tokenCostOf, formatCost, formatCount } from "../run/run-calls.ts";
 import { PAUSE_LABELS } from "../live/paused-run.ts";
 import { queueTimeMs, runDurationMs } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
-import { usePolling } from "../system/use-polling.ts";
-import { LEFT_OUT_TEXTS, planRepeat } from "./bulk-repeat-plan.ts";
-import { OBSTACLE_TEXTS, resumeObstaclesByRun } from "./resumable-runs.ts";
-import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
-import { cronOrigin, runFilterOf } from "./run-filter.ts";
+import { usePolling } from "../components/use-polling.ts";
+import { REPEAT_SKIP_TEXTS, planRepeat } from "./bulk-repeat-plan.ts";
+import { RESUME_SKIP_TEXTS, resumeObstaclesByRun } from "./resume-obstacle.ts";
+import { applyRunAction, type ActionResult, type BulkRunAction } from "./run-actions.ts";
+import { cronFilterValue, runFilterOf } from "./run-filter.ts";
 import { SelectionBar } from "./selection-bar.tsx";
 import {
-  areAllDone,
+  haveAllRunsEnded,
   newBatchId,
   readStartedRuns,
   type StartedRuns,
@@ -51,7 +51,7 @@ interface Props {
    */
   readonly chosen: Signal<ReadonlySet<string>>;
   readonly assistants: readonly Assistant[];
-  readonly prices: Prices;
+  readonly prices: TokenPrices;
 }
 
 /**
@@ -124,7 +124,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   };
   const lookAtStarted = async () => {
     const before = started.peek();
-    if (before === null || areAllDone(before)) return;
+    if (before === null || haveAllRunsEnded(before)) return;
     const after = await readStartedRuns(before, PAGE_SIZE);
     // The user may have begun another action while the statuses were read.
     if (started.peek() === before) started.value = after;
@@ -154,7 +154,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       const leftOut = await findLeftOut(action, runs);
       for (const [i, run] of runs.entries()) {
         const text = leftOut.get(run.run_id);
-        const result = text === undefined ? await applyToRun(action, run, batch) : { isOk: false, text };
+        const result = text === undefined ? await applyRunAction(action, run, batch) : { isOk: false, text };
         results.value = new Map(results.value).set(run.run_id, result);
         // Runs whose action failed stay selected.
         if (result.isOk) chosen.value = new Set([...chosen.value].filter((id) => id !== run.run_id));
@@ -180,7 +180,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     return error.value === null ? (
       <Loading isPadded />
     ) : (
-      <LoadFailure text={error.value} onRetry={() => void attempt(load)} />
+      <ErrorAlert text={error.value} onRetry={() => void attempt(load)} />
     );
   const given = Object.fromEntries(query);
   const deleted = (run: FoundRun) => results.value.get(run.run_id)?.text === "Deleted";
@@ -194,7 +194,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   };
   return (
     <div class="pad">
-      {error.value !== null && <LoadFailure text={error.value} onRetry={() => void attempt(load)} />}
+      {error.value !== null && <ErrorAlert text={error.value} onRetry={() => void attempt(load)} />}
       {actionError.value !== null && (
         <p class="failure" role="alert">
           {actionError.value}
@@ -312,10 +312,10 @@ async function findLeftOut(
   const left = new Map<string, string>();
   if (action === "resume")
     for (const [id, obstacle] of await resumeObstaclesByRun(runs))
-      if (obstacle !== null) left.set(id, OBSTACLE_TEXTS[obstacle]);
+      if (obstacle !== null) left.set(id, RESUME_SKIP_TEXTS[obstacle]);
   if (action === "retry")
     for (const [{ run_id }, obstacle] of (await planRepeat(runs)).obstacles)
-      if (obstacle !== null) left.set(run_id, LEFT_OUT_TEXTS[obstacle]);
+      if (obstacle !== null) left.set(run_id, REPEAT_SKIP_TEXTS[obstacle]);
   return left;
 }
 
@@ -347,7 +347,7 @@ function resultText(results: readonly ActionResult[], working: Progress | null):
 interface RowProps {
   readonly run: FoundRun;
   readonly assistant: Assistant | undefined;
-  readonly prices: Prices;
+  readonly prices: TokenPrices;
   readonly result: ActionResult | undefined;
   /**
    * The status of the run that the last bulk action started from this row's run. Undefined if the action started none,
@@ -441,11 +441,13 @@ function FollowUp({ run: { status, thread_id, is_latest, resumed_by } }: { reado
 
 const isFailure = (status: ApiRunStatus | undefined): boolean => status === "error" || status === "timeout";
 
-function Spent({ usage, prices }: Pick<FoundRun, "usage"> & { readonly prices: Prices }) {
+function Spent({ usage, prices }: Pick<FoundRun, "usage"> & { readonly prices: TokenPrices }) {
   if (usage.length === 0) return null;
   const tokensIn = usage.reduce((sum, one) => sum + one.input_tokens, 0);
   const tokensOut = usage.reduce((sum, one) => sum + one.output_tokens, 0);
-  const costs = usage.flatMap((one) => costOf(one.models, one.input_tokens, one.output_tokens, prices) ?? []);
+  const costs = usage.flatMap(
+    (one) => tokenCostOf(one.models, one.input_tokens, one.output_tokens, prices) ?? [],
+  );
   const by = usage.flatMap(({ models }) => models[0] ?? []).join(", ");
   return (
     <span title={`${formatCount(tokensIn)} in, ${formatCount(tokensOut)} out${by && `: ${by}`}`}>
@@ -462,7 +464,7 @@ function Origin({ run: { metadata, origin } }: { readonly run: FoundRun }) {
   if (typeof cron !== "string")
     return <>{origin === "socket" ? "WebSocket" : origin === "timer" ? "timer" : "API"}</>;
   return (
-    <a href={hrefOf(["runs"], { from: cronOrigin(cron) })} title={`Cron ${cron}`}>
+    <a href={hrefOf(["runs"], { from: cronFilterValue(cron) })} title={`Cron ${cron}`}>
       cron
     </a>
   );

@@ -1,6 +1,6 @@
-import { allSections, type Section } from "./guide-contents.ts";
+import { allGuideSections, type GuideSection } from "./guide-contents.ts";
 import { operationsOf, type OpenApi, type LocatedOperation } from "./openapi.ts";
-import { OperationView } from "./operation.tsx";
+import { OperationView } from "./operation-view.tsx";
 
 /** The largest number of sections that are shown. */
 const MAX_SECTIONS = 30;
@@ -19,8 +19,8 @@ const hasAll = (text: string, words: readonly string[]): boolean =>
  * Returns the sections of the guide that contain all words, best matches first: a heading that equals the words, a
  * heading that contains them, a heading that contains them together with the page's title, and then the other sections.
  */
-function sectionsWith(words: readonly string[]): readonly Section[] {
-  return allSections()
+function sectionsWith(words: readonly string[]): readonly GuideSection[] {
+  return allGuideSections()
     .map((section) => {
       const title = section.title.toLowerCase();
       const titles = `${section.page.title.toLowerCase()} ${title}`;

@@ -6,7 +6,7 @@ import { Refresher } from "../live/refresher.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 
 /** The number of threads on a page of the inbox. */
-export const PAGE_SIZE = 25;
+export const INBOX_PAGE_SIZE = 25;
 /** Milliseconds between two reads of the page. */
 const POLL_MS = 2_000;
 
@@ -20,7 +20,7 @@ export interface InboxRow {
 }
 
 /** One page of the threads that wait for an answer or at a breakpoint, kept up to date. Other pages are not read. */
-export class OpenQuestions {
+export class InboxSubscription {
   readonly rows = signal<readonly InboxRow[] | null>(null);
   /** The number of threads that wait, on all pages. */
   readonly total = signal(0);
@@ -31,10 +31,10 @@ export class OpenQuestions {
   /** `page`: the number of the page, counted from 0. */
   constructor(page: number) {
     this.#refresher = new Refresher<WaitingThreads>({
-      read: (signal) => listWaitingThreads(page * PAGE_SIZE, PAGE_SIZE, signal),
+      read: (signal) => listWaitingThreads(page * INBOX_PAGE_SIZE, INBOX_PAGE_SIZE, signal),
       take: ({ threads, total }) => {
         this.rows.value = threads.flatMap(rowsOf);
-        this.total.value = Math.max(total, page * PAGE_SIZE + threads.length);
+        this.total.value = Math.max(total, page * INBOX_PAGE_SIZE + threads.length);
         this.error.value = null;
       },
       onError: (cause) => {

@@ -1,13 +1,13 @@
 import { operationsOf, type OpenApi } from "./openapi.ts";
-import { OperationView } from "./operation.tsx";
+import { OperationView } from "./operation-view.tsx";
 
-export const fragmentOfTag = (tag: string): string => tag.toLowerCase().replaceAll(/\W+/g, "-");
+export const apiFragmentOfTag = (tag: string): string => tag.toLowerCase().replaceAll(/\W+/g, "-");
 
 /**
  * The API reference, generated from the OpenAPI description. `shown`: the URL fragment, which names the operation to
  * open.
  */
-export function Reference({ api, shown }: { readonly api: OpenApi; readonly shown: string }) {
+export function ApiReference({ api, shown }: { readonly api: OpenApi; readonly shown: string }) {
   const operations = operationsOf(api);
   return (
     <>
@@ -17,8 +17,8 @@ export function Reference({ api, shown }: { readonly api: OpenApi; readonly show
         <a href="openapi.json">openapi.json</a>
       </p>
       {api.tags.map(({ name }) => (
-        <section key={name} aria-labelledby={fragmentOfTag(name)}>
-          <h2 id={fragmentOfTag(name)}>{name}</h2>
+        <section key={name} aria-labelledby={apiFragmentOfTag(name)}>
+          <h2 id={apiFragmentOfTag(name)}>{name}</h2>
           {operations
             .filter(({ operation }) => operation.tags.includes(name))
             .map((placed) => (

@@ -3,8 +3,8 @@ import { runHref } from "../app/page-location.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { RUN_STATUS_TEXTS, TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task, Trace } from "../live/trace.ts";
-import { Diff } from "../components/diff.tsx";
-import { LoadFailure, Loading } from "../components/empty-state.tsx";
+import { JsonDiff } from "../components/json-diff.tsx";
+import { ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
@@ -17,7 +17,7 @@ export function RunComparison({ watch, other }: { readonly watch: RunSubscriptio
   useEffect(() => () => beside.close(), [beside]);
   void beside.changes.count;
   const [a, b] = [watch.run.value, beside.run.value];
-  if (beside.error.value !== null) return <LoadFailure text={beside.error.value} />;
+  if (beside.error.value !== null) return <ErrorAlert text={beside.error.value} />;
   if (a === null || b === null) return <Loading isPadded />;
   const pairs = pairsOf(watch.trace, beside.trace);
   return (
@@ -55,9 +55,9 @@ export function RunComparison({ watch, other }: { readonly watch: RunSubscriptio
         </tbody>
       </table>
       <h3>Input</h3>
-      <Diff before={a.kwargs.command ?? a.kwargs.input} after={b.kwargs.command ?? b.kwargs.input} />
+      <JsonDiff before={a.kwargs.command ?? a.kwargs.input} after={b.kwargs.command ?? b.kwargs.input} />
       <h3>Last state</h3>
-      <Diff before={watch.trace.values ?? {}} after={beside.trace.values ?? {}} />
+      <JsonDiff before={watch.trace.values ?? {}} after={beside.trace.values ?? {}} />
     </div>
   );
 }

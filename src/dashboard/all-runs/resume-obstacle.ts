@@ -1,8 +1,8 @@
-import { findRuns, getStateHead } from "../api/client.ts";
+import { findRuns, getStateWithoutValues } from "../api/client.ts";
 import type { FoundRun } from "../api/records.ts";
 import { isNotFound } from "../api-errors.ts";
 
-/** Why a selected run is not resumed: see {@link OBSTACLE_TEXTS}. */
+/** Why a selected run is not resumed: see {@link RESUME_SKIP_TEXTS}. */
 export type ResumeObstacle = "not-failed" | "gone-on" | "earlier" | "no-step" | "no-thread";
 
 /** Returns why a run cannot be resumed, or null if it can. */
@@ -10,7 +10,7 @@ export async function findResumeObstacle(run: FoundRun): Promise<ResumeObstacle 
   const { run_id, thread_id, status, is_latest } = run;
   if (status !== "error" && status !== "timeout") return "not-failed";
   if (!is_latest) return "gone-on";
-  const head = getStateHead(thread_id).catch((cause: unknown) => {
+  const head = getStateWithoutValues(thread_id).catch((cause: unknown) => {
     // A deleted thread must not keep the other selected runs from being resumed.
     if (isNotFound(cause)) return null;
     throw cause;
@@ -40,7 +40,7 @@ export async function resumeObstaclesByRun(
 }
 
 /** The text in the row of a run that was not resumed, by the reason. */
-export const OBSTACLE_TEXTS: { readonly [O in ResumeObstacle]: string } = {
+export const RESUME_SKIP_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "not-failed": "Skipped: the run did not fail",
   "gone-on": "Skipped: the thread has newer runs",
   earlier: "Skipped: a later run of this thread is resumed instead",

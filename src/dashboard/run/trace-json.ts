@@ -1,6 +1,6 @@
 import type { JsonRecord, Run } from "../api/records.ts";
 import type { Task, Trace } from "../live/trace.ts";
-import type { Call, CallsPerTask, CallTotals } from "./run-calls.ts";
+import type { TaskCall, CallsPerTask, CallTotals } from "./run-calls.ts";
 import { taskDurationMs, type TimelineGroup, type TimelineRow } from "./timeline-rows.ts";
 
 export interface TraceParts {
@@ -81,7 +81,7 @@ const recordOf = (task: Task, { calls, path }: TraceParts): JsonRecord => ({
   calls: (calls.get(task.id) ?? []).map(callRecordOf),
 });
 
-function callRecordOf(call: Call): JsonRecord {
+function callRecordOf(call: TaskCall): JsonRecord {
   if (call.kind === "tool") return { ...call };
   const { id, models, tokensIn, tokensOut, cost, text } = call;
   const tokens = { tokens_in: tokensIn, tokens_out: tokensOut, cost_usd: cost };

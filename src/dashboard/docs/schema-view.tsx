@@ -1,5 +1,11 @@
 import { useState } from "preact/hooks";
-import { limitsOf, findObjectSchema, type OpenApi, type OpenApiSchema, typeOf } from "./openapi.ts";
+import {
+  schemaLimitsText,
+  findObjectSchema,
+  type OpenApi,
+  type OpenApiSchema,
+  schemaTypeText,
+} from "./openapi.ts";
 
 /**
  * Shows the members of an object with their types. The members of nested objects are shown when the user opens them.
@@ -34,8 +40,8 @@ function Member({ api, name, schema, isNeeded }: MemberProps) {
   const hasMore = findObjectSchema(api, schema) !== undefined;
   return (
     <li>
-      <code>{name}</code> <span class="type">{typeOf(schema)}</span>{" "}
-      <span class="dim">{[isNeeded && "required", limitsOf(schema)].filter(Boolean).join("; ")}</span>
+      <code>{name}</code> <span class="type">{schemaTypeText(schema)}</span>{" "}
+      <span class="dim">{[isNeeded && "required", schemaLimitsText(schema)].filter(Boolean).join("; ")}</span>
       {hasMore && (
         <details class="deeper" onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>Fields</summary>

@@ -1,18 +1,18 @@
 import { useId, useMemo, useState } from "preact/hooks";
 import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
 import { schemaOfValues } from "../components/form-schema.ts";
-import { Fields } from "../components/schema-form.tsx";
+import { SchemaFields } from "../components/schema-form.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import type { ProposedAction, DecisionKind, ActionReview, ActionDecision } from "./proposed-actions.ts";
 
-interface ProposalFormProps {
+interface ActionReviewFormProps {
   readonly proposal: ActionReview;
   readonly onChange: (answer: unknown) => void;
 }
 
 /** The actions that a graph proposes, each with buttons for the user's decision. */
-export function ProposalForm({ proposal, onChange }: ProposalFormProps) {
+export function ActionReviewForm({ proposal, onChange }: ActionReviewFormProps) {
   const [decisions, setDecisions] = useState<ReadonlyMap<number, ActionDecision>>(new Map());
   const say = (place: number, one: ActionDecision | undefined) => {
     const next = new Map(decisions);
@@ -77,7 +77,9 @@ function ActionForm({
           </button>
         ))}
       </div>
-      {way === "edit" && <Fields schema={schema} value={args} validation={validation} onChange={setArgs} />}
+      {way === "edit" && (
+        <SchemaFields schema={schema} value={args} validation={validation} onChange={setArgs} />
+      )}
       {way === "respond" && (
         <textarea
           id={id}

@@ -1,7 +1,7 @@
 import { TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { CopyButton } from "../components/copy-button.tsx";
-import { Diff } from "../components/diff.tsx";
+import { JsonDiff } from "../components/json-diff.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
@@ -98,7 +98,7 @@ export function TaskDetail({ trace, run, task, step, numberOf, onClose }: Detail
         {after === undefined ? (
           <p class="dim">The superstep has not stored a checkpoint.</p>
         ) : (
-          <Diff before={before ?? {}} after={after} />
+          <JsonDiff before={before ?? {}} after={after} />
         )}
       </section>
       {task !== null && <Part title="Input" value={task.input} />}

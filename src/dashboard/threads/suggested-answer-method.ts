@@ -8,7 +8,7 @@ export interface AnswerChoice {
 }
 
 /** The input method that fits a question without a schema best. */
-export interface SuggestedAnswer {
+export interface SuggestedAnswerMethod {
   readonly method: "choice" | "yes" | "text" | "json";
   /** The answers that the question itself names; null if it names none. */
   readonly choices: readonly AnswerChoice[] | null;
@@ -36,7 +36,7 @@ const APPROVAL = /\b(?:approv|confirm|proceed|allow|permit|authori[sz]|accept|ag
  */
 const OPEN_QUESTION = /^\W*(?:what|which|who|whom|whose|when|where|why|how)\b|\bor\b/iu;
 
-export function suggestAnswer(value: unknown): SuggestedAnswer {
+export function suggestAnswerMethod(value: unknown): SuggestedAnswerMethod {
   const text = textOf(value);
   const choices = listedChoices(value) ?? choicesAtEnd(text);
   if (choices !== null) return { method: "choice", choices };

@@ -11,16 +11,16 @@ import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { useKeyPress } from "../components/use-key-press.ts";
 import { useResource } from "../components/use-resource.ts";
-import { toLine } from "../components/one-line-text.ts";
+import { toOneLine } from "../components/one-line-text.ts";
 import { TaskDetail } from "./task-detail.tsx";
 import {
-  type Call,
+  type TaskCall,
   type CallsPerTask,
   callContains,
   callsByTask,
   formatCost,
   formatCount,
-  totalsOf,
+  callTotalsOf,
   UNNAMED_MODEL,
 } from "./run-calls.ts";
 import { RunFindings } from "./run-findings.tsx";
@@ -36,7 +36,7 @@ import {
   type TimeRange,
   timeRangeOf,
   slowestTaskOf,
-  ticksOf,
+  axisTicksOf,
   questionWaitMs,
 } from "./timeline-rows.ts";
 
@@ -66,7 +66,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const path = criticalPath(groups);
   const { value: settings } = useResource(getDashboardSettings, []);
   const calls = callsByTask(trace, groups, settings?.prices ?? {});
-  const totals = totalsOf(calls, all);
+  const totals = callTotalsOf(calls, all);
   const isFound = (task: Task) =>
     taskContains(trace, task, text) || (calls.get(task.id) ?? []).some((call) => callContains(call, text));
   const found = text === "" ? all : all.filter(isFound);
@@ -212,7 +212,7 @@ function Axis({ range, zoom }: { readonly range: TimeRange; readonly zoom: numbe
     <div class="line axis" aria-hidden="true">
       <span class="label" />
       <span class="track" style={{ width: `${zoom * 100}%` }}>
-        {ticksOf(range, 5 * zoom)
+        {axisTicksOf(range, 5 * zoom)
           // There is no room for a label at the very end of the axis.
           .filter((at) => at < length * (1 - 0.1 / zoom))
           .map((at) => (
@@ -237,7 +237,7 @@ interface SuperstepProps {
   readonly path: ReadonlySet<Task>;
   readonly calls: CallsPerTask;
   readonly isDim: (task: Task) => boolean;
-  readonly isCallDim: (call: Call) => boolean;
+  readonly isCallDim: (call: TaskCall) => boolean;
   readonly onChoose: (task: Task) => void;
   readonly onStep: () => void;
 }
@@ -302,7 +302,7 @@ function Superstep(props: SuperstepProps) {
 }
 
 interface CallRowProps {
-  readonly call: Call;
+  readonly call: TaskCall;
   readonly depth: number;
   readonly isDim: boolean;
   readonly onChoose: () => void;
@@ -317,7 +317,7 @@ function CallRow({ call, depth, isDim, onChoose }: CallRowProps) {
       class={`line call-line ${isDim ? "faint" : ""}`}
       data-call={name}
       onClick={onChoose}
-      title={call.text === "" ? undefined : toLine(call.text)}
+      title={call.text === "" ? undefined : toOneLine(call.text)}
     >
       <span class="label" style={{ paddingLeft: `${0.6 + depth}rem` }}>
         <span class="kind">{call.kind}</span>
@@ -328,23 +328,23 @@ function CallRow({ call, depth, isDim, onChoose }: CallRowProps) {
   );
 }
 
-function Tokens({ tokensIn, tokensOut, cost, text }: Extract<Call, { kind: "model" }>) {
+function Tokens({ tokensIn, tokensOut, cost, text }: Extract<TaskCall, { kind: "model" }>) {
   return (
     <>
       {tokensIn !== null && <span>{formatCount(tokensIn)} in</span>}
       {tokensOut !== null && <span>{formatCount(tokensOut)} out</span>}
       {cost !== null && <span>{formatCost(cost)}</span>}
-      <span class="dim text">{toLine(text)}</span>
+      <span class="dim text">{toOneLine(text)}</span>
     </>
   );
 }
 
-function ToolResult({ args, text, status }: Extract<Call, { kind: "tool" }>) {
+function ToolResult({ args, text, status }: Extract<TaskCall, { kind: "tool" }>) {
   return (
     <>
-      {args !== null && args !== "{}" && <code>{toLine(args)}</code>}
+      {args !== null && args !== "{}" && <code>{toOneLine(args)}</code>}
       <span class={status === "failed" ? "bad text" : "dim text"}>
-        {status === "unanswered" ? "no tool result in this run" : `→ ${toLine(text)}`}
+        {status === "unanswered" ? "no tool result in this run" : `→ ${toOneLine(text)}`}
       </span>
     </>
   );

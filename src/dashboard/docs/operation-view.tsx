@@ -1,6 +1,6 @@
 import type { Content, OpenApi, Parameter, LocatedOperation } from "./openapi.ts";
-import { curlOfOperation, limitsOf, typeOf } from "./openapi.ts";
-import { SchemaView } from "./schema.tsx";
+import { curlOfOperation, schemaLimitsText, schemaTypeText } from "./openapi.ts";
+import { SchemaView } from "./schema-view.tsx";
 
 interface OperationViewProps {
   readonly api: OpenApi;
@@ -53,9 +53,9 @@ function Parameters({ parameters }: { readonly parameters: readonly Parameter[] 
       <ul class="members">
         {parameters.map(({ name, in: place, description, schema }) => (
           <li key={name}>
-            <code>{name}</code> <span class="type">{typeOf(schema)}</span>{" "}
+            <code>{name}</code> <span class="type">{schemaTypeText(schema)}</span>{" "}
             <span class="dim">
-              {[`in the ${place}`, description, limitsOf(schema)].filter(Boolean).join("; ")}
+              {[`in the ${place}`, description, schemaLimitsText(schema)].filter(Boolean).join("; ")}
             </span>
           </li>
         ))}
@@ -74,7 +74,7 @@ interface ShownProps {
 function Shown({ api, title, about = "", content = {} }: ShownProps) {
   const [found] = Object.entries(content);
   const type =
-    found === undefined ? "" : found[0] === "application/json" ? typeOf(found[1].schema) : found[0];
+    found === undefined ? "" : found[0] === "application/json" ? schemaTypeText(found[1].schema) : found[0];
   return (
     <>
       <h4>

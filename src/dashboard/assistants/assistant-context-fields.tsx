@@ -1,12 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { getSchemas } from "../api/client.ts";
+import { getAssistantSchemas } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
-import { Fields } from "../components/schema-form.tsx";
+import { SchemaFields } from "../components/schema-form.tsx";
 import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
 import { useResource } from "../components/use-resource.ts";
 
-interface AssistantContextProps {
+interface AssistantContextFieldsProps {
   /** The name of the graph whose schema describes the context. */
   readonly graph: string;
   readonly value: unknown;
@@ -18,10 +18,10 @@ interface AssistantContextProps {
 }
 
 /** Edits an assistant's context: as a form if the graph has a schema for its context, otherwise as JSON. */
-export function AssistantContext(props: AssistantContextProps) {
+export function AssistantContextFields(props: AssistantContextFieldsProps) {
   const { graph, children } = props;
   const { value: schemas, isReading } = useResource(
-    async () => (graph === "" ? undefined : getSchemas(graph)),
+    async () => (graph === "" ? undefined : getAssistantSchemas(graph)),
     [graph],
   );
   const { properties } = schemas?.context_schema ?? {};
@@ -44,7 +44,7 @@ function DescribedContext({
   onChange,
   onFault,
   children,
-}: AssistantContextProps & { readonly schema: JsonSchema }) {
+}: AssistantContextFieldsProps & { readonly schema: JsonSchema }) {
   const validation = useFormValidation(schema, value);
   const names = Object.keys(schema.properties ?? {});
   const context = isJsonRecord(value) ? value : {};
@@ -61,7 +61,7 @@ function DescribedContext({
     return (
       <fieldset>
         <legend>Context</legend>
-        <Fields schema={schema} value={context} validation={validation} onChange={onChange} />
+        <SchemaFields schema={schema} value={context} validation={validation} onChange={onChange} />
       </fieldset>
     );
   return (

@@ -1,4 +1,4 @@
-import { isJsonRecord, type JsonRecord, type Prices } from "../api/records.ts";
+import { isJsonRecord, type JsonRecord, type TokenPrices } from "../api/records.ts";
 import { type ChatMessage, isMessage, toChatMessage, uniqueNames } from "../live/chat-messages.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import type { TimelineGroup } from "./timeline-rows.ts";
@@ -34,14 +34,14 @@ interface ToolCall {
   readonly status: "done" | "failed" | "unanswered";
 }
 
-export type Call = ModelCall | ToolCall;
-export type CallsPerTask = ReadonlyMap<string, readonly Call[]>;
+export type TaskCall = ModelCall | ToolCall;
+export type CallsPerTask = ReadonlyMap<string, readonly TaskCall[]>;
 
 /** Finds the model and tool calls in the messages that each task streamed or returned. Returns them by task id. */
 export function callsByTask(
   { messages: streamed }: Trace,
   groups: readonly TimelineGroup[],
-  prices: Prices,
+  prices: TokenPrices,
 ): CallsPerTask {
   // The tasks of subgraphs come first, so that their messages belong to them: the task that called the subgraph
   // returns the same messages again.
@@ -70,7 +70,7 @@ export function callsByTask(
   const all = [...owned.values()].flat();
   const answered = new Set(all.map(({ toolCallId }) => toolCallId));
   const asked = new Map(all.flatMap(({ calls }) => calls).map((call) => [call.id, call]));
-  const callsOf = (message: ChatMessage): readonly Call[] => {
+  const callsOf = (message: ChatMessage): readonly TaskCall[] => {
     if (message.type === "tool") {
       const call = asked.get(message.toolCallId ?? "");
       const name = message.name ?? call?.name ?? "tool";
@@ -92,21 +92,21 @@ export function callsByTask(
 /**
  * Creates the model call of a streamed message. `whole`: the message as a task returned it, which may contain more.
  */
-function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, prices: Prices): ModelCall {
+function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, prices: TokenPrices): ModelCall {
   const usage = streamed.usage ?? whole?.usage ?? null;
   const models = uniqueNames(streamed.models, whole?.models ?? []);
   const count = (field: string) => (typeof usage?.[field] === "number" ? usage[field] : null);
   const [tokensIn, tokensOut] = [count("input_tokens"), count("output_tokens")];
-  const cost = usage === null ? null : costOf(models, tokensIn ?? 0, tokensOut ?? 0, prices);
+  const cost = usage === null ? null : tokenCostOf(models, tokensIn ?? 0, tokensOut ?? 0, prices);
   return { kind: "model", id: streamed.id, models, tokensIn, tokensOut, cost, text: streamed.text };
 }
 
 /** Returns the cost of tokens in dollars; null if none of the model's names has a price. */
-export function costOf(
+export function tokenCostOf(
   models: readonly string[],
   tokensIn: number,
   tokensOut: number,
-  prices: Prices,
+  prices: TokenPrices,
 ): number | null {
   const priced = models.find((name) => Object.hasOwn(prices, name));
   const price = priced === undefined ? undefined : prices[priced];
@@ -162,7 +162,7 @@ export interface CallTotals extends Omit<ModelTotals, "model"> {
 
 export const UNNAMED_MODEL = "model";
 
-export function totalsOf(calls: CallsPerTask, tasks: Iterable<Task>): CallTotals {
+export function callTotalsOf(calls: CallsPerTask, tasks: Iterable<Task>): CallTotals {
   const all = [...calls.values()].flat();
   const models = new Map<string, ModelCall[]>();
   for (const call of all) {
@@ -198,7 +198,7 @@ export function formatCost(dollars: number): string {
 export const formatCount = (count: number): string => count.toLocaleString("en");
 
 /** Returns whether a text occurs in a call's names, arguments or result. Case does not matter. */
-export function callContains(call: Call, text: string): boolean {
+export function callContains(call: TaskCall, text: string): boolean {
   const parts = call.kind === "model" ? [...call.models, call.text] : [call.name, call.args ?? "", call.text];
   return parts.some((part) => part.toLowerCase().includes(text.toLowerCase()));
 }

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { ApiInterrupt } from "../api/records.ts";
 import { ActionButton } from "../components/action-button.tsx";
-import { Confirm } from "../components/dialogs.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
 import { REPEAT_OBSTACLE_TEXTS, type RepeatObstacle } from "../live/repeat-obstacle.ts";
 import { questionLine } from "../threads/event-answer.tsx";
 
@@ -35,7 +35,7 @@ export function RepeatButton({ obstacle, lost, isQuiet = false, onRepeat }: Repe
         Run again
       </ActionButton>
       {isAsking && (
-        <Confirm
+        <ConfirmDialog
           title="Run again without an answer?"
           text={`The thread waits for an answer to ${lost.map(({ value }) => `“${questionLine(value)}”`).join(" and ")}. The new run drops the ${lost.length === 1 ? "question, which" : "questions, which"} can then no longer be answered.`}
           yes="Run again"

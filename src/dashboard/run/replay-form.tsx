@@ -5,7 +5,7 @@ import { navigate } from "../app/page-location.ts";
 import { showNotice } from "../app/notices.ts";
 import { useOneAtATime } from "../components/use-one-at-a-time.ts";
 import type { TraceCheckpoint } from "../live/trace.ts";
-import { type StateFormChange, StateForm, storeEdit } from "../threads/state-editor.tsx";
+import { type StateFormChange, StateForm, storeStateChange } from "../threads/state-editor.tsx";
 import type { ReplayOrigin } from "./timeline-rows.ts";
 
 interface ReplayProps {
@@ -25,7 +25,7 @@ export function ReplayForm({ run, from, number }: ReplayProps) {
   const { thread_id: thread, assistant_id } = run;
   const replay = useOneAtATime(async (change: StateFormChange): Promise<void> => {
     const isSame = Object.keys(change.update).length === 0 && change.asNode === "";
-    const checkpoint_id = isSame ? from.checkpoint : await storeEdit(thread, from.checkpoint, change);
+    const checkpoint_id = isSame ? from.checkpoint : await storeStateChange(thread, from.checkpoint, change);
     const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
     const request = { assistant_id, input: null, checkpoint_id, metadata };
     const { run_id } = await createRun(thread, { ...request, multitask_strategy: "enqueue" });

@@ -1,9 +1,9 @@
 import type { JsonRecord } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { copyText } from "../components/copy-button.tsx";
+import { copyToClipboard } from "../components/copy-button.tsx";
 
 /** A menu that copies the form's request, as a curl command or as code for an SDK. */
-export function CopyCode({
+export function CopyRequestMenu({
   thread,
   request,
 }: {
@@ -12,7 +12,7 @@ export function CopyCode({
 }) {
   const copy = (what: string, make: (thread: string | null, request: JsonRecord) => string) =>
     runAction(async () => {
-      await copyText(make(thread, request));
+      await copyToClipboard(make(thread, request));
       showNotice(`Copied: ${what}.`);
     });
   return (
@@ -22,9 +22,9 @@ export function CopyCode({
       onChange={({ currentTarget }) => {
         const { value } = currentTarget;
         currentTarget.value = "";
-        if (value === "curl") void copy("a curl command", curlOf);
-        if (value === "js") void copy("code for the JavaScript SDK", javascriptOf);
-        if (value === "py") void copy("code for the Python SDK", pythonOf);
+        if (value === "curl") void copy("a curl command", curlOfRequest);
+        if (value === "js") void copy("code for the JavaScript SDK", javascriptOfRequest);
+        if (value === "py") void copy("code for the Python SDK", pythonOfRequest);
       }}
     >
       <option value="">Copy as…</option>
@@ -43,13 +43,13 @@ const base = (): string => new URL(".", location.href.replace(/#.*$/, "")).href.
  */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-export function curlOf(thread: string | null, request: JsonRecord): string {
+export function curlOfRequest(thread: string | null, request: JsonRecord): string {
   const path = thread === null ? "runs/stream" : `threads/${thread}/runs/stream`;
   const body = JSON.stringify({ ...request, stream_mode: ["values", "messages-tuple"] });
   return `curl -N ${quoted(`${base()}/${path}`)} -H 'content-type: application/json' -d ${quoted(body)}`;
 }
 
-export function javascriptOf(thread: string | null, { assistant_id, ...request }: JsonRecord): string {
+export function javascriptOfRequest(thread: string | null, { assistant_id, ...request }: JsonRecord): string {
   const camel = Object.fromEntries(
     Object.entries(request).map(([name, value]) => [
       name.replace(/_(\w)/g, (_, c: string) => c.toUpperCase()),
@@ -66,7 +66,7 @@ for await (const { event, data } of client.runs.stream(${JSON.stringify(thread)}
 `;
 }
 
-export function pythonOf(thread: string | null, { assistant_id, ...request }: JsonRecord): string {
+export function pythonOfRequest(thread: string | null, { assistant_id, ...request }: JsonRecord): string {
   const options = Object.entries({ ...request, stream_mode: ["values", "messages-tuple"] })
     .map(([name, value]) => `    ${name}=${python(value)},\n`)
     .join("");

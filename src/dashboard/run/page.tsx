@@ -4,15 +4,15 @@ import { type ApiInterrupt, hasRunEnded, type JsonRecord, type Run } from "../ap
 import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { answerOfRun, userOfRun } from "../live/answer-requests.ts";
+import { resumeValueOf, userNameOfRun } from "../live/answer-requests.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { type PausedRun, pauseLabel } from "../live/paused-run.ts";
-import { type QuestionOutcome, questionsOf } from "../live/question-outcome.ts";
+import { type QuestionOutcome, questionsAskedIn } from "../live/question-outcome.ts";
 import { queueTimeMs, runDurationMs } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
@@ -48,7 +48,7 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
     return error === null ? (
       <Loading isPadded />
     ) : (
-      <LoadFailure text={error} onRetry={() => watch.refresh()} />
+      <ErrorAlert text={error} onRetry={() => watch.refresh()} />
     );
   const side = (name: string) => runHref(thread, id, { tab: name });
   return (
@@ -67,10 +67,10 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
             : [{ id: "compare", title: "Comparison", href: runHref(thread, id, { with: other }) }]),
         ]}
       />
-      {error !== null && <LoadFailure text={error} onRetry={() => watch.refresh()} />}
+      {error !== null && <ErrorAlert text={error} onRetry={() => watch.refresh()} />}
       {watch.waiting.value !== null && <Asked waiting={watch.waiting.value} thread={thread} />}
       {watch.questionOutcome.value !== null && (
-        <Outcome outcome={watch.questionOutcome.value} questions={questionsOf(watch.trace)} />
+        <Outcome outcome={watch.questionOutcome.value} questions={questionsAskedIn(watch.trace)} />
       )}
       {watch.isRebuilt.value && (
         <p class="note">
@@ -157,7 +157,7 @@ interface OutcomeProps {
 
 /** The questions that a run asked, and which later run answered or dropped them. */
 function Outcome({ outcome: { run, isAnswer }, questions }: OutcomeProps) {
-  const user = userOfRun(run);
+  const user = userNameOfRun(run);
   const link = <a href={runHref(run.thread_id, run.run_id)}>run …{idSuffix(run.run_id)}</a>;
   const when = <Age since={run.created_at} isAgo />;
   return (
@@ -191,7 +191,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   const followUp = watch.followUp.value;
   void watch.changes.count;
   const origin = replayOriginOf(run);
-  const user = userOfRun(run);
+  const user = userNameOfRun(run);
   const times = watch.times.value;
   const duration = times === null ? null : runDurationMs(times, now.value);
   const start = (request: JsonRecord, said: string) =>
@@ -228,7 +228,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
               <a href={runHref(thread, origin.run)}>…{idSuffix(origin.run)}</a> from superstep {origin.step}
             </>
           )}
-          {answerOfRun(run) !== undefined && " · answers a question"}
+          {resumeValueOf(run) !== undefined && " · answers a question"}
           {user !== null && ` · by ${user}`}
           {watch.trace.attempt > 1 && ` · attempt ${watch.trace.attempt}`}
           {followUp !== null && followUp.resumedBy === null && " · the thread has newer runs"}

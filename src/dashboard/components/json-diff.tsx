@@ -20,7 +20,7 @@ interface Part {
 }
 
 /** A line-by-line diff of two JSON values. */
-export function Diff({ before, after }: { readonly before: unknown; readonly after: unknown }) {
+export function JsonDiff({ before, after }: { readonly before: unknown; readonly after: unknown }) {
   const parts = useMemo(() => partsOf(before, after), [before, after]);
   if (parts === null) return <p class="dim">Too large to compare.</p>;
   if (parts.every(({ kind }) => kind === "same" || kind === "fold")) return <p class="dim">No difference.</p>;

@@ -164,7 +164,7 @@ export function taskContains(trace: Trace, task: Task, text: string): boolean {
  * Returns round distances from the start of a range, in milliseconds, for the labels of a time axis. They divide the
  * range into at most `most` parts.
  */
-export function ticksOf({ from, to }: TimeRange, most: number): readonly number[] {
+export function axisTicksOf({ from, to }: TimeRange, most: number): readonly number[] {
   const length = to - from;
   const rough = Math.max(1, length / Math.max(1, most));
   const power = 10 ** Math.floor(Math.log10(rough));
