@@ -76,6 +76,27 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     expect(wrong).toEqual([]);
   });
 
+  test("runs are run again although the thread of one has been deleted meanwhile, and its row says so", async () => {
+    const { work, mend } = fragile();
+    const { url } = await serve({ graphs: { work } });
+    const [one, two] = [await newThread(url), await newThread(url)];
+    await run(url, one, "bad");
+    await run(url, two, "bad");
+    const { page } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => statuses(page)).toEqual(["failed", "failed"]);
+    await page.getByLabel("Select all runs on this page").check();
+    mend();
+    await fetch(`${url}/threads/${two}`, { method: "DELETE" });
+    await page.getByRole("button", { name: "Run again" }).click();
+    await expect
+      .poll(() => page.locator(".run-results").innerText())
+      .toBe("Done: 1. Not done: 1; the rows show why.");
+    await page.getByRole("link", { name: "Run again" }).waitFor();
+    expect(await page.locator(".all-runs tbody").innerText()).toContain(
+      "The run or its thread has been deleted",
+    );
+  });
+
   test("each run tells where it comes from, and runs are found by it", async () => {
     const { work } = fragile();
     const { url } = await serve({ graphs: { work } });

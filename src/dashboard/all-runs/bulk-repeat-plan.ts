@@ -6,9 +6,10 @@ import {
   REPEAT_OBSTACLE_TEXTS,
   type RepeatObstacle,
 } from "../live/repeat-obstacle.ts";
+import { isNotFound } from "../api-errors.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 
-type BulkRepeatObstacle = RepeatObstacle | "unfinished";
+type BulkRepeatObstacle = RepeatObstacle | "unfinished" | "deleted";
 
 export interface RepeatPlan {
   /** For each selected run, the reason why it will not be run again, or null if it will. */
@@ -26,7 +27,12 @@ export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan>
     const { thread_id: id } = found;
     const reading = threads.get(id) ?? getThread(id);
     threads.set(id, reading);
-    const [run, thread] = await Promise.all([getRun(id, found.run_id), reading]);
+    const records = await Promise.all([getRun(id, found.run_id), reading]).catch((cause: unknown) => {
+      if (isNotFound(cause)) return null;
+      throw cause;
+    });
+    if (records === null) return "deleted";
+    const [run, thread] = records;
     if (questionsLostByRepeat(run, thread).length > 0) unanswered.add(id);
     return findRepeatObstacle(run, thread);
   };
@@ -38,6 +44,7 @@ export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan>
 export const REPEAT_SKIP_TEXTS: { readonly [O in BulkRepeatObstacle]: string } = {
   ...REPEAT_OBSTACLE_TEXTS,
   unfinished: "The run has not ended yet",
+  deleted: "The run or its thread has been deleted",
 };
 
 export const runsToRepeat = ({ obstacles }: RepeatPlan): readonly FoundRun[] =>

@@ -85,7 +85,6 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
           title={`Run ${runsToRepeat(repeating).length} ${runsToRepeat(repeating).length === 1 ? "run" : "runs"} again?`}
           text={`${repeatSummary(repeating)} The input of each is sent again, to the current state of its thread: all tasks run.`}
           yes="Run again"
-
           onYes={() => onAction("retry")}
           onClose={() => setRepeating(null)}
         />
