@@ -54,8 +54,6 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     return { page, wrong, url, thread, say };
   }
   const drawn = (page: Page) => page.locator(".bubble").count();
-  const distanceFromEnd = (page: Page) =>
-    page.locator(".flow").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
   /** Whether a message is wholly within the part of the conversation that is visible. */
   const isSeen = async (page: Page, text: string) =>
     page
@@ -73,10 +71,10 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     expect(await drawn(page)).toBeLessThan(60);
     // The script that lays out charts is 1.5 MB: it is loaded where one is shown.
     expect(page.workers()).toEqual([]);
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     await say(1_000, 1);
     await page.getByText("Answer to number 1000").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     await page.locator(".flow").focus();
     await page.keyboard.press("Home");
     await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
@@ -87,7 +85,7 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     expect(await isSeen(page, "number 0")).toBe(true);
     await page.keyboard.press("End");
     await page.getByText("Answer to number 1001").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     expect(await drawn(page)).toBeLessThan(60);
     expect(wrong).toEqual([]);
   });
@@ -103,11 +101,11 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
   test("is read from its end on; earlier messages come when asked for, and those that are seen stay in place", async () => {
     const { page, wrong, say } = await start();
     await page.getByText("The last 500 of 1,001 messages").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     // Each run that is followed takes the place of the oldest messages.
     await say(1_000, 3);
     await page.getByText("The last 500 of 1,005 messages").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
     await page.locator(".bubble").getByText("number 505", { exact: true }).waitFor();
     const before = await firstSeen(page);
@@ -202,7 +200,7 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     await page.locator(".flow").focus();
     await page.keyboard.press("End");
     await page.getByText("Answer to number 999").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
   });
 
   test("and of other lists, the last elements are shown", async () => {
@@ -229,6 +227,56 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     await page.getByText("number 999", { exact: false }).first().waitFor();
   });
 });
+
+describe.skipIf(isMissing)("what one reads in a conversation", { timeout: 60_000 }, () => {
+  test("stays in place while runs go on below, with messages that are streamed and a state that grows", async () => {
+    const talk = graph({
+      state: { messages: messages(), log: list<string>() },
+      nodes: {
+        look: async () => ({ log: ["looked"] }),
+        answer: async (_, ctx) => {
+          const message = ctx.message();
+          for (const word of "An answer that takes more than one line. ".repeat(5).split(/(?<= )/))
+            message.write(word);
+          return { messages: [message.end()] };
+        },
+      },
+      edges: { start: "look", look: "answer" },
+    });
+    const { url } = await serve({ graphs: { talk } });
+    const thread = await newThread(url);
+    const say = async (count: number) => {
+      const input = {
+        messages: Array.from({ length: count }, (_, i) => ({
+          role: "user",
+          content: `number ${i}${"\n\nmore".repeat(i % 5)}`,
+        })),
+      };
+      await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "talk", input });
+    };
+    await say(45);
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.getByRole("region", { name: "State" }).waitFor();
+    await page.locator(".flow").hover();
+    await page.mouse.wheel(0, -700);
+    const flow = page.locator(".flow");
+    const scrolled = () => flow.evaluate((box) => box.scrollTop);
+    await expect.poll(async () => (await distanceToEnd(page)) > 300).toBe(true);
+    const before = await scrolled();
+    const seen = page.locator(".bubble", { hasText: "number 40" });
+    const place = async () => (await seen.boundingBox())?.y;
+    const top = await place();
+    for (let i = 1; i <= 3; i++) {
+      await say(1);
+      await page.waitForSelector(`.bubble[aria-setsize="${46 + 2 * i}"]`, { state: "attached" });
+      expect([await scrolled(), await place()]).toEqual([before, top]);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+const distanceToEnd = (page: Page) =>
+  page.locator(".flow").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
 
 describe.skipIf(isMissing)("the history of a thread with large states", { timeout: 60_000 }, () => {
   test("is listed without the values of its states; only those of the state that is shown, and of the one before, are read", async () => {
