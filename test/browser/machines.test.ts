@@ -3,6 +3,7 @@ import { assign, fromPromise, setup } from "xstate";
 import { z } from "zod";
 import { heldCalls } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
+import { ShiftedTime } from "../e2e/support/shifted-time.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
@@ -578,6 +579,51 @@ describe.skipIf(isMissing)("a machine with schemas, in a real browser", { timeou
     await page.waitForSelector(".question");
     const state = page.getByRole("region", { name: "State", exact: true });
     await expect.poll(() => state.innerText()).toMatch(/article: tea[\s\S]*count: 1/);
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe.skipIf(isMissing)("a question that a timer ends", { timeout: 60_000 }, () => {
+  const HOUR = 60 * 60 * 1_000;
+  const expense = setup({
+    types: { events: {} as { type: "APPROVE"; limit: number } },
+  }).createMachine({
+    id: "expense",
+    initial: "asked",
+    states: {
+      asked: {
+        on: { APPROVE: { target: "approved", guard: ({ event }) => event.limit <= 1_000 } },
+        after: { [HOUR]: "expired" },
+      },
+      approved: {},
+      expired: { type: "final" },
+    },
+  });
+
+  test("is answered by nobody, also where an answer was refused before", async () => {
+    const time = new ShiftedTime();
+    const { url } = await serve({ graphs: { expense }, ...time });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "expense", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.getByText("Event data").click();
+    await page.getByLabel("Name of field 1").fill("limit");
+    await page.getByLabel("Value of field 1").fill("5000");
+    await page.getByRole("button", { name: "APPROVE" }).click();
+    await page.getByText("refused").first().waitFor();
+    await page.getByLabel("Value of field 1").fill("500");
+    time.advance(2 * HOUR);
+    const note = page.locator(".composer > .note");
+    await expect.poll(() => note.innerText()).toContain("The question is no longer pending");
+    expect(await note.innerText()).not.toContain("answered");
+    // The page of the run that asked says what ended its question.
+    const runs = (await (await get(`${url}/threads/${thread}/runs`)).json()) as readonly { run_id: string }[];
+    await page.getByRole("button", { name: "Discard my answer" }).click();
+    await page.goto(`${url}/#/threads/${thread}/runs/${runs.at(-1)?.run_id}`);
+    await expect
+      .poll(() => page.locator(".note").innerText())
+      .toMatch(/Not answered: a timer moved the machine on .+ in run …/);
+    await page.getByText("asked a question").first().waitFor();
     expect(wrong).toEqual([]);
   });
 });

@@ -9,6 +9,8 @@ import {
 import { RequestError } from "../api-errors.ts";
 import { resumeRequestOf } from "./repeat-and-resume-requests.ts";
 
+/** The name of the error of a run whose answer does not fit the question, which then stays pending. */
+export const REFUSED_ANSWER = "InvalidResumeError";
 /** The number of a thread's latest runs that are searched for the answer to a question. */
 const MAX_RUNS = 20;
 /**
@@ -142,14 +144,14 @@ export async function waitForRefusal(
 async function findRefusal(thread: string, ids: readonly string[]): Promise<string | null> {
   const [latest] = await listRuns(thread, 1);
   if (latest?.status !== "error") return null;
-  const filter = { thread_id: thread, status: "error", error: "InvalidResumeError" } as const;
+  const filter = { thread_id: thread, status: "error", error: REFUSED_ANSWER } as const;
   const [refused] = (await findRuns(filter, 1, null)).runs;
   const message = refused?.run_id === latest.run_id ? (refused.error?.message ?? "") : "";
   return ids.some((id) => message.includes(id)) ? message : null;
 }
 
 /**
- * Returns the newest run that answers one of these questions. Returns undefined if none of the {@link MAX_RUNS} latest
+ * Returns the newest run that answers one of these questions and whose answer was not refused. Returns undefined if none of the {@link MAX_RUNS} latest
  * runs does, or if several may have. `since`: when the questions were asked; null if this is not known.
  */
 export async function findAnsweringRun(
@@ -157,8 +159,12 @@ export async function findAnsweringRun(
   ids: readonly string[],
   since: string | null,
 ): Promise<Run | undefined> {
-  const runs = await listRuns(thread, MAX_RUNS);
+  const [runs, { runs: refused }] = await Promise.all([
+    listRuns(thread, MAX_RUNS),
+    findRuns({ thread_id: thread, status: "error", error: REFUSED_ANSWER }, MAX_RUNS, null),
+  ]);
   const answers = runs
+    .filter(({ run_id }) => refused.every((found) => found.run_id !== run_id))
     .map((run) => [run, resumeValueOf(run)] as const)
     .filter(([, resume]) => resume !== undefined);
   const byId = answers.find(

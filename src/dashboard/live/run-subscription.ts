@@ -1,6 +1,13 @@
 import { signal } from "@preact/signals";
 import { findRuns, getStateHistory, getRun, getThread, listRuns } from "../api/client.ts";
-import { type ApiInterrupt, type FoundRun, hasRunEnded, type Run, type ThreadState } from "../api/records.ts";
+import {
+  type ApiInterrupt,
+  type FoundRun,
+  hasRunEnded,
+  type Run,
+  type Thread,
+  type ThreadState,
+} from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound, isTransient } from "../api-errors.ts";
@@ -167,7 +174,7 @@ export class RunSubscription {
     const hasFailed = run.status === "error" || run.status === "timeout";
     const [followUp, questionOutcome] = await Promise.all([
       hasFailed && !isLatest ? this.#readFollowUp(run) : null,
-      isLatest ? null : this.#readQuestionOutcome(run),
+      isLatest ? null : this.#readQuestionOutcome(run, record),
     ]);
     return {
       run,
@@ -186,13 +193,14 @@ export class RunSubscription {
   }
 
   /** Reads who answered the run's questions, unless this is known and can no longer change. */
-  async #readQuestionOutcome(run: Run): Promise<QuestionOutcome | null> {
+  async #readQuestionOutcome(run: Run, { interrupts }: Thread): Promise<QuestionOutcome | null> {
     const known = this.questionOutcome.peek();
     if (known !== null && hasRunEnded(known.run)) return known;
     const questions = questionsAskedIn(this.trace);
     if (questions.length === 0) return null;
     // An error is ignored: the page can show everything else.
-    return findQuestionOutcome(run, questions).catch(() => known);
+    const pending = new Set(Object.values(interrupts).flatMap((asked) => asked.map(({ id }) => id)));
+    return findQuestionOutcome(run, questions, pending).catch(() => known);
   }
 
   /**

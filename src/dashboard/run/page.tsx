@@ -155,19 +155,25 @@ interface OutcomeProps {
   readonly questions: readonly ApiInterrupt[];
 }
 
-/** The questions that a run asked, and which later run answered or dropped them. */
-function Outcome({ outcome: { run, isAnswer }, questions }: OutcomeProps) {
+/** The questions that a run asked, and which later run ended them. */
+function Outcome({ outcome: { run, kind }, questions }: OutcomeProps) {
   const user = userNameOfRun(run);
   const link = <a href={runHref(run.thread_id, run.run_id)}>run …{idSuffix(run.run_id)}</a>;
   const when = <Age since={run.created_at} isAgo />;
   return (
     <div class="note">
       <QuestionLines questions={questions} />
-      {isAnswer ? (
+      {kind === "answer" && (
         <span>
           Answered{user !== null && ` by ${user}`} {when} in {link}
         </span>
-      ) : (
+      )}
+      {kind === "timer" && (
+        <span>
+          Not answered: a timer moved the machine on {when} in {link}
+        </span>
+      )}
+      {kind === "input" && (
         <span>
           Not answered: {link} began with a new input {when}
           {user !== null && `, by ${user}`}
