@@ -5,6 +5,7 @@ import { EventLog } from "../../src/dashboard/live/event-log.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
+import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
 
 describe("what a page keeps of a long thread", () => {
@@ -102,26 +103,77 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     const { page, wrong, say } = await start();
     await page.getByText("The last 500 of 1,001 messages").waitFor();
     await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
+    await page.getByRole("button", { name: "Show 500 earlier messages" }).click();
+    await page.getByText("The last 1,000 of 1,001 messages").waitFor({ state: "attached" });
+    await page.keyboard.press("End");
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     // Each run that is followed takes the place of the oldest messages.
     await say(1_000, 3);
-    await page.getByText("The last 500 of 1,005 messages").waitFor();
+    await page.getByText("The last 500 of 1,005 messages").waitFor({ state: "attached" });
     await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
     await page.locator(".bubble").getByText("number 505", { exact: true }).waitFor();
-    const before = await firstSeen(page);
+    const isInPlace = async ([text, top]: readonly [string, number]) => {
+      const [now, place] = await firstSeen(page);
+      expect(now).toBe(text);
+      expect(Math.abs(place - top)).toBeLessThan(3);
+    };
+    const first = await firstSeen(page);
     // The messages that are seen are not taken away by newer ones.
     await say(1_003, 3);
-    await page.getByText("The last 504 of 1,009 messages").waitFor();
-    expect(await firstSeen(page)).toEqual(before);
-    await page.getByRole("button", { name: "Show 504 earlier messages" }).click();
-    await page.getByText("The last 1,008 of 1,009 messages").waitFor();
+    await page.getByText(/The last 5\d\d of 1,009 messages/).waitFor({ state: "attached" });
+    await isInPlace(first);
+    await page.getByRole("button", { name: "Show all" }).scrollIntoViewIfNeeded();
+    const seen = await firstSeen(page);
+    await page.getByRole("button", { name: "Show all" }).click();
+    await page.getByText("All 1,009 messages").waitFor({ state: "attached" });
+    await isInPlace(seen);
+    await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
+    await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("goes to its beginning by the key Home, wherever the focus is, unless one scrolls meanwhile", async () => {
+    const { page, wrong, url, thread } = await start();
+    await page.getByText("The last 500 of 1,001 messages").waitFor();
+    const gate = await heldBack(page.context(), "**/state?list_limit=1000000000*");
+    await page.keyboard.press("Home");
+    await page.locator(".bubble").getByText("number 505", { exact: true }).waitFor();
+    await page.locator(".flow").hover();
+    await page.mouse.wheel(0, 2_000);
+    await expect.poll(() => page.locator(".flow").evaluate((box) => box.scrollTop)).toBe(2_000);
+    const before = await firstSeen(page);
+    gate.pass();
+    await page.getByText("All 1,001 messages").waitFor({ state: "attached" });
     const [text, top] = await firstSeen(page);
     expect(text).toBe(before[0]);
     expect(Math.abs(top - before[1])).toBeLessThan(3);
-    await page.getByRole("button", { name: "Show all" }).click();
-    await page.getByText("All 1,009 messages").waitFor();
-    await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
+    await page.keyboard.press("Home");
     await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
+    // A link to a message that there is not shows the end.
+    await page.goto(`${url}/#/threads/${thread}?message=nothing`);
+    await page.reload();
+    await page.getByText("The message of this link is not in the conversation").waitFor();
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
+    expect(wrong).toEqual([]);
+  });
+
+  test("shows nothing of messages that were removed, and of what nodes wrote only the messages that it shows", async () => {
+    const { page, wrong, url, thread, say } = await start();
+    const sizes: number[] = [];
+    page.on("response", async (response) => {
+      if (response.url().includes("/state?")) sizes.push((await response.body()).length);
+    });
+    await say(1_000, 3);
+    await page.getByText("Answer to number 1002").waitFor();
+    const { values } = (await (await fetch(`${url}/threads/${thread}/state`)).json()) as {
+      values: { messages: readonly { id: string }[] };
+    };
+    const messages = values.messages.map(({ id }) => ({ type: "remove", id }));
+    await postJson(`${url}/threads/${thread}/state`, { values: { messages }, as_node: "answer" });
+    await expect.poll(() => page.locator(".bubble").count(), { timeout: 20_000 }).toBe(0);
+    // The update of the state has 1,005 removals among its writes, which are not read.
+    expect(sizes.at(-1)).toBeLessThan(5_000);
     expect(wrong).toEqual([]);
   });
 

@@ -146,36 +146,6 @@ export const postMachineEvent = (id: string, event: unknown): Promise<{ readonly
   });
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });
-/** Reads the latest state of a thread with the last `limit` elements of each list in its values. */
-export async function getShortenedState(
-  id: string,
-  limit: number,
-  signal?: AbortSignal,
-): Promise<ShortenedState> {
-  const state = await fetchJson<ThreadState & Partial<ShortenedState>>(
-    `threads/${part(id)}/state?list_limit=${limit}`,
-    { signal },
-  );
-  // `list_lengths` is absent if the thread has no state yet.
-  return { ...state, list_limit: limit, list_lengths: state.list_lengths ?? {} };
-}
-/** The fields of a thread's state except `values`, which may be large. */
-const STATE_FIELDS_WITHOUT_VALUES = "next,tasks,metadata,created_at,checkpoint,parent_checkpoint,interrupts";
-/** Reads the latest state of a thread without its values. */
-export const getStateWithoutValues = (
-  id: string,
-  signal?: AbortSignal,
-): Promise<Omit<ThreadState, "values">> =>
-  fetchJson(`threads/${part(id)}/state?select=${STATE_FIELDS_WITHOUT_VALUES}`, { signal });
-export const getStateAt = (id: string, checkpoint: string): Promise<ThreadState> =>
-  fetchJson(`threads/${part(id)}/state/${part(checkpoint)}`);
-
-export interface StateHistoryQuery {
-  readonly limit: number;
-  readonly before?: string;
-  readonly metadata?: JsonRecord;
-}
-
 /** The fields of a {@link StateSummary}. */
 const STATE_SUMMARY_FIELDS = [
   "next",
@@ -187,6 +157,38 @@ const STATE_SUMMARY_FIELDS = [
     (name) => `metadata.${name}`,
   ),
 ];
+
+/** The fields of the latest state that a thread's page reads again and again. */
+const STATE_FIELDS_WITHOUT_VALUES = [...STATE_SUMMARY_FIELDS, "tasks", "interrupts"];
+
+/** Reads the latest state of a thread with the last `limit` elements of each list in its values. */
+export async function getShortenedState(
+  id: string,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<ShortenedState> {
+  const select = [...STATE_FIELDS_WITHOUT_VALUES, "values"].join();
+  const state = await fetchJson<ThreadState & Partial<ShortenedState>>(
+    `threads/${part(id)}/state?list_limit=${limit}&select=${select}`,
+    { signal },
+  );
+  // `list_lengths` is absent if the thread has no state yet.
+  return { ...state, list_limit: limit, list_lengths: state.list_lengths ?? {} };
+}
+/** Reads the latest state of a thread without its values. */
+export const getStateWithoutValues = (
+  id: string,
+  signal?: AbortSignal,
+): Promise<Omit<ThreadState, "values">> =>
+  fetchJson(`threads/${part(id)}/state?select=${STATE_FIELDS_WITHOUT_VALUES.join()}`, { signal });
+export const getStateAt = (id: string, checkpoint: string): Promise<ThreadState> =>
+  fetchJson(`threads/${part(id)}/state/${part(checkpoint)}`);
+
+export interface StateHistoryQuery {
+  readonly limit: number;
+  readonly before?: string;
+  readonly metadata?: JsonRecord;
+}
 
 /** Reads states of a thread without their values, newest first. */
 export const getStateHistoryWithoutValues = (

@@ -21,7 +21,13 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
         ),
       ],
     ],
-    ["Threads", [["↓ ↑", "next and previous thread in the list"]]],
+    [
+      "Threads",
+      [
+        ["↓ ↑", "next and previous thread in the list"],
+        ["Home End", "beginning and end of the conversation"],
+      ],
+    ],
     [
       "Text fields",
       [

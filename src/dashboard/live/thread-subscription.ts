@@ -23,6 +23,8 @@ const MAX_TRACES = 20;
  * user asks for more. This limit bounds the memory of a page on which a conversation grows for hours.
  */
 export const DEFAULT_LIST_LIMIT = 500;
+/** The largest number of reads of a state whose lists go on growing while the user reads their first elements. */
+const MAX_READS = 4;
 /** The largest limit that the server accepts. */
 const MAX_LIST_LIMIT = 1_000_000_000;
 
@@ -181,16 +183,23 @@ export class ThreadSubscription {
   async #readState(signal: AbortSignal): Promise<ShortenedState> {
     const before = this.state.peek();
     const known = before?.checkpoint?.checkpoint_id;
-    if (this.isFollowing()) this.#grown = 0;
     if (before !== null && known !== undefined && this.#limit <= before.list_limit) {
       const head = await getStateWithoutValues(this.id, signal);
       if (head.checkpoint?.checkpoint_id === known) return { ...before, ...head };
     }
-    const state = await getShortenedState(this.id, this.#limit, signal);
-    const more = before === null || this.isFollowing() ? 0 : elementsLost(before, state);
-    if (more === 0) return state;
-    this.#grown += more;
-    return getShortenedState(this.id, this.#limit, signal);
+    // At the end of the conversation, nobody sees that earlier elements, which were asked for before, are left out again.
+    if (before !== null && this.isFollowing() && this.#limit <= before.list_limit) {
+      this.#wanted = DEFAULT_LIST_LIMIT;
+      this.#grown = 0;
+    }
+    for (let reads = 1; ; reads++) {
+      // oxlint-disable-next-line no-await-in-loop -- read again with a larger limit
+      const state = await getShortenedState(this.id, this.#limit, signal);
+      const more = before === null || this.isFollowing() ? 0 : elementsLost(before, state);
+      if (more === 0 || reads === MAX_READS) return state;
+      // Twice as many, because the lists may grow on during the next read.
+      this.#grown += 2 * more;
+    }
   }
 
   get #limit(): number {

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { findRuns } from "../api/client.ts";
 import { hasRunEnded, type JsonRecord, type ShortenedState } from "../api/records.ts";
 import { conversationKey, toChatMessage, type ChatMessage } from "../live/chat-messages.ts";
@@ -13,9 +13,10 @@ import { EmptyState, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { errorLine } from "../components/one-line-text.ts";
-import { currentLocation, runHref } from "../app/page-location.ts";
+import { currentLocation, runHref, threadHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 import { ConversationView } from "./conversation-view.tsx";
+import { useConversationScroll } from "./use-conversation-scroll.ts";
 import { RunningMachineEvents } from "./running-machine-events.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
 import { AnswerOrRunForm, interruptsOf } from "./answer-or-run-form.tsx";
@@ -36,21 +37,24 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
     trace,
     ids,
     omitted > 0,
-    key !== null && (latest === undefined || hasRunEnded(latest)),
+    (key !== null || Array.isArray(values["messages"])) && (latest === undefined || hasRunEnded(latest)),
   );
   const { [key ?? ""]: _, ...rest } = values;
   const wanted = currentLocation.value.query.get("message");
-  const { box, follow, isFollowing } = useFollow(
-    [omitted + conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
+  const isWantedUnread = wanted !== null && state !== null && !ids.has(wanted);
+  const isWantedMissing = isWantedUnread && omitted === 0 && streamed.every(({ id }) => id !== wanted);
+  const { box, follow, isFollowing } = useConversationScroll({
+    contents: [omitted + conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
     wanted,
-    omitted === 0,
-    () => watch.showElements(Infinity),
-  );
+    isWantedMissing,
+    isWhole: omitted === 0,
+    readWhole: () => watch.showElements(Infinity),
+  });
   useEffect(() => {
     watch.isFollowing = isFollowing;
     return () => (watch.isFollowing = () => true);
   }, [watch]);
-  const isWantedOmitted = wanted !== null && omitted > 0 && !ids.has(wanted);
+  const isWantedOmitted = isWantedUnread && omitted > 0;
   useEffect(() => {
     if (isWantedOmitted) watch.showElements(Infinity);
   }, [isWantedOmitted]);
@@ -94,6 +98,12 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
             isFollowing={isFollowing}
             onResize={follow}
           />
+        )}
+        {isWantedMissing && (
+          <div class="note" role="alert">
+            <span>The message of this link is not in the conversation. It may have been removed.</span>
+            <a href={threadHref(watch.id)}>Open thread</a>
+          </div>
         )}
         {streamed.length > 0 && (
           <ol
@@ -289,68 +299,4 @@ function workOf(trace: Trace | undefined): string {
     .filter(({ status }) => status === "running" || status === "retrying")
     .map(({ name, status }) => (status === "retrying" ? `${name} (retrying)` : name));
   return names.length === 0 ? "Running…" : `${[...new Set(names)].join(", ")}…`;
-}
-
-/**
- * Scrolls to the end after each change of `on`, unless the user has scrolled away from the end. `wanted`: the id of a
- * message that is shown instead of the end. `isWhole`: whether the beginning of the conversation was read; if not,
- * `readWhole` is called when the user presses Home.
- */
-function useFollow(on: readonly unknown[], wanted: string | null, isWhole: boolean, readWhole: () => void) {
-  const box = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(wanted === null);
-  /** Whether the view goes to the beginning as soon as the beginning has been read. */
-  const isStartWanted = useRef(false);
-  const toStart = useRef(readWhole);
-  toStart.current = () => {
-    isStartWanted.current = !isWhole;
-    if (!isWhole) readWhole();
-  };
-  const follow = () => {
-    if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
-  };
-  useEffect(() => {
-    const { current } = box;
-    if (current === null) return undefined;
-    let last = 0;
-    const look = () => {
-      const { scrollTop, scrollHeight, clientHeight } = current;
-      const distance = scrollHeight - scrollTop - clientHeight;
-      // Only the user scrolls up: the page itself scrolls down only, and removed content leaves the view at the end.
-      if (distance < 2) isAtEnd.current = true;
-      else if (scrollTop !== last) isAtEnd.current = scrollTop > last && (isAtEnd.current || distance < 60);
-      last = scrollTop;
-    };
-    // The key Home or End jumps to the edge. A smooth scroll would draw all messages on its way, and stop at an
-    // outdated estimate of the end.
-    const jump = (event: KeyboardEvent) => {
-      if ((event.key !== "End" && event.key !== "Home") || event.target !== current) return;
-      event.preventDefault();
-      isAtEnd.current = event.key === "End";
-      isStartWanted.current = false;
-      if (event.key === "Home") toStart.current();
-      current.scrollTop = isAtEnd.current ? current.scrollHeight : 0;
-    };
-    // When the form below grows, the visible part of the conversation shrinks and would no longer show the end.
-    const resize = new ResizeObserver(follow);
-    resize.observe(current);
-    current.addEventListener("scroll", look, { passive: true });
-    current.addEventListener("keydown", jump);
-    return () => {
-      resize.disconnect();
-      current.removeEventListener("scroll", look);
-      current.removeEventListener("keydown", jump);
-    };
-  }, []);
-  useLayoutEffect(() => {
-    if (isWhole && isStartWanted.current && box.current !== null) {
-      isStartWanted.current = false;
-      box.current.scrollTop = 0;
-    }
-  }, [isWhole]);
-  useLayoutEffect(() => {
-    if (wanted !== null) isAtEnd.current = false;
-  }, [wanted]);
-  useLayoutEffect(follow, on);
-  return { box, follow, isFollowing: () => isAtEnd.current };
 }
