@@ -207,11 +207,11 @@ function ShownMessages({ watch, shown, total }: ShownMessagesProps) {
     <p class="dim earlier">
       The last {shown.toLocaleString()} of {total.toLocaleString()} messages.
       {next < total && (
-        <button type="button" class="quiet" onClick={() => watch.showElements(next)}>
+        <button type="button" class="quiet link" onClick={() => watch.showElements(next)}>
           Show {(next - shown).toLocaleString()} earlier messages
         </button>
       )}
-      <button type="button" class="quiet" onClick={() => watch.showElements(Infinity)}>
+      <button type="button" class="quiet link" onClick={() => watch.showElements(Infinity)}>
         Show all
       </button>
     </p>
@@ -237,7 +237,7 @@ function ShortenedLists({ watch, state, names }: ShortenedListsProps) {
           {state?.list_lengths[name]?.toLocaleString()} elements.{" "}
         </span>
       ))}
-      <button type="button" class="quiet" onClick={() => watch.showElements(Infinity)}>
+      <button type="button" class="quiet link" onClick={() => watch.showElements(Infinity)}>
         Show all elements
       </button>
     </p>
