@@ -10,7 +10,7 @@ import { RequestError } from "../api-errors.ts";
 import { resumeRequestOf } from "./repeat-and-resume-requests.ts";
 
 /** The name of the error of a run whose answer does not fit the question, which then stays pending. */
-export const REFUSED_ANSWER = "InvalidResumeError";
+export const INVALID_RESUME_ERROR = "InvalidResumeError";
 /** The number of a thread's latest runs that are searched for the answer to a question. */
 const MAX_RUNS = 20;
 /**
@@ -144,7 +144,7 @@ export async function waitForRefusal(
 async function findRefusal(thread: string, ids: readonly string[]): Promise<string | null> {
   const [latest] = await listRuns(thread, 1);
   if (latest?.status !== "error") return null;
-  const filter = { thread_id: thread, status: "error", error: REFUSED_ANSWER } as const;
+  const filter = { thread_id: thread, status: "error", error: INVALID_RESUME_ERROR } as const;
   const [refused] = (await findRuns(filter, 1, null)).runs;
   const message = refused?.run_id === latest.run_id ? (refused.error?.message ?? "") : "";
   return ids.some((id) => message.includes(id)) ? message : null;
@@ -161,7 +161,7 @@ export async function findAnsweringRun(
 ): Promise<Run | undefined> {
   const [runs, { runs: refused }] = await Promise.all([
     listRuns(thread, MAX_RUNS),
-    findRuns({ thread_id: thread, status: "error", error: REFUSED_ANSWER }, MAX_RUNS, null),
+    findRuns({ thread_id: thread, status: "error", error: INVALID_RESUME_ERROR }, MAX_RUNS, null),
   ]);
   const answers = runs
     .filter(({ run_id }) => refused.every((found) => found.run_id !== run_id))

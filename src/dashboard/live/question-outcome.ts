@@ -1,6 +1,6 @@
 import { getRun, listThreadRunsSince } from "../api/client.ts";
 import { type ApiInterrupt, type FoundRun, isJsonRecord, type Run } from "../api/records.ts";
-import { resumeValueOf, extractAnswersById, REFUSED_ANSWER } from "./answer-requests.ts";
+import { resumeValueOf, extractAnswersById, INVALID_RESUME_ERROR } from "./answer-requests.ts";
 import type { Trace } from "./trace.ts";
 
 /** The number of later runs that are searched for the answer to a question. */
@@ -40,7 +40,7 @@ export async function findQuestionOutcome(
   for (const found of later) {
     const { thread_id, run_id, started_at, error, origin, status } = found;
     // A queued run has changed nothing yet, and a refused answer leaves the question as it was.
-    if (started_at === null || error?.error === REFUSED_ANSWER) continue;
+    if (started_at === null || error?.error === INVALID_RESUME_ERROR) continue;
     if (origin === "timer") {
       // A machine can go on waiting for the same answer after a timer, so a later answer counts more.
       if (status === "success") timer ??= found;
