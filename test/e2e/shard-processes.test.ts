@@ -313,6 +313,38 @@ describe("processes that share a port", () => {
       .toContain('\nheddle_shard_up{shard="1"} 1\n');
   });
 
+  test("answer requests that need a process that hangs with 503, and serve all others", async () => {
+    const client = connect(server);
+    const [own, other] = [idIn(0), idIn(1)];
+    await Promise.all([own, other].map((id) => client.threads.create({ threadId: id })));
+    const end = await client.runs.wait(other, "where", { input: { name: "hung" } });
+    const { pid } = end as { pid: number };
+    process.kill(pid, "SIGSTOP");
+    try {
+      const answers = await Promise.all([
+        // Needs all shards, so the process that has the request calls the others.
+        firstAnswer(`${server.url}/threads/search`, { method: "POST", body: "{}" }),
+        // These are forwarded as they are.
+        firstAnswer(`${server.url}/threads/${other}`),
+        firstAnswer(`${server.url}/threads/${other}/state`, { method: "POST", body: '{"values":{}}' }),
+      ]);
+      for (const { status, headers, body } of answers) {
+        expect([status, headers.get("retry-after"), JSON.parse(body)]).toMatchObject([
+          503,
+          "1",
+          { code: "storage.unavailable", detail: expect.stringContaining("has not responded for 8 seconds") },
+        ]);
+      }
+      expect(JSON.parse(answers[2]?.body ?? "")).toMatchObject({
+        detail: expect.stringContaining("whether the request was carried out is not known"),
+      });
+      expect(await firstAnswer(`${server.url}/threads/${own}`)).toMatchObject({ status: 200 });
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    await expect.poll(async () => (await firstAnswer(`${server.url}/threads/${other}`)).status).toBe(200);
+  });
+
   test("answer errors as one server does", async () => {
     const missing = await Promise.all(
       [0, 1].map(async (shard) => (await fetch(`${server.url}/threads/${idIn(shard)}`)).status),
@@ -345,16 +377,20 @@ interface History {
 const json = async <T>(url: string, headers: Record<string, string> = {}): Promise<T> =>
   (await (await fetch(url, { headers })).json()) as T;
 
+const anyAnswer = async (url: string): Promise<string> => (await firstAnswer(url, {}, 8_000)).body;
+
 /**
- * Asks over several new connections, because a stopped process gets some of them and does not answer. Fails if no answer comes within a few
- * seconds.
+ * Asks over several new connections, because a stopped process gets some of them and does not answer. Fails if no answer comes within `ms`
+ * milliseconds.
  */
-async function anyAnswer(url: string): Promise<string> {
+async function firstAnswer(url: string, request: RequestInit = {}, ms = 25_000) {
   const others = new AbortController();
-  const signal = AbortSignal.any([others.signal, AbortSignal.timeout(8_000)]);
-  const asked = Array.from({ length: 16 }, async () =>
-    (await fetch(url, { headers: { connection: "close" }, signal })).text(),
-  );
+  const signal = AbortSignal.any([others.signal, AbortSignal.timeout(ms)]);
+  const headers = { connection: "close", "content-type": "application/json" };
+  const asked = Array.from({ length: 16 }, async () => {
+    const answer = await fetch(url, { ...request, headers, signal });
+    return { status: answer.status, headers: answer.headers, body: await answer.text() };
+  });
   try {
     return await Promise.any(asked);
   } finally {
