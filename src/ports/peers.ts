@@ -36,6 +36,9 @@ export interface PeerResponse {
 /** A WebSocket to another process. */
 export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
   onClose(listener: (code: number, reason: string) => void): void;
+  /** Stops reading from the connection, so that the other process sends no more. A few messages that were read already may still come. */
+  pause(): void;
+  resume(): void;
 };
 
 /**

@@ -282,7 +282,17 @@ class NodePeerSocket implements PeerSocket {
     this.#raw.on("close", (code, reason) => listener(code, reason.toString()));
   }
 
+  pause(): void {
+    this.#raw.pause();
+  }
+
+  resume(): void {
+    this.#raw.resume();
+  }
+
   close(code: number, reason: string): void {
+    // A paused connection would not read the answer to the close frame.
+    this.#raw.resume();
     this.#raw.close(code, reason);
   }
 }

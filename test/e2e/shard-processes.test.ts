@@ -8,7 +8,7 @@ import { build, heddle, Running } from "../config/process.ts";
 import { connect, Home } from "../config/project.ts";
 import { lines } from "./support/clients.ts";
 import { inspect } from "./support/inspected.ts";
-import { dial } from "./support/sockets.ts";
+import { dial, type Dialed } from "./support/sockets.ts";
 
 const SHARDS = 2;
 const STEPS = 12;
@@ -233,6 +233,26 @@ describe("processes that share a port", () => {
       await feed.until(({ thread_id, kind }) => kind === "run" && thread_id === id);
       socket.socket.close();
     }
+  });
+
+  test("send a socket no more than its client takes, and then everything", async () => {
+    const client = connect(server);
+    const [thread = ""] = (await threadsOf(client, 1)).flat();
+    // Each of its steps sends the whole state.
+    const input = { log: ["x".repeat(1_000_000)] };
+    await client.runs.wait(thread, "count", { input });
+    const dialed = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        dial(`${server.url}/threads/${thread}/stream?last_event_id=-1&stream_mode=values`),
+      ),
+    );
+    const [first, ...others] = dialed;
+    for (const { socket } of others) socket.pause();
+    const isWhole = ({ frames }: Dialed) => frames.at(-1)?.event === "run_done";
+    await first?.until(isWhole);
+    for (const { socket } of others) socket.resume();
+    const all = await Promise.all(others.map((one) => one.until(isWhole)));
+    for (const { frames } of all) expect(frames).toEqual(first?.frames);
   });
 
   test("pass on large requests and responses", async () => {

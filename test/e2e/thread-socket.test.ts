@@ -120,6 +120,7 @@ describeOverEachTransport("the thread's socket", (transport) => {
     );
     for (const socket of sockets) {
       await socket.until(({ frames }) => frames.length >= expected.length);
+      expect(socket.frames).toHaveLength(expected.length);
       expectEqual(socket.frames, expected);
     }
   });
