@@ -495,6 +495,31 @@ test("a user has what is theirs in all shards, and nothing else", async () => {
   expect((await socket.closed).code).toBeGreaterThan(4000);
 });
 
+test("a user's runs without a thread are in the shard that their idempotency key names", async () => {
+  const server = await start(home.data("threadless"), {}, undefined, withAuth);
+  for (let i = 0; i < 8; i++) {
+    const asked = () =>
+      fetch(`${server.url}/runs/wait`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "x-user": "alice",
+          "idempotency-key": `key ${i}`,
+          connection: "close",
+        },
+        body: JSON.stringify({ assistant_id: "where", input: { name: "hers" }, on_completion: "keep" }),
+      });
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    const answers = await Promise.all([asked(), asked()]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const [run = "", again] = answers.map(({ headers }) => headers.get("content-location"));
+    expect(again).toBe(run);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const found = await fetch(`${server.url}${run}/join`, { headers: { "x-user": "alice" } });
+    expect(found.status).toBe(200);
+  }
+});
+
 test("a process that is killed is started again; nothing acknowledged is lost, and runs go on", async () => {
   const server = await start(home.data("killed"));
   const client = connect(server);
