@@ -397,17 +397,17 @@ interface History {
 const json = async <T>(url: string, headers: Record<string, string> = {}): Promise<T> =>
   (await (await fetch(url, { headers })).json()) as T;
 
-const anyAnswer = async (url: string): Promise<string> => (await firstAnswer(url, {}, 8_000)).body;
+const anyAnswer = async (url: string): Promise<string> => (await firstAnswer(url, {}, { ms: 8_000 })).body;
 
 /**
  * Asks over several new connections, because a stopped process gets some of them and does not answer. Fails if no answer comes within `ms`
  * milliseconds.
  */
-async function firstAnswer(url: string, request: RequestInit = {}, ms = 25_000) {
+async function firstAnswer(url: string, request: RequestInit = {}, { ms = 25_000, times = 16 } = {}) {
   const others = new AbortController();
   const signal = AbortSignal.any([others.signal, AbortSignal.timeout(ms)]);
-  const headers = { connection: "close", "content-type": "application/json" };
-  const asked = Array.from({ length: 16 }, async () => {
+  const headers = { ...request.headers, connection: "close", "content-type": "application/json" };
+  const asked = Array.from({ length: times }, async () => {
     const answer = await fetch(url, { ...request, headers, signal });
     return { status: answer.status, headers: answer.headers, body: await answer.text() };
   });
@@ -458,6 +458,7 @@ export const auth = new Auth()
     return { identity, permissions: [] };
   })
   .on("*", ({ value, user }) => {
+    if ("metadata" in value && value.metadata?.broken === true) throw new Error("the rule is broken");
     if ("metadata" in value) value.metadata = { ...value.metadata, owner: user.identity };
     return { owner: user.identity };
   });
@@ -493,6 +494,25 @@ test("a user has what is theirs in all shards, and nothing else", async () => {
   expect(new Set(anonymous)).toEqual(new Set([401]));
   const socket = await dial(`${server.url}/threads/${others[0]}/stream`, { headers: { "x-user": "alice" } });
   expect((await socket.closed).code).toBeGreaterThan(4000);
+});
+
+test("the cause of an error is logged, whichever process has it", async () => {
+  const server = await start(home.data("broken-rule"), {}, undefined, withAuth);
+  for (let i = 0; i < 8; i++) {
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    const { status, body } = await firstAnswer(
+      `${server.url}/threads`,
+      {
+        method: "POST",
+        headers: { "x-user": "alice" },
+        body: JSON.stringify({ thread_id: idIn(1), metadata: { broken: true } }),
+      },
+      { times: 1 },
+    );
+    expect([status, JSON.parse(body)]).toMatchObject([500, { code: "auth.failed" }]);
+    expect(body).not.toContain("the rule is broken");
+  }
+  await server.printed("the rule is broken", 8);
 });
 
 test("a user's runs without a thread are in the shard that their idempotency key names", async () => {
