@@ -25,6 +25,7 @@ const EXCEPTIONS: readonly Exception[] = [
   ["app", NODE_TRANSPORT, "a server > a transport that was asked for, over node"],
   ["app", OWN_START, "a server that cannot start"],
   ["definitions", "each process has a cache of its own", "cache: the update of a node"],
+  ["delays", "a key is looked for in the shard of its request", "is refused for another request"],
   ["embedded", OWN_CLOSE, "when the app closes > runs drain"],
   ["equal-times", ONE_ORDER],
   [
@@ -37,6 +38,8 @@ const EXCEPTIONS: readonly Exception[] = [
   ["mending", OWN_DIRECTORY],
   ["metrics", LABELLED],
   ["modes", ONE_TIMER, "stream modes, byte by byte, over uws > a run whose events have expired"],
+  ["older-data", OWN_DIRECTORY],
+  ["progress", OWN_DIRECTORY],
   ["restart", OWN_START, "cannot have one directory"],
   ["run-search", OWN_DIRECTORY, "runs that are deleted are gone"],
   ["stateless", LABELLED, "is nothing to complain of", "one has left before it had read all"],
