@@ -1,6 +1,12 @@
 import { packCall, unpackCall } from "../codec/value-encoding.ts";
 import type { AssistantRecord } from "../model/assistant.ts";
-import { type ErrorCode, type FieldError, type RefusalResponse, ServiceError, withCauses } from "../model/errors.ts";
+import {
+  type ErrorCode,
+  type FieldError,
+  type RefusalResponse,
+  ServiceError,
+  withCauses,
+} from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { KnownClient, Peers } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
